@@ -34,9 +34,9 @@ func newGateways(b *bench) *cobra.Command {
 	return c
 }
 
-// receiveFuncs is the work of receiving what a region's leader sends; led is the work of leading: ticks, and links to
-// gateways. onStreams is the transport's work of receiving: for a gateway frames, which are nearly all of its
-// incoming bytes, for the leader what gateways send. Functions as in works; none of them calls another.
+// receiveFuncs is the work of receiving what a region's leader sends; leadFuncs is the work of leading: ticks, and links to
+// gateways. streamFuncs is the transport's work of receiving: for a gateway frames, which are nearly all of its
+// incoming bytes, for the leader what gateways send. None of the functions calls another.
 var (
 	receiveFuncs = []string{module + "gameserver/mirror.(*feed).receive"}
 	leadFuncs    = []string{module + "region/actor.(*Land).loop", module + "region.(*Host).ServeLink", module + "region/transport.(*remoteLink).pump"}

@@ -120,7 +120,7 @@ func (p *pacer) round(until func(due time.Time) error, part func(slice int) erro
 	return nil
 }
 
-// lag records by how much a slice's moves are late. Beyond lagMost the following rounds are postponed too, so that
+// lag records by how much a slice's moves are late. Beyond maxLag the following rounds are postponed too, so that
 // players do not seem to hurry. Rounds that begin with the gateways' are postponed by whole rounds. The larger of the
 // shift and the players' mean delay counts as late.
 func (p *pacer) lag(lag time.Duration) {
