@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -22,9 +21,9 @@ import (
 func startDaemon(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "voxeld")
-	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/voxeld").CombinedOutput(); err != nil {
-		t.Fatalf("build voxeld: %v\n%s", err, out)
+	binary, err := daemon.Build(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
 	}
 	ip, err := daemon.TakeAddress()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
 )
@@ -174,20 +174,12 @@ func (r Report) WriteTable(w io.Writer) error {
 
 // writeRows writes an empty line and the rows, their columns aligned to the right.
 func writeRows(b *strings.Builder, rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	b.WriteByte('\n')
 	for _, row := range rows {
-		for i, cell := range row {
-			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
-			b.WriteString(cell)
-		}
-		b.WriteByte('\n')
+		fmt.Fprintln(t, strings.Join(row, "\t")+"\t") //nolint:errcheck // a Builder takes it
 	}
+	t.Flush() //nolint:errcheck // likewise
 }
 
 // cause returns a code of Failures with its cause.
@@ -229,18 +221,4 @@ func size(bytes float64) string {
 	default:
 		return fmt.Sprintf("%.0f B", bytes)
 	}
-}
-
-// WriteCSV writes a header, then one row for each second of the run.
-func (r Report) WriteCSV(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("second,players,sent,received,bytes_out,bytes_in," +
-		"ack_count,ack_p50_ms,ack_p99_ms,ack_max_ms,seen_count,seen_p50_ms,seen_p99_ms,seen_max_ms\n")
-	for _, s := range r.Series {
-		fmt.Fprintf(&b, "%.1f,%d,%d,%d,%d,%d,%d,%.3f,%.3f,%.3f,%d,%.3f,%.3f,%.3f\n",
-			s.At, s.Players, s.Sent, s.Received, s.BytesOut, s.BytesIn,
-			s.Ack.Count, s.Ack.P50, s.Ack.P99, s.Ack.Max, s.Seen.Count, s.Seen.P50, s.Seen.P99, s.Seen.Max)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,9 +27,8 @@ const seed = "2720"
 type ClusterOptions struct {
 	Binary   string // path of voxeld
 	Nodes    int
-	Disks    bool   // each node has its own disk, which can lose power and be filled
-	Networks bool   // each node has its own network namespace, which can be cut off
-	LogLevel string // of the daemons; empty means info
+	Disks    bool // each node has its own disk, which can lose power and be filled
+	Networks bool // each node has its own network namespace, which can be cut off
 	LogDir   string
 	Args     []string // further flags of voxeld run
 }
@@ -71,7 +69,7 @@ func (c *Cluster) newNode(i int, o ClusterOptions) (*Node, error) {
 	path := filepath.Join(c.slot.Dir, fmt.Sprintf("n%d", i))
 	n := &Node{Number: i, dir: path, pid: path + ".pid", log: filepath.Join(o.LogDir, filepath.Base(path)+".log")}
 	d := daemon.Options{
-		Binary: o.Binary, Dir: n.dir, Admin: path + ".sock", IP: c.slot.Loopback(i), LogLevel: cmp.Or(o.LogLevel, "info"),
+		Binary: o.Binary, Dir: n.dir, Admin: path + ".sock", IP: c.slot.Loopback(i), LogLevel: "info",
 		Args: append([]string{"--sessions-per-address", "1000"}, o.Args...), Options: process.Options{Log: n.log},
 	}
 	if c.network != nil {

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"time"
@@ -8,33 +9,20 @@ import (
 
 // Options configure a run. The zero value of a field means its default.
 type Options struct {
-	Scenario string        // one of Scenarios
-	Events   int           // faults; default the scenario's
-	Seed     uint64        // of all random choices of the driver; default 1
-	Nodes    int           // default 5
-	Rate     float64       // edits a second; default 200
-	Binary   string        // voxeld
-	Out      string        // directory for ledger, logs, report and histories; must not contain a run yet
-	LogLevel string        // of the daemons; default info
-	Divide   bool          // regions split and merge during the whole run
-	Limit    time.Duration // faults end after that, whatever their number; default none
-	Command  string        // for the report: the command that repeats the run
+	Scenario string  // one of Scenarios
+	Events   int     // faults; default the scenario's
+	Seed     uint64  // of all random choices of the driver; default 1
+	Nodes    int     // default 5
+	Rate     float64 // edits a second; default 200
+	Binary   string  // voxeld
+	Out      string  // directory for ledger, logs, report and histories; must not contain a run yet
+	Divide   bool    // regions split and merge during the whole run
+	Command  string  // for the report: the command that repeats the run
 }
 
 // withDefaults returns the options of a scenario that makes that many events by default.
 func (o Options) withDefaults(events int) Options {
-	if o.Events == 0 {
-		o.Events = events
-	}
-	if o.Seed == 0 {
-		o.Seed = 1
-	}
-	if o.Nodes == 0 {
-		o.Nodes = 5
-	}
-	if o.Rate == 0 {
-		o.Rate = 200
-	}
+	o.Events, o.Seed, o.Nodes, o.Rate = cmp.Or(o.Events, events), cmp.Or(o.Seed, 1), cmp.Or(o.Nodes, 5), cmp.Or(o.Rate, 200)
 	return o
 }
 
@@ -42,18 +30,25 @@ func (o Options) withDefaults(events int) Options {
 type driver struct {
 	o Options
 	*faults
-	until time.Time // the end of Limit; zero if there is none
 
 	mayDie atomic.Pointer[Node] // this node may exit by itself at the moment
 }
 
 // more reports whether to make another event.
 func (d *driver) more(ctx context.Context, event int) bool {
-	if ctx.Err() != nil || event >= d.o.Events || !d.until.IsZero() && time.Now().After(d.until) {
+	if ctx.Err() != nil || event >= d.o.Events {
 		return false
 	}
 	d.report.Events = event + 1
 	return true
+}
+
+// restart starts nodes again, and waits until the cluster is healthy and players edit everywhere.
+func (d *driver) restart(ctx context.Context, nodes []*Node) error {
+	if err := d.startAll(ctx, nodes); err != nil {
+		return err
+	}
+	return d.waitHealthy(ctx)
 }
 
 // pause waits, unless ctx ends before.

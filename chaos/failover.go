@@ -31,10 +31,7 @@ func (d *driver) failovers(ctx context.Context) error {
 				d.report.Time("leader killed: edits accepted again", "p50 ≤ 1.5 s, p99 ≤ 3 s", at-killed)
 			}
 		}
-		if err := d.startAll(ctx, []*Node{n}); err != nil {
-			return err
-		}
-		if err := d.waitHealthy(ctx); err != nil {
+		if err := d.restart(ctx, []*Node{n}); err != nil {
 			return err
 		}
 	}
@@ -82,10 +79,7 @@ func (d *driver) stops(ctx context.Context) error {
 		d.report.Time("SIGTERM: slowest edit, of players on the node that stops", "≤ 300 ms", moved)
 		d.report.Count("SIGTERM: edits that failed", "0", failed)
 		d.report.Count("SIGTERM: answers “unavailable, try again”", "0", int(d.writers.Unavailable.Load()-lost))
-		if err := d.startAll(ctx, []*Node{n}); err != nil {
-			return err
-		}
-		if err := d.waitHealthy(ctx); err != nil {
+		if err := d.restart(ctx, []*Node{n}); err != nil {
 			return err
 		}
 	}

@@ -55,10 +55,7 @@ func (d *driver) attacks(ctx context.Context) error {
 	if err := last.wipe(); err != nil {
 		return err
 	}
-	if err := d.startAll(ctx, []*Node{last}); err != nil {
-		return err
-	}
-	return d.waitHealthy(ctx)
+	return d.restart(ctx, []*Node{last})
 }
 
 // run attacks, and has the liar revoked.

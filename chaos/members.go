@@ -52,10 +52,7 @@ func (d *driver) gone(ctx context.Context) error {
 		if err := n.wipe(); err != nil {
 			return err
 		}
-		if err := d.startAll(ctx, []*Node{n}); err != nil {
-			return err
-		}
-		if err := d.waitHealthy(ctx); err != nil {
+		if err := d.restart(ctx, []*Node{n}); err != nil {
 			return err
 		}
 		if _, err := d.expect(ctx, healLimit, func() string { return d.missing(ctx) }); err != nil {

@@ -86,10 +86,7 @@ func (d *driver) rollback(ctx context.Context) error {
 	if err := errors.Join(victim.kill(), machine.CopyDir(d.copyOf(victim), victim.dir)); err != nil {
 		return err
 	}
-	if err := d.startAll(ctx, []*Node{victim}); err != nil {
-		return err
-	}
-	return d.waitHealthy(ctx)
+	return d.restart(ctx, []*Node{victim})
 }
 
 func (d *driver) copyOf(n *Node) string {

@@ -43,7 +43,7 @@ func Run(ctx context.Context, o Options, logger *slog.Logger) (*report.Report, e
 	}
 	d := &driver{o: o, faults: &faults{observer: &observer{report: r, logger: logger, copies: cmp.Or(s.copies, 3)}, rng: rand.New(rand.NewPCG(o.Seed, 7))}}
 	cluster := ClusterOptions{
-		Binary: o.Binary, Nodes: o.Nodes, Disks: disks, Networks: networks, LogLevel: o.LogLevel,
+		Binary: o.Binary, Nodes: o.Nodes, Disks: disks, Networks: networks,
 		LogDir: filepath.Join(o.Out, "logs"), Args: s.args,
 	}
 	if o.Divide {
@@ -105,9 +105,6 @@ func (d *driver) inject(ctx context.Context, s *scenario) error {
 	mark := d.ledger.Count()
 	if _, err := eventually(ctx, 60*time.Second, func() string { return d.missingEdits(mark) }); err != nil {
 		return fmt.Errorf("wait for edits before the first fault: %w", err)
-	}
-	if d.o.Limit > 0 {
-		d.until = time.Now().Add(d.o.Limit)
 	}
 	if d.o.Divide {
 		dividing, stop := context.WithCancel(ctx)

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
 // TestShort is a short run: five real daemons; a split, kill -9 of its leader and of all nodes, SIGSTOP, SIGTERM, and where the
@@ -18,10 +19,9 @@ func TestShort(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts daemons")
 	}
-	dir := t.TempDir()
-	binary := filepath.Join(dir, "voxeld")
-	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/voxeld").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	binary, err := daemon.Build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	out := filepath.Join(os.TempDir(), fmt.Sprintf("voxeld-chaos-test-%d", os.Getpid())) // kept if the test fails
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)

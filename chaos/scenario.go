@@ -26,9 +26,9 @@ type scenario struct {
 }
 
 var scenarios = []scenario{
-	{name: "kill", about: "kill -9 of one node, two, all replicas of a region, or all nodes", events: 300, run: (*driver).kills},
-	{name: "power", about: "power cuts of one node, two, all replicas of a region, or all nodes", events: 300, disks: true, run: (*driver).cuts},
-	{name: "pause", about: "SIGSTOP for 0.2 to 6 s, then SIGCONT", events: 100, run: (*driver).pauses},
+	{name: "kill", about: "kill -9 of one node, two, all replicas of a region, or all nodes", events: 300, run: repeated((*driver).kill)},
+	{name: "power", about: "power cuts of one node, two, all replicas of a region, or all nodes", events: 300, disks: true, run: repeated((*driver).cutPower)},
+	{name: "pause", about: "SIGSTOP for 0.2 to 6 s, then SIGCONT", events: 100, run: repeated((*driver).pause)},
 	{name: "failover", about: "kill -9 of a region's leader: how long until its regions take edits again", events: 200, run: (*driver).failovers},
 	{name: "stop", about: "SIGTERM of a region's leader: what players notice", events: 50, run: (*driver).stops},
 	{name: "partition", about: "halves, minorities, isolated leaders, one-way cuts, for 6 to 15 s", events: 30, networks: true, run: (*driver).partitions},

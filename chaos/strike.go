@@ -8,14 +8,12 @@ import (
 
 // This file stops nodes in various ways, and restarts them a moment later.
 
-// kills kills nodes, and starts them again.
-func (d *driver) kills(ctx context.Context) error { return d.each(ctx, d.kill) }
-
-// cuts cuts the power of machines.
-func (d *driver) cuts(ctx context.Context) error { return d.each(ctx, d.cutPower) }
-
-// pauses pauses nodes, also for longer than an election takes: a paused leader continues with an outdated term.
-func (d *driver) pauses(ctx context.Context) error { return d.each(ctx, d.pause) }
+// repeated returns a scenario of one event after another. A paused leader, for one, continues with an outdated term.
+func repeated(event func(*driver, context.Context) error) func(*driver, context.Context) error {
+	return func(d *driver, ctx context.Context) error {
+		return d.each(ctx, func(ctx context.Context) error { return event(d, ctx) })
+	}
+}
 
 // readEvery is the number of events between two intermediate readings.
 const readEvery = 25

@@ -25,10 +25,7 @@ import (
 func main() {
 	rows := flag.String("rows", "10000,100000,1000000", "numbers of founded regions")
 	var o options
-	flag.IntVar(&o.members, "members", 3, "members of the group")
-	flag.IntVar(&o.writers, "writers", 256, "foundings under way at a time")
 	flag.DurationVar(&o.length, "length", 5*time.Second, "time of each measurement")
-	flag.StringVar(&o.dir, "dir", "", "directory for the data, on the disk to be measured (default a new one in the working directory)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -45,7 +42,7 @@ func run(ctx context.Context, rows string, o options) error {
 		if err != nil || n < 1 {
 			return fmt.Errorf("-rows: %q is not a number of regions", text)
 		}
-		dir, err := os.MkdirTemp(o.dir, "catalog-")
+		dir, err := os.MkdirTemp(".", "catalog-") // on the disk that is measured
 		if err != nil {
 			return fmt.Errorf("make directory: %w", err)
 		}
@@ -62,6 +59,6 @@ func run(ctx context.Context, rows string, o options) error {
 		}
 		t.Add(fmt.Sprint(n), r.opened.Seconds(), r.counted.Seconds(), r.heap, r.file, fmt.Sprintf("%.0f", r.lookups), fmt.Sprintf("%.0f", r.foundings), 1000*r.slowest, joined)
 	}
-	fmt.Printf("%s\n%d members, %d foundings at a time, %s.\n", t.Markdown(), o.members, o.writers, process.Machine())
+	fmt.Printf("%s\n%d members, %d foundings at a time, %s.\n", t.Markdown(), founders, writers, process.Machine())
 	return nil
 }

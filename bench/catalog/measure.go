@@ -20,14 +20,13 @@ import (
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 type options struct {
-	members, writers int
-	length           time.Duration
-	dir              string
+	length time.Duration // of each measurement
 }
 
 // result is what was measured at one number of regions.
@@ -41,6 +40,8 @@ type result struct {
 }
 
 const (
+	founders = 3   // members of the group
+	writers  = 256 // foundings under way at a time
 	nodes    = 100 // that regions are spread over
 	side     = 16  // founded cells of a domain
 	deadline = time.Hour
@@ -61,7 +62,7 @@ func measure(ctx context.Context, dir string, rows int, o options) (r result, er
 		n.tasks.Wait()
 	}()
 	var peers []string
-	for i := range o.members {
+	for i := range founders {
 		peers = append(peers, peerNamed(i))
 	}
 	for _, peer := range peers {
@@ -92,7 +93,7 @@ func measure(ctx context.Context, dir string, rows int, o options) (r result, er
 		}
 		r.counted = max(r.counted, time.Since(began))
 	}
-	r.heap = max(0, float64(heap())-float64(before)) / float64(o.members) / float64(rows)
+	r.heap = max(0, float64(heap())-float64(before)) / float64(founders) / float64(rows)
 	info, err := os.Stat(n.path(peers[0]))
 	if err != nil {
 		return r, err
@@ -223,7 +224,7 @@ func foundings(ctx context.Context, c *actor.Catalog, o options) (took *histogra
 	took = new(histogram.Histogram)
 	var mu sync.Mutex
 	var next atomic.Int64
-	err = concurrently(o.writers, o.length, func(*rand.Rand) error {
+	err = concurrently(writers, o.length, func(*rand.Rand) error {
 		i := int(next.Add(1))
 		found := nodemsg.Found{Cell: cellOf(grid.Domain{X: -int32(i/side/1000) - 1, Z: int32(i / side % 1000)}, i%side), Members: membersOf(i)}
 		began := time.Now()
@@ -296,18 +297,7 @@ func join(ctx context.Context, n *network, leader *member) (time.Duration, error
 }
 
 func await(ctx context.Context, done func() bool) error {
-	ctx, cancel := context.WithTimeout(ctx, deadline)
-	defer cancel()
-	every := time.NewTicker(10 * time.Millisecond)
-	defer every.Stop()
-	for !done() {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-every.C:
-		}
-	}
-	return nil
+	return process.Until(ctx, "the members are ready", deadline, done)
 }
 
 // heap returns the bytes in use after a collection.

@@ -19,16 +19,15 @@ import (
 
 // bench is what all figures share.
 type bench struct {
-	binary        string
-	cores         measure.Cores
-	warm          time.Duration // 0: the figure's own
-	length        time.Duration // 0: the figure's own
-	brief         bool          // measure all figures in about 25 minutes: see newAll
-	write         bool
-	docs          string
-	memory        int64 // MiB
-	sharedNetwork bool
-	nice          int
+	binary string
+	cores  measure.Cores
+	warm   time.Duration // 0: the figure's own
+	length time.Duration // 0: the figure's own
+	brief  bool          // measure all figures in about 25 minutes: see newAll
+	write  bool
+	docs   string
+	memory int64 // MiB
+	nice   int
 
 	dir string // for data directories; removed at the end
 	run int    // counts data directories

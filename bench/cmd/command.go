@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 
 	"github.com/spf13/cobra"
 
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/netns"
 	"github.com/voxelpopuli/voxeld/testkit/process"
 )
@@ -19,21 +19,12 @@ func (b *bench) command(use, short, long string, run func(ctx context.Context) e
 	return &cobra.Command{
 		Use: use, Short: short, Long: short + ".\n\n" + long, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if ran, err := b.ownNetwork(c.Context()); ran || err != nil {
+			if ran, err := netns.OwnNetwork(c.Context()); ran || err != nil {
 				return err
 			}
-			return b.prepared(c.Context(), func(ctx context.Context) error { return run(ctx) })
+			return b.prepared(c.Context(), run)
 		},
 	}
-}
-
-// ownNetwork runs this program again in its own network namespace, if that is wanted and allowed; ran reports whether
-// it did.
-func (b *bench) ownNetwork(ctx context.Context) (ran bool, err error) {
-	if b.sharedNetwork {
-		return false, nil
-	}
-	return netns.OwnNetwork(ctx)
 }
 
 // prepared pins this program, builds voxeld, and cleans up after run.
@@ -43,9 +34,8 @@ func (b *bench) prepared(ctx context.Context, run func(context.Context) error) (
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
 	if b.binary == "" {
-		b.binary = b.dir + "/voxeld"
-		if out, err := exec.CommandContext(ctx, "go", "build", "-o", b.binary, "./cmd/voxeld").CombinedOutput(); err != nil {
-			return fmt.Errorf("build voxeld: %w\n%s", err, out)
+		if b.binary, err = daemon.Build(ctx, b.dir); err != nil {
+			return err
 		}
 		defer func() { b.binary = "" }()
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // square returns n chunks in a square around the middle.
@@ -101,7 +102,7 @@ func (b *bench) measureCrowd(
 	ctx context.Context, targets []measure.Target, o crowd.Options, n int, warm, length time.Duration, begin func(context.Context) (end func() error),
 ) (r measure.Reading, err error) {
 	err = b.play(ctx, o, n, targets, func(ctx context.Context, c *crowd.Crowd) (err error) {
-		if err := measure.Pause(ctx, warm); err != nil {
+		if err := process.Pause(ctx, warm); err != nil {
 			return err
 		}
 		end := func() error { return nil }

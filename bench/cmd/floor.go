@@ -31,9 +31,6 @@ func newFloorServer() *cobra.Command {
 	return c
 }
 
-// load is the size of frames and moves of one player in a measurement, in bytes, for the floor to reproduce.
-type load struct{ frame, move int }
-
 // floorServer is a running floor program.
 type floorServer struct {
 	*process.Process
@@ -44,8 +41,8 @@ func (f floorServer) Scrape(ctx context.Context) (metrics.Metrics, error) {
 	return metrics.Scrape(ctx, f.metrics)
 }
 
-// floorReading measures the floor program with n players and that load.
-func (b *bench) floorReading(ctx context.Context, n int, l load, warm, length time.Duration) (r measure.Reading, err error) {
+// floorReading measures the floor program with n players, and frames and moves of that many bytes.
+func (b *bench) floorReading(ctx context.Context, n, frame, move int, warm, length time.Duration) (r measure.Reading, err error) {
 	const game, address = "127.100.0.1:4002", "127.100.0.1:9102"
 	self, err := os.Executable()
 	if err != nil {
@@ -58,7 +55,7 @@ func (b *bench) floorReading(ctx context.Context, n int, l load, warm, length ti
 	o := b.conditions()
 	o.Log = filepath.Join(dir, "floor.log")
 	p, err := process.Start(o, self, "floor-server", "--listen", game, "--metrics", address,
-		"--frame", strconv.Itoa(l.frame))
+		"--frame", strconv.Itoa(frame))
 	if err != nil {
 		return r, err
 	}
@@ -67,6 +64,6 @@ func (b *bench) floorReading(ctx context.Context, n int, l load, warm, length ti
 	if err := p.Await(ctx, func() error { _, err := server.Scrape(ctx); return err }); err != nil {
 		return r, err
 	}
-	players := crowd.Options{Targets: []string{game}, FloorMove: make([]byte, max(1, l.move)), JoinRate: 1000}
+	players := crowd.Options{Targets: []string{game}, FloorMove: make([]byte, max(1, move)), JoinRate: 1000}
 	return b.measureCrowd(ctx, []measure.Target{server}, players, n, warm, length, nil)
 }

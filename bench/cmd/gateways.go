@@ -34,9 +34,9 @@ func newGateways(b *bench) *cobra.Command {
 	return c
 }
 
-// receiveFuncs is the work of receiving what a region's leader sends; led is the work of leading: ticks, and links to
-// gateways. onStreams is the transport's work of receiving: for a gateway frames, which are nearly all of its
-// incoming bytes, for the leader what gateways send. Functions as in works; none of them calls another.
+// receiveFuncs is the work of receiving what a region's leader sends; leadFuncs is the work of leading: ticks, and links to
+// gateways. streamFuncs is the transport's work of receiving: for a gateway frames, which are nearly all of its
+// incoming bytes, for the leader what gateways send. None of the functions calls another.
 var (
 	receiveFuncs = []string{module + "gameserver/mirror.(*feed).receive"}
 	leadFuncs    = []string{module + "region/actor.(*Land).loop", module + "region.(*Host).ServeLink", module + "region/transport.(*remoteLink).pump"}
@@ -83,10 +83,10 @@ func playersLed(ctx context.Context, d *daemon.Daemon) (sum int, err error) {
 }
 
 // leaderOf returns the index of the daemon that leads the most players.
-func leaderOf[D any](daemons []D, playersLed func(D) (int, error)) (leader int, err error) {
+func leaderOf(ctx context.Context, daemons []*daemon.Daemon) (leader int, err error) {
 	most := -1
 	for i, d := range daemons {
-		players, err := playersLed(d)
+		players, err := playersLed(ctx, d)
 		if err != nil {
 			return 0, fmt.Errorf("find the leader: %w", err)
 		}
@@ -118,7 +118,7 @@ func (b *gateways) through(ctx context.Context, nodes int) (d gatewayRun, err er
 	o := crowd.Options{Targets: gamesOf(daemons), Heights: heights, Homes: []grid.ChunkPos{spawn}, Samples: b.nodes}
 	var led error
 	d.Reading, err = b.measureCrowd(ctx, targetsOf(daemons), o, b.players, warm, length, func(ctx context.Context) func() error {
-		d.leader, led = leaderOf(daemons, func(d *daemon.Daemon) (int, error) { return playersLed(ctx, d) })
+		d.leader, led = leaderOf(ctx, daemons)
 		var profiled []func() error
 		for i, d := range daemons {
 			profiled = append(profiled, b.takeProfile(ctx, d, names[i], length))

@@ -17,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // sections is the height of the benchmark's worlds.
@@ -186,7 +187,7 @@ func (l *land) changes(ctx context.Context) (each, alone float64, err error) {
 		return 0, 0, err
 	}
 	defer d.Kill()
-	o.Rate, o.Samples = -1, -1
+	o.Still = true
 	err = l.play(ctx, o, players, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) error {
 		measured := func(builders int, rate float64, seed uint64) (float64, error) {
 			// The builders stand still too. Their traffic without edits is measured first.
@@ -223,7 +224,7 @@ func stillBytes(ctx context.Context, d *daemon.Daemon, c *crowd.Crowd, builders 
 	if err != nil {
 		return s, err
 	}
-	if err := measure.Pause(ctx, 500*time.Millisecond); err != nil {
+	if err := process.Pause(ctx, 500*time.Millisecond); err != nil {
 		return s, err
 	}
 	if report.Acked == 0 && rate > 0 {
@@ -237,25 +238,18 @@ func (l *land) report(a arrivals, each, alone float64) error {
 		return unreliable(why)
 	}
 	table := figure.Table{Head: []string{fmt.Sprintf("with %d players on the node", a.Players), "count", "p50, ms", "p99, ms"}}
-	var csv [][]float64
 	var bytes histogram.Histogram
-	for i, group := range []struct {
+	for _, group := range []struct {
 		name  string
 		loads loads
 	}{{"a warm chunk, from the request to the last byte", a.warm}, {"a cold chunk, likewise", a.cold}} {
 		for _, load := range group.loads {
 			bytes.Add(float64(load.Bytes))
-			if load.Took > 0 {
-				csv = append(csv, []float64{float64(i), 1000 * load.Took.Seconds(), float64(load.Bytes)})
-			}
 		}
 		took := group.loads.took()
 		table.Add(group.name, fmt.Sprint(took.Count()), 1000*took.Quantile(.5), 1000*took.Quantile(.99))
 	}
 	table.Add("an edit, from sending it until it is safe on disk", fmt.Sprint(a.edits.Count), float64(a.edits.P50), float64(a.edits.P99))
-	if err := figure.WriteCSV(l.file("land.csv"), []string{"cold", "load_ms", "bytes"}, csv); err != nil {
-		return err
-	}
 	size := figure.Table{Head: []string{"bytes", ""}}
 	size.Add("a chunk of 4 sections, mean", bytes.Mean())
 	size.Add("a section, mean", bytes.Mean()/sections)

@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bench/finding"
-	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
 	"github.com/voxelpopuli/voxeld/testkit/legacyclient"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
@@ -69,7 +69,7 @@ func (b *lookup) run(ctx context.Context) error {
 		return err
 	}
 	l.visit = false
-	if err := measure.Pause(ctx, 5*time.Second); err != nil { // until the records are published
+	if err := process.Pause(ctx, 5*time.Second); err != nil { // until the records are published
 		return err
 	}
 	var known [][2]int

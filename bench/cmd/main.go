@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/voxelpopuli/voxeld/testkit/netns"
 )
 
 func main() {
@@ -43,7 +45,6 @@ func newRoot() *cobra.Command {
 	f.BoolVar(&b.write, "write", false, "update docs/performance.md, and the CSV files and plots beside it")
 	f.Int64Var(&b.memory, "memory", 12<<10, "memory limit of all daemons together in MiB; beyond it a measurement is cancelled")
 	f.IntVar(&b.nice, "nice", 0, "niceness of daemons and players; a negative one takes priority over other programs (requires root)")
-	f.BoolVar(&b.sharedNetwork, "shared-network", false, "stay in this network namespace")
 	figures := []*cobra.Command{
 		newOneChunk(b), newOriginal(b), newUtilisation(b), newRamp(b), newManyChunks(b), newNetwork(b), newGateways(b), newLand(b), newMemory(b), newLookup(b), newProfile(b),
 	}
@@ -60,7 +61,7 @@ func newAll(b *bench, figures []*cobra.Command) *cobra.Command {
 			"own command; run that command to replace them.",
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			b.brief = true
-			if ran, err := b.ownNetwork(c.Context()); ran || err != nil {
+			if ran, err := netns.OwnNetwork(c.Context()); ran || err != nil {
 				return err
 			}
 			for _, f := range figures {

@@ -11,6 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // memory measures the memory of a daemon.
@@ -114,7 +115,7 @@ func afterFlight(ctx context.Context, d *daemon.Daemon) (chunks float64, h memor
 			return 0, h, err
 		}
 	}
-	if err := measure.Pause(ctx, 15*time.Second); err != nil { // regions stay loaded for 10 s
+	if err := process.Pause(ctx, 15*time.Second); err != nil { // regions stay loaded for 10 s
 		return 0, h, err
 	}
 	m, err := d.Scrape(ctx)
@@ -133,7 +134,7 @@ func (b memory) ofPlayer(ctx context.Context) (each memoryUse, err error) {
 		return each, err
 	}
 	defer d.Kill()
-	o.Rate, o.Samples = -1, -1
+	o.Still = true
 	var before memoryUse
 	err = b.play(ctx, o, 1, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) (err error) {
 		if before, err = memoryOf(ctx, d); err != nil {
@@ -142,7 +143,7 @@ func (b memory) ofPlayer(ctx context.Context) (each memoryUse, err error) {
 		if err := c.Add(ctx, players); err != nil {
 			return err
 		}
-		if err := measure.Pause(ctx, 2*time.Second); err != nil {
+		if err := process.Pause(ctx, 2*time.Second); err != nil {
 			return err
 		}
 		after, err := memoryOf(ctx, d)

@@ -12,6 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // network is figure 4.6.
@@ -61,7 +62,7 @@ func (b *network) run(ctx context.Context) error {
 			logf("not all players could join: %v", err) // the table has the number of those who joined
 		}
 		logf("%d players joined after %.0f s", c.Counts().Players, time.Since(began).Seconds())
-		if err := measure.Pause(ctx, warm); err != nil {
+		if err := process.Pause(ctx, warm); err != nil {
 			return err
 		}
 		joined = time.Since(began).Seconds()
@@ -72,9 +73,6 @@ func (b *network) run(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return err
-	}
-	if err := b.writeSeries("network.csv", series); err != nil {
 		return err
 	}
 	return b.report(series, r, before, joined)
@@ -91,11 +89,11 @@ func unused(ctx context.Context, targets []measure.Target) (r idleUsage, err err
 	settle, length := 30*time.Second, 20*time.Second
 	r.starting = usedBy(targets)
 	logf("starting took %.0f s of a core; waiting %v until the daemons are idle", r.starting.Seconds(), settle)
-	if err := measure.Pause(ctx, settle); err != nil {
+	if err := process.Pause(ctx, settle); err != nil {
 		return r, err
 	}
 	before, began := usedBy(targets), time.Now()
-	if err := measure.Pause(ctx, length); err != nil {
+	if err := process.Pause(ctx, length); err != nil {
 		return r, err
 	}
 	r.idle = (usedBy(targets) - before).Seconds() / time.Since(began).Seconds()

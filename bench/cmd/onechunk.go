@@ -16,7 +16,7 @@ import (
 // oneChunk finds how many players one chunk supports.
 type oneChunk struct {
 	*bench
-	numbers []int  // of players; empty: search for the largest
+	numbers []int  // of players
 	old     string // binary to compare with; "": none
 	game    string // whose players to compare with those of sessions; "": none
 }
@@ -25,11 +25,11 @@ func newOneChunk(b *bench) *cobra.Command {
 	o := &oneChunk{bench: b}
 	c := b.command("one-chunk", "How many players one chunk supports",
 		"All players walk about in one 32×32 area, each of them sending 20 moves a second, all of which are checked. One\n"+
-			"daemon has one core, the players have another. Without --players it looks for the largest number that meets\n"+
-			"the rule: players receive 20 frames a second, and the 99th percentile of the tick is below 50 ms. Then it\n"+
-			"measures the floor program with the same bytes, under the same rule.",
+			"daemon has one core, the players have another. A number of players meets the rule if they receive 20 frames a\n"+
+			"second, and the 99th percentile of the tick is below 50 ms. Then it measures the floor program with the same\n"+
+			"bytes, under the same rule.",
 		o.run)
-	c.Flags().IntSliceVar(&o.numbers, "players", nil, "numbers of players to measure (default: search for the largest)")
+	c.Flags().IntSliceVar(&o.numbers, "players", []int{100, 500, 1000, 1500}, "numbers of players to measure")
 	compareFlag(c, &o.old)
 	c.Flags().StringVar(&o.game, "game", "", "print what players of this game cost beside players of sessions, in place of the figure: "+crowd.Games())
 	return c
@@ -39,35 +39,29 @@ func (o *oneChunk) run(ctx context.Context) error {
 	if o.old != "" || o.game != "" {
 		return o.compare(ctx)
 	}
-	var rows []crowdRow
-	most, err := search(o.numbers, 100, func(n int) (bool, error) {
+	var rows, floors []crowdRow
+	for _, n := range o.numbers {
 		row, err := retryUnreliable(func() (crowdRow, error) { return o.crowdOf(ctx, "", n) })
-		rows = append(rows, row)
-		return row.missed() == "", err
-	})
-	if err != nil {
-		return err
-	}
-	var floors []crowdRow
-	floorMost := 0
-	if most > 0 {
-		floorMost, err = search(o.numbers, max(most, 400), func(n int) (bool, error) {
-			row, err := retryUnreliable(func() (crowdRow, error) { return o.floorOf(ctx, n, rows) })
-			floors = append(floors, row)
-			return row.missed() == "", err
-		})
 		if err != nil {
 			return err
 		}
+		rows = append(rows, row)
 	}
-	return o.report(rows, floors, most, floorMost)
+	for _, like := range rows {
+		if like.failed != nil {
+			continue
+		}
+		row, err := retryUnreliable(func() (crowdRow, error) { return o.floorOf(ctx, like) })
+		if err != nil {
+			return err
+		}
+		floors = append(floors, row)
+	}
+	return o.report(rows, floors)
 }
 
 // compare measures an old daemon and this one, or players of two kinds, with each number of players.
 func (o *oneChunk) compare(ctx context.Context) error {
-	if len(o.numbers) == 0 {
-		o.numbers = []int{100, 1500}
-	}
 	for _, n := range o.numbers {
 		measure := func(i int) (crowdRow, error) {
 			row, err := o.crowdOf(ctx, [2]string{"", o.game}[i], n)
@@ -108,95 +102,30 @@ func retryUnreliable(measure func() (crowdRow, error)) (row crowdRow, err error)
 	return row, err
 }
 
-// search tries the given numbers. Without any it looks for the largest that meets the rule, to 5 %.
-func search(counts []int, first int, try func(n int) (bool, error)) (most int, err error) {
-	if len(counts) > 0 {
-		for _, n := range counts {
-			ok, err := try(n)
-			if err != nil {
-				return most, err
-			}
-			if ok {
-				most = max(most, n)
-			}
-		}
-		return most, nil
-	}
-	least := 0 // the smallest that fails; 0: none yet
-	for n := first; least == 0 || float64(least-most) > .05*float64(least); {
-		ok, err := try(n)
-		if err != nil {
-			return most, err
-		}
-		if ok {
-			most = n
-		} else {
-			least = n
-		}
-		switch {
-		case least == 0:
-			n = n * 8 / 5
-		case most == 0 && least < 10:
-			return 0, nil
-		default:
-			n = (most + least) / 2
+// most returns the largest number of players that met the rule.
+func most(rows []crowdRow) (n int) {
+	for _, r := range rows {
+		if r.missed() == "" {
+			n = max(n, r.wanted)
 		}
 	}
-	return most, nil
+	return n
 }
 
-func (o *oneChunk) floorOf(ctx context.Context, n int, rows []crowdRow) (row crowdRow, err error) {
+// floorOf measures the floor program with as many players, and the bytes that each of them received and sent.
+func (o *oneChunk) floorOf(ctx context.Context, like crowdRow) (row crowdRow, err error) {
 	warm, length := o.times(seconds{3, 10}, seconds{3, 10})
-	row.wanted = n
-	row.Reading, err = o.floorReading(ctx, n, loadAt(rows, n), warm, length)
-	if err != nil {
-		if ctx.Err() != nil {
-			return row, err
-		}
-		row.failed = err
+	row.wanted = like.wanted
+	row.Reading, row.failed = o.floorReading(ctx, like.wanted, int(like.bytesIn()/measure.TickRate), int(like.bytesOut()/measure.TickRate), warm, length)
+	if ctx.Err() == nil {
+		logf("%s", row.line("floor"))
 	}
-	logf("%s", row.line("floor"))
-	return row, nil
-}
-
-// loadAt returns what a player of voxeld received and sent with n players. It interpolates linearly between
-// measurements. Beyond the largest that met the rule it returns the load of that one, which favours the floor.
-func loadAt(rows []crowdRow, n int) load {
-	var below, above *crowdRow
-	for i := range rows {
-		r := &rows[i]
-		if r.missed() != "" {
-			continue
-		}
-		if r.wanted <= n && (below == nil || r.wanted > below.wanted) {
-			below = r
-		}
-		if r.wanted >= n && (above == nil || r.wanted < above.wanted) {
-			above = r
-		}
-	}
-	bytes := func(r *crowdRow) (in, out float64) {
-		return r.bytesIn() / measure.TickRate, r.bytesOut() / measure.TickRate
-	}
-	switch {
-	case below == nil && above == nil:
-		return load{frame: 1024, move: 32}
-	case below == nil:
-		below = above
-	case above == nil || above == below:
-		above = below
-	}
-	frame, move := bytes(below)
-	if above != below {
-		f2, m2 := bytes(above)
-		t := float64(n-below.wanted) / float64(above.wanted-below.wanted)
-		frame, move = frame+t*(f2-frame), move+t*(m2-move)
-	}
-	return load{frame: int(frame), move: int(move)}
+	return row, ctx.Err()
 }
 
 // report writes the figure.
-func (o *oneChunk) report(rows, floors []crowdRow, most, floorMost int) error {
+func (o *oneChunk) report(rows, floors []crowdRow) error {
+	held, floorHeld := most(rows), most(floors)
 	rows, floors = reliable(rows), reliable(floors)
 	byPlayers := func(a, b crowdRow) int { return a.wanted - b.wanted }
 	slices.SortStableFunc(rows, byPlayers)
@@ -218,9 +147,9 @@ func (o *oneChunk) report(rows, floors []crowdRow, most, floorMost int) error {
 		text("position error ≤ 16 blocks, mean / p99", crowdRow.errors), number("RSS, MiB", crowdRow.rssMiB),
 		text("CPU of the floor program, %", func(r crowdRow) string { return cpuAmong(floors, r.wanted) }))
 	page := fmt.Sprintf("![players in one chunk](performance/one-chunk.svg) [CSV](performance/one-chunk.csv)\n\n%s\nMost players that hold: **%d**",
-		table.Markdown(), most)
+		table.Markdown(), held)
 	if len(floors) > 0 {
-		page += fmt.Sprintf("; of the floor program **%d**: a ratio of **%s**", floorMost, figure.Number(ratio(float64(most), float64(floorMost))))
+		page += fmt.Sprintf("; of the floor program **%d**: a ratio of **%s**", floorHeld, figure.Number(ratio(float64(held), float64(floorHeld))))
 	}
 	return o.publish("one-chunk", page)
 }

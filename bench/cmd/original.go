@@ -50,7 +50,7 @@ func (o *original) crowdOf(ctx context.Context, n int) (row crowdRow, err error)
 	}
 	d := daemons[0]
 	defer d.Kill()
-	players := crowd.Options{Targets: []string{d.Game}, Original: &grid.ChunkPos{}, Prefix: "original"}
+	players := crowd.Options{Targets: []string{d.Game}, Original: &grid.ChunkPos{}}
 	row, err = o.crowdOn(ctx, d, players, n, warm, length)
 	if err == nil {
 		logf("%s", originalLine(row))

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -41,8 +39,6 @@ type overlays struct {
 	phases   []string
 	gateways int
 	rounds   int
-	seed     uint64
-	moves    string // path
 	log      string // path
 }
 
@@ -51,8 +47,7 @@ func newOverlays(b *bench) *cobra.Command {
 	c := b.command("overlays", "Position age and PQ between real gateways, by overlay",
 		"Players of the papers' games are spread over gateways that are real daemons. Every move contains the player's round.\n"+
 			"Each player records the updates of others that they receive; the simulator's code computes PQ from that. The papers'\n"+
-			"plane lies above the land around the spawn, scaled so that no player is faster than the gateways allow.\n\n"+
-			"With --moves the players follow a file (round,player,x,y,vx,vy: one row for each player and round). --log writes\n"+
+			"plane lies above the land around the spawn, scaled so that no player is faster than the gateways allow. --log writes\n"+
 			"deliveries.csv, traffic.csv and moves.csv in the format of voxeld sim; voxeld sim score reads them.",
 		l.measure)
 	f := c.Flags()
@@ -63,8 +58,6 @@ func newOverlays(b *bench) *cobra.Command {
 		fmt.Sprintf("when players begin their rounds: together, all of them %v before the gateways' rounds; spread, evenly over a round", crowd.LeadTime))
 	f.IntVar(&l.gateways, "gateways", 4, "daemons")
 	f.IntVar(&l.rounds, "rounds", 300, "rounds of 50 ms to measure, after 60 rounds of warm-up")
-	f.Uint64Var(&l.seed, "seed", 1, "seed of the games")
-	f.StringVar(&l.moves, "moves", "", "CSV file with the movement, in place of the games")
 	f.StringVar(&l.log, "log", "", "folder for deliveries.csv, traffic.csv and moves.csv; with several measurements one folder in it for each")
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -125,23 +118,14 @@ type movement struct {
 }
 
 func (l *overlays) gamesToPlay() (games []movement, err error) {
-	if l.moves != "" {
-		f, err := os.Open(l.moves)
-		if err != nil {
-			return nil, fmt.Errorf("open moves: %w", err)
-		}
-		defer f.Close() //nolint:errcheck // it was only read
-		moves, err := sim.ReadMoves(f)
-		return []movement{{strings.TrimSuffix(filepath.Base(l.moves), ".csv"), moves}}, err
-	}
 	for _, name := range l.games {
 		for _, n := range l.players {
 			field := sim.Field{Players: n, Width: paperSide, Depth: paperSide}
 			switch name {
 			case "random":
-				games = append(games, movement{name, sim.Record(sim.NewRandom(field, l.seed), settleRounds+l.rounds)})
+				games = append(games, movement{name, sim.Record(sim.NewRandom(field, 1), settleRounds+l.rounds)})
 			case "hotspot":
-				games = append(games, movement{name, sim.Record(sim.NewHotspot(field, sim.HotspotOptions{}, l.seed), settleRounds+l.rounds)})
+				games = append(games, movement{name, sim.Record(sim.NewHotspot(field, sim.HotspotOptions{}, 1), settleRounds+l.rounds)})
 			default:
 				return nil, fmt.Errorf("unknown game %q: want random or hotspot", name)
 			}
@@ -150,51 +134,32 @@ func (l *overlays) gamesToPlay() (games []movement, err error) {
 	return games, nil
 }
 
-// scaledMovement returns a movement in blocks, centred on 0, and the size of a unit in blocks: liveScale, or less if a player
-// would be too fast.
-func scaledMovement(moves *sim.Recorded) (path [][]crowd.Point, scale float64, err error) {
-	low, high := crowd.Point{X: math.Inf(1), Z: math.Inf(1)}, crowd.Point{X: math.Inf(-1), Z: math.Inf(-1)}
-	fastest := 0.
+// scaledMovement returns a movement in blocks, centred on 0.
+func scaledMovement(moves *sim.Recorded) (path [][]crowd.Point) {
 	for round := range moves.Rounds() + 1 {
 		places := make([]crowd.Point, moves.Players())
 		for i := range places {
-			at, here := moves.At(round, i)
-			if !here {
-				return nil, 0, fmt.Errorf("player %d has no row for round %d: live, all players play in every round", moves.Names[i], moves.First+round)
-			}
-			places[i] = crowd.Point{X: at.X, Z: at.Z}
-			low, high = crowd.Point{X: min(low.X, at.X), Z: min(low.Z, at.Z)}, crowd.Point{X: max(high.X, at.X), Z: max(high.Z, at.Z)}
-			if round > 0 {
-				fastest = max(fastest, math.Hypot(at.X-path[round-1][i].X, at.Z-path[round-1][i].Z))
-			}
+			at := moves.At(round, i)
+			places[i] = crowd.Point{X: (at.X - paperSide/2) * liveScale, Z: (at.Z - paperSide/2) * liveScale}
 		}
 		path = append(path, places)
 	}
-	scale = min(liveScale, .999*crowd.MaxStep/max(fastest, 1e-9))
-	for _, places := range path {
-		for i := range places {
-			places[i] = crowd.Point{X: (places[i].X - (low.X+high.X)/2) * scale, Z: (places[i].Z - (low.Z+high.Z)/2) * scale}
-		}
-	}
-	return path, scale, nil
+	return path
 }
 
 // play measures one game over daemons that run an overlay.
 func (l *overlays) play(ctx context.Context, overlay, phase string, g movement, daemons []*daemon.Daemon, several bool) (p played, err error) {
-	path, scale, err := scaledMovement(g.moves)
-	if err != nil {
-		return p, err
-	}
+	path := scaledMovement(g.moves)
 	p = played{overlay: overlay, game: g.name, phase: phase, players: g.moves.Players(), from: min(settleRounds, g.moves.Rounds()/2) + 1}
 	ledger := newUsageLog(daemons)
 	o := crowd.Rounds{
-		Targets: gamesOf(daemons), Paths: path, FromSpawn: true, Spread: phase == phaseSpread, View: 1, Prefix: overlay + "-" + g.name,
+		Targets: gamesOf(daemons), Paths: path, Spread: phase == phaseSpread, Prefix: overlay + "-" + g.name,
 		OnRound: func(round int) {
 			ledger.record(ctx, round, round == p.from-1 || round == len(path)-1 || l.log != "" && round%measure.TickRate == 0)
 		},
 	}
 	if l.log == "" {
-		o.Range = 1.25 * sim.PaperRanges.Vision * scale // updates beyond that are not measured
+		o.Range = 1.25 * sim.PaperRanges.Vision * liveScale // updates beyond that are not measured
 	}
 	p.seen, err = crowd.Play(ctx, o)
 	if err := errors.Join(err, ledger.close()); err != nil {
@@ -211,7 +176,7 @@ func (l *overlays) play(ctx context.Context, overlay, phase string, g movement, 
 	if several {
 		dir = filepath.Join(dir, fmt.Sprintf("%s-%s-%d-%s", overlay, g.name, p.players, phase))
 	}
-	return p, p.write(dir, g.moves, l.moves, ledger)
+	return p, p.write(dir, g.moves, ledger)
 }
 
 // scoreOf computes the simulator's measures from the updates that players received.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
-// A live game from a file follows the file's rows, and its log yields the same score as the measurement.
+// The log of a live game yields the same score as the measurement.
 func TestLiveGameIsScoredByItsLog(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts daemons")
@@ -24,21 +22,11 @@ func TestLiveGameIsScoredByItsLog(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "voxeld")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "../../cmd/voxeld").CombinedOutput(); err != nil {
-		t.Fatalf("build voxeld: %v\n%s", err, out)
-	}
-	l := &overlays{bench: new(bench), gateways: 2, moves: filepath.Join(dir, "given.csv"), log: filepath.Join(dir, "log")}
-	recording, err := os.Create(l.moves)
+	binary, err := daemon.Build(ctx, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sim.WriteMoves(recording, sim.NewRandom(sim.Field{Players: 6, Width: 300, Depth: 300, Step: 3}, 1), 60); err != nil {
-		t.Fatal(err)
-	}
-	if err := recording.Close(); err != nil {
-		t.Fatal(err)
-	}
+	l := &overlays{bench: new(bench), gateways: 2, players: []int{20}, games: []string{"random"}, rounds: 20, log: filepath.Join(dir, "log")}
 	games, err := l.gamesToPlay()
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +43,7 @@ func TestLiveGameIsScoredByItsLog(t *testing.T) {
 	if p.seen.Corrections > 0 {
 		t.Errorf("%d moves were refused", p.seen.Corrections)
 	}
-	if known := p.known(); known < .9 || len(p.seen.Updates) < 6*5*20 {
+	if known := p.known(); known < .9 || len(p.seen.Updates) < 20*80 {
 		t.Errorf("%.2f of the neighbors are known, by %d updates", known, len(p.seen.Updates))
 	}
 	var files [2]*os.File
@@ -73,25 +61,17 @@ func TestLiveGameIsScoredByItsLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, r := range scored.Rounds {
-		if r != p.result.Rounds[i] {
-			t.Fatalf("round %d of the log is %+v, and was %+v", i+1, r, p.result.Rounds[i])
+	for i, r := range scored.Rounds { // the log's places have four digits
+		if was := p.result.Rounds[i]; math.Abs(r.PQ1-was.PQ1) > 1e-4 || r.Age != was.Age || r.Known != was.Known {
+			t.Fatalf("round %d of the log is %+v, and was %+v", i+1, r, was)
 		}
 	}
 	traffic, err := os.ReadFile(filepath.Join(l.log, "traffic.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(traffic), "\n"); n != 1+61*6+2*4 || !strings.Contains(string(traffic), "\n20,-1,") {
+	if n := strings.Count(string(traffic), "\n"); n != 1+81*20+2*4 || !strings.Contains(string(traffic), "\n20,-1,") {
 		t.Errorf("traffic has %d lines:\n%.300s", n, traffic)
-	}
-}
-
-// By default, overlays are measured with players who begin together, and with players who are spread.
-func TestOverlaysMeasureBothPhases(t *testing.T) {
-	phases, err := newOverlays(&bench{}).Flags().GetStringSlice("phase")
-	if err != nil || !slices.Equal(phases, []string{phaseTogether, phaseSpread}) {
-		t.Errorf("phases are %q by default: %v", phases, err)
 	}
 }
 
@@ -116,31 +96,5 @@ func TestOverlaysReportPriority(t *testing.T) {
 		if differs := strings.Contains(string(text), "had no priority over the daemons"); differs == first {
 			t.Errorf("players go first: %v; the figure is\n%s", first, text)
 		}
-	}
-}
-
-// No path exceeds the speed that gateways allow, and the middle of the plane is where players enter.
-func TestMovementIsScaled(t *testing.T) {
-	for _, text := range []string{"0,1,0,0,0,0\n1,1,40,0,0,0\n2,1,80,0,0,0\n", "0,1,0,0,0,0\n1,1,5,0,0,0\n"} {
-		moves, err := sim.ReadMoves(strings.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		path, scale, err := scaledMovement(moves)
-		if err != nil {
-			t.Fatal(err)
-		}
-		first, last := path[0][0], path[len(path)-1][0]
-		step := math.Abs(path[1][0].X - first.X)
-		if step > crowd.MaxStep || step < .79 || math.Abs(first.X+last.X) > 1e-9 || scale > liveScale {
-			t.Errorf("%q is played as %v, scale %v", text, path, scale)
-		}
-	}
-	moves, err := sim.ReadMoves(strings.NewReader("0,1,0,0,0,0\n0,2,0,0,0,0\n1,1,0,0,0,0\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := scaledMovement(moves); err == nil {
-		t.Error("a player who is not there can play")
 	}
 }

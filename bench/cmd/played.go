@@ -101,9 +101,8 @@ func (p played) caveat() string {
 }
 
 // write writes a game as CSV: the movement, deliveries and traffic, in the simulator's formats. Gateways appear in
-// traffic as servers do, numbered from -1 down, once a second with the bytes since the last row. given is the file
-// that the movement came from, if any.
-func (p played) write(dir string, moves *sim.Recorded, source string, l *usageLog) (err error) {
+// traffic as servers do, numbered from -1 down, once a second with the bytes since the last row.
+func (p played) write(dir string, moves *sim.Recorded, l *usageLog) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make log: %w", err)
 	}
@@ -130,13 +129,6 @@ func (p played) write(dir string, moves *sim.Recorded, source string, l *usageLo
 			log.Traffic(round, overlay.FirstServer+overlay.ID(i), int(entries[1].out[i]-entries[0].out[i]), int(entries[1].in[i]-entries[0].in[i]))
 		}
 		entries = entries[1:]
-	}
-	if source != "" {
-		text, err := os.ReadFile(source)
-		if err == nil {
-			_, err = files[2].Write(text)
-		}
-		return errors.Join(log.Flush(), err)
 	}
 	return errors.Join(log.Flush(), sim.WriteMoves(files[2], moves, moves.Rounds()))
 }

@@ -41,17 +41,14 @@ func (c crowdRow) bytesOut() float64      { return c.PerPlayer(c.Seen.BytesOut) 
 func (c crowdRow) kBIn() float64          { return c.bytesIn() / 1000 }
 func (c crowdRow) kBOut() float64         { return c.bytesOut() / 1000 }
 func (c crowdRow) tickMS() float64        { return 1000 * c.Tick99() }
-func (c crowdRow) seen50() float64        { return 1000 * c.Seen.Delay[nearby].Quantile(.5) }
-func (c crowdRow) seen99() float64        { return 1000 * c.Seen.Delay[nearby].Quantile(.99) }
+func (c crowdRow) seen50() float64        { return 1000 * c.Seen.Delay.Quantile(.5) }
+func (c crowdRow) seen99() float64        { return 1000 * c.Seen.Delay.Quantile(.99) }
 func (c crowdRow) seen() string           { return pair(c.seen50(), c.seen99()) }
-func (c crowdRow) errorMean() float64     { return c.Seen.Error[nearby].Mean() }
-func (c crowdRow) error99() float64       { return c.Seen.Error[nearby].Quantile(.99) }
+func (c crowdRow) errorMean() float64     { return c.Seen.Error.Mean() }
+func (c crowdRow) error99() float64       { return c.Seen.Error.Quantile(.99) }
 func (c crowdRow) errors() string         { return pair(c.errorMean(), c.error99()) }
 func (c crowdRow) rssBytes() float64      { return float64(c.RSS[0]) }
 func (c crowdRow) rssMiB() float64        { return c.rssBytes() / (1 << 20) }
-
-// nearby is the first of crowd.Reaches: up to 16 blocks away.
-const nearby = 0
 
 // column is a column of a table of crowds, or of a CSV file, which has numbers only.
 type column struct {

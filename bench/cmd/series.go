@@ -1,8 +1,6 @@
 package main
 
 import (
-	"slices"
-
 	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 )
@@ -35,20 +33,6 @@ func utilisationPlot(title string, series []measure.Moment) figure.Plot {
 		Y2:    figure.Axis{Label: "resident memory, MiB"},
 		Lines: []figure.Line{{Name: "CPU", Points: smooth(cpu)}, {Name: "memory", Points: rss, Right: true}},
 	}
-}
-
-// writeSeries writes a series as CSV: for each moment the sums over all daemons, and the busiest of them.
-func (b *bench) writeSeries(name string, series []measure.Moment) error {
-	var rows [][]float64
-	for _, m := range series {
-		cpu, rss := m.Total()
-		rows = append(rows, []float64{
-			m.At, float64(m.Players), percent(cpu), percent(cpu) / float64(max(1, len(m.CPU))), percent(slices.Max(m.CPU)), float64(rss),
-		})
-	}
-	return figure.WriteCSV(b.file(name), []string{
-		"seconds", "players", "cpu_percent_all", "cpu_percent_mean", "cpu_percent_max", "rss_bytes_all",
-	}, rows)
 }
 
 // meanOver returns the mean CPU share and the mean memory of all daemons together, from that time on.

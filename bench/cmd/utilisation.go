@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/crowd"
 	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // utilisation is figure 4.3.
@@ -39,7 +39,7 @@ func (b utilisation) run(ctx context.Context) error {
 		var series []measure.Moment
 		err = b.play(ctx, o, f.players, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) error {
 			r := measure.Record(ctx, []measure.Target{d}, c, time.Second)
-			err := measure.Pause(ctx, length)
+			err := process.Pause(ctx, length)
 			series = r.Stop()
 			return err
 		})
@@ -51,9 +51,6 @@ func (b utilisation) run(ctx context.Context) error {
 		logf("%s: %d players in %d chunks: %.1f %% of a core, %.0f MiB", f.name, f.players, f.chunks, percent(cpu), rss/(1<<20))
 		table.Add(f.name, f.players, f.chunks, percent(cpu), percent(cpu)/float64(f.players), rss/(1<<20), f.paper)
 		panels = append(panels, utilisationPlot(fmt.Sprintf("%s  %d players, %d chunks", f.name, f.players, f.chunks), series))
-		if err := b.writeSeries("utilisation-"+strings.ReplaceAll(f.name, ".", "-")+".csv", series); err != nil {
-			return err
-		}
 	}
 	if err := figure.WriteSVG(b.file("utilisation.svg"), panels...); err != nil {
 		return err
@@ -99,9 +96,6 @@ func (b ramp) run(ctx context.Context) error {
 		p.Lines = append(p.Lines, figure.Line{Name: "players", Points: players, Right: true, Dashed: true})
 		p.Y2.Label = "resident memory, MiB; players"
 		panels = append(panels, p)
-		if err := b.writeSeries("ramp-"+strings.ReplaceAll(f.name, ".", "-")+".csv", series); err != nil {
-			return err
-		}
 	}
 	if err := figure.WriteSVG(b.file("ramp.svg"), panels...); err != nil {
 		return err
@@ -121,7 +115,7 @@ func (b ramp) ramped(ctx context.Context, players int, every time.Duration) (ser
 		r := measure.Record(ctx, []measure.Target{d}, c, time.Second)
 		err := c.Add(ctx, players-1)
 		if err == nil {
-			err = measure.Pause(ctx, 5*time.Second)
+			err = process.Pause(ctx, 5*time.Second)
 		}
 		series = r.Stop()
 		return err
@@ -174,12 +168,6 @@ func (m *manyChunks) run(ctx context.Context) error {
 		logf("%s", row.line("voxeld, spread out"))
 	}
 	rows = reliable(rows)
-	if err := m.writeRows("many-chunks.csv", rows,
-		number("chunks", func(r crowdRow) float64 { return float64(chunks(r)) }), number("cpu_percent", crowdRow.cpuPercent),
-		number("cpu_percent_per_player", crowdRow.cpuEach), number("bytes_in_per_player_s", crowdRow.bytesIn),
-		number("frames_per_s", crowdRow.FrameRate), number("tick_p99_ms", crowdRow.tickMS), number("rss_bytes", crowdRow.rssBytes)); err != nil {
-		return err
-	}
 	table := tableOf(rows, text("players", crowdRow.players), text("chunks", func(r crowdRow) string { return fmt.Sprint(chunks(r)) }),
 		number("CPU, % of a core", crowdRow.cpuPercent), number("per player", crowdRow.cpuEach), number("kB/s to each", crowdRow.kBIn),
 		number("frames/s", crowdRow.FrameRate), number("tick p99, ms", crowdRow.tickMS), text("seen p50 / p99, ms", crowdRow.seen),

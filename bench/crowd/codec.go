@@ -144,33 +144,48 @@ func (unsampled) decode(*sessionmsg.AvatarDecoder, []byte, func(string, motion.P
 	return false, nil
 }
 
-// packetStream reads the packets that a player is sent over TCP.
+// inbound is what a player receives over TCP.
+type inbound struct {
+	rest  []byte // of a message that is incomplete
+	split func(received []byte) (message, rest []byte, err error)
+}
+
+// each calls handle with each message that is complete now.
+func (b *inbound) each(received []byte, handle func(message []byte) error) error {
+	rest := received
+	if len(b.rest) > 0 {
+		b.rest = append(b.rest, received...)
+		rest = b.rest
+	}
+	for {
+		message, left, err := b.split(rest)
+		if err != nil {
+			return err
+		}
+		if message == nil {
+			break
+		}
+		rest = left
+		if err := handle(message); err != nil {
+			return err
+		}
+	}
+	b.rest = append(b.rest[:0], rest...)
+	return nil
+}
+
+// packetStream is arrival.hear of a game over TCP.
 type packetStream struct {
-	rest  []byte
-	split func(received []byte) (packet, rest []byte, err error)
+	inbound
 	// read returns what the client answers; nil for nothing.
 	read func(packet []byte) (reply []byte, err error)
 }
 
-// hear is arrival.hear.
 func (s *packetStream) hear(received []byte) (reply []byte, err error) {
-	s.rest = append(s.rest, received...)
-	rest := s.rest
-	for {
-		packet, left, err := s.split(rest)
-		if err != nil {
-			return nil, err
-		}
-		if packet == nil {
-			break
-		}
-		rest = left
+	err = s.each(received, func(packet []byte) error {
 		answer, err := s.read(packet)
-		if err != nil {
-			return nil, err
-		}
 		reply = append(reply, answer...)
-	}
-	s.rest = append(s.rest[:0], rest...)
-	return reply, nil
+		return err
+	})
+	return reply, err
 }

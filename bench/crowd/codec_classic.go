@@ -73,7 +73,7 @@ func (classicCodec) enter(c net.Conn, name string, _ int, _ *HeightMap) (a arriv
 				return a, nil, err
 			}
 			a.player, a.height, a.grain = name, 128, 1./classicUnit
-			a.hear = (&packetStream{split: splitClassic, read: readClassic}).hear
+			a.hear = (&packetStream{inbound{split: splitClassic}, readClassic}).hear
 			a.cornerX, a.cornerZ = x-math.Floor(a.pose.X), z-math.Floor(a.pose.Z)
 			a.pose.X += a.cornerX
 			a.pose.Z += a.cornerZ

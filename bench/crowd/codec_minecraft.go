@@ -60,7 +60,7 @@ func (m minecraftCodec) enter(c net.Conn, name string, _ int, _ *HeightMap) (a a
 		*v = math.Float64frombits(binary.BigEndian.Uint64(at[8*i:]))
 	}
 	a.player, a.height = name, 128
-	a.hear = (&packetStream{split: splitMinecraft, read: readMinecraft}).hear
+	a.hear = (&packetStream{inbound{split: splitMinecraft}, readMinecraft}).hear
 	early, err = in.Peek(in.Buffered())
 	return a, bytes.Clone(early), err
 }

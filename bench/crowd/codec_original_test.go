@@ -115,7 +115,7 @@ func TestOriginalMovesAreExact(t *testing.T) {
 	for i := range land {
 		land[i] = int16(i * 7 % 5)
 	}
-	b := mover{rng: rand.New(rand.NewPCG(1, 2)), speed: 4, heights: land, grain: originalGrain, pose: motion.Pose{X: 3.3, Y: 20, Z: 4.4}}
+	b := mover{rng: rand.New(rand.NewPCG(1, 2)), heights: land, grain: originalGrain, pose: motion.Pose{X: 3.3, Y: 20, Z: 4.4}}
 	for i := range 2000 {
 		b.step(.05)
 		line, err := originalCodec{}.appendMove(nil, b.pose)

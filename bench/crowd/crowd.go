@@ -1,6 +1,7 @@
 package crowd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -19,14 +20,11 @@ type Options struct {
 	Heights  *HeightMap      // of the land that players walk on; default an empty one
 	Homes    []grid.ChunkPos // home chunks, assigned to players in turn; all in the height map. Default none: players fly about
 	Roam     float64         // players who fly about begin within so many blocks of where they entered
-	Rate     float64         // moves a second; default 20. Negative: players stand still and send nothing
-	Speed    float64         // blocks a second; default 4
+	Still    bool            // players send nothing, and there are no samples
 	View     int             // chunks in each direction; default 1
 	Samples  int             // players who decode what they receive, at most 64; default 4
 	JoinRate float64         // players who join a second; default 100
 	Silences bool            // measure how long players at a spot get nothing; see Silences
-	Prefix   string          // of names; default "crowd"
-	Seed     uint64          // default 1
 	// Original, if not nil, is the chunk that all players connect to in the original protocol, and walk about in.
 	// Homes and View then have no effect.
 	Original *grid.ChunkPos
@@ -48,33 +46,12 @@ func (o Options) withDefaults() Options {
 	if o.Heights == nil {
 		o.Heights = NewHeightMap()
 	}
-	if o.Rate == 0 {
-		o.Rate = 20
-	}
-	if o.Speed == 0 {
-		o.Speed = 4
-	}
-	if o.View == 0 {
-		o.View = 1
-	}
-	if o.Samples == 0 {
-		o.Samples = 4
-	}
-	o.Samples = min(o.Samples, maxSamples)
-	if o.Game != "" {
+	o.View, o.Samples, o.JoinRate = cmp.Or(o.View, 1), min(cmp.Or(o.Samples, 4), maxSamples), cmp.Or(o.JoinRate, 100)
+	if o.Game != "" || o.Still {
 		o.Samples = 0
 	}
 	if o.Original != nil {
 		o.Homes = []grid.ChunkPos{*o.Original}
-	}
-	if o.JoinRate == 0 {
-		o.JoinRate = 100
-	}
-	if o.Prefix == "" {
-		o.Prefix = "crowd"
-	}
-	if o.Seed == 0 {
-		o.Seed = 1
 	}
 	return o
 }
@@ -82,15 +59,17 @@ func (o Options) withDefaults() Options {
 // maxSamples is the number of bits in sentMove.received, one for each sample.
 const maxSamples = 64
 
-// parts is the number of parts into which the interval between two moves is divided. In each part another part of the
-// crowd moves, and all samples read.
-const parts = 25
+const (
+	// period is the interval between two moves of a player, and parts the number of parts into which it is divided. In each part
+	// another part of the crowd moves, and all samples read.
+	period = 50 * time.Millisecond
+	parts  = 25
+)
 
 // Crowd is a growing number of players. Add and Counts may be called while Run runs, from another goroutine.
 type Crowd struct {
 	o       Options
 	codec   codec
-	period  time.Duration
 	entered chan *client
 
 	mu struct {
@@ -130,7 +109,7 @@ type client struct {
 // New returns an empty crowd.
 func New(o Options) *Crowd {
 	c := &Crowd{o: o.withDefaults(), entered: make(chan *client, 64), codec: cborCodec{}, numbers: make(map[int]*client), known: make(map[string]*client), buffer: make([]byte, 1<<20)}
-	c.rng = rand.New(rand.NewPCG(c.o.Seed, 0))
+	c.rng = rand.New(rand.NewPCG(1, 0))
 	if game := games[o.Game]; game != nil {
 		c.codec = game
 	}
@@ -139,10 +118,6 @@ func New(o Options) *Crowd {
 	}
 	if o.Original != nil {
 		c.codec = originalCodec{*o.Original}
-	}
-	c.period = 50 * time.Millisecond
-	if c.o.Rate > 0 {
-		c.period = time.Duration(float64(time.Second) / c.o.Rate)
 	}
 	c.mu.Failed = make(map[string]int)
 	return c
@@ -163,7 +138,7 @@ func (c *Crowd) Run(ctx context.Context) {
 		}
 		c.poll.close()
 	}()
-	every := c.period / parts
+	const every = period / parts
 	due := time.Now()
 	wait := time.NewTimer(0)
 	defer wait.Stop()
@@ -184,10 +159,10 @@ func (c *Crowd) Run(ctx context.Context) {
 		c.play(slice, late)
 		c.mu.Unlock()
 		// Players who are more than a whole move behind skip moves rather than send them in a burst.
-		for time.Since(due) > c.period {
+		for time.Since(due) > period {
 			due = due.Add(every)
 			slice = (slice + 1) % parts
-			if c.o.Rate > 0 {
+			if !c.o.Still {
 				c.mu.Lock()
 				c.mu.Due += uint64(len(c.slots[slice]))
 				c.mu.Unlock()
@@ -206,7 +181,7 @@ func (c *Crowd) admit() {
 			c.all = append(c.all, p)
 			c.known[p.player] = p
 			if c.o.Silences {
-				if err := c.poll.add(p.number, p.fd); err != nil {
+				if err := c.poll.add(p.number, p.fd, unix.EPOLLIN|unix.EPOLLET); err != nil {
 					c.remove(p, err)
 					continue
 				}
@@ -217,7 +192,6 @@ func (c *Crowd) admit() {
 				c.mu.Samples++
 			}
 			c.mu.Players++
-			c.mu.Joined++
 		default:
 			return
 		}
@@ -227,8 +201,8 @@ func (c *Crowd) admit() {
 // listen records what has arrived since the last call. The lock is held.
 func (c *Crowd) listen() {
 	now := time.Now()
-	for _, number := range c.poll.wait() {
-		p := c.numbers[number]
+	for _, event := range c.poll.wait() {
+		p := c.numbers[int(event.Fd)]
 		there := p.mover.heights != nil && !p.mover.flying
 		if there && !p.heard.IsZero() {
 			silence := now.Sub(p.heard)
@@ -249,7 +223,7 @@ func (c *Crowd) play(slice int, late time.Duration) {
 		if p.fd < 0 {
 			continue
 		}
-		if c.o.Rate > 0 {
+		if !c.o.Still {
 			c.mu.Due++
 			c.mu.Late.Add(late.Seconds())
 			if c.move(p); p.fd < 0 {
@@ -272,7 +246,7 @@ func (c *Crowd) play(slice int, late time.Duration) {
 // move advances the player one step and sends the move.
 func (c *Crowd) move(p *client) {
 	before := p.mover
-	p.mover.step(c.period.Seconds())
+	p.mover.step(period.Seconds())
 	if len(p.unsent) == 0 {
 		var err error
 		pose := p.mover.pose

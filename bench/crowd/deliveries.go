@@ -54,7 +54,7 @@ func (c *Crowd) receive(p *client, id string, pose motion.Pose, now time.Time) {
 		c.mu.Deliveries.Inexact++
 	case delivered:
 		c.mu.Deliveries.Exact++
-		c.mu.Delay[bandOf(distance(p.mover.pose, pose))].Add(now.Sub(sent).Seconds())
+		c.recordDelay(p, pose, now.Sub(sent))
 	case repeated:
 	}
 }

@@ -112,7 +112,7 @@ func TestDeliveries(t *testing.T) {
 		{"their own", func(line func(string, motion.Pose)) { line("ada", at(30)) }, 0, 0, 0, 0, math.NaN()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ada := &client{arrival: arrival{player: "ada"}, sampler: newSampler(0), history: newMoveHistory(8)}
+			ada := &client{arrival: arrival{player: "ada"}, sampler: newSampler(0, originalCodec{}), history: newMoveHistory(8)}
 			ben := &client{arrival: arrival{player: "ben"}, history: newMoveHistory(8)}
 			cid := &client{arrival: arrival{player: "cid"}, history: newMoveHistory(8)}
 			crowd := New(Options{Original: &grid.ChunkPos{}})

@@ -47,17 +47,10 @@ func (a *HeightMap) add(m sessionmsg.ChunkData) error {
 	if err != nil {
 		return fmt.Errorf("decode chunk %v: %w", m.Chunk, err)
 	}
-	l := new(chunkHeights)
-	for x := range grid.ChunkSize {
-		for z := range grid.ChunkSize {
-			y := c.Height()
-			for y > 0 && !footing(c.Get(chunk.IndexOf(x, y-1, z))) {
-				y--
-			}
-			l[grid.ChunkSize*x+z] = int16(y)
-		}
-	}
-	a.store(m.Chunk, l)
+	a.store(m.Chunk, c.Height(), func(x, y, z int) bool {
+		b := c.Get(chunk.IndexOf(x, y, z))
+		return b.Solid() || b == chunk.Water
+	})
 	return nil
 }
 
@@ -75,27 +68,26 @@ func (a *HeightMap) addOriginal(at grid.ChunkPos, line []byte) error {
 	if !ok || m.Chunk != at {
 		return fmt.Errorf("decode chunk %v: unexpected %T", at, packet)
 	}
+	a.store(at, legacymsg.SlabHeight, func(x, y, z int) bool { return m.Blocks[legacymsg.SlabIndex(x, y, z)] != 0 })
+	return nil
+}
+
+// store stores a chunk of that height, in which players stand on blocks with footing.
+func (a *HeightMap) store(at grid.ChunkPos, height int, footing func(x, y, z int) bool) {
 	l := new(chunkHeights)
 	for x := range grid.ChunkSize {
 		for z := range grid.ChunkSize {
-			y := legacymsg.SlabHeight
-			for y > 0 && m.Blocks[legacymsg.SlabIndex(x, y-1, z)] == 0 {
+			y := height
+			for y > 0 && !footing(x, y-1, z) {
 				y--
 			}
 			l[grid.ChunkSize*x+z] = int16(y)
 		}
 	}
-	a.store(at, l)
-	return nil
-}
-
-func (a *HeightMap) store(at grid.ChunkPos, l *chunkHeights) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.mu.chunks[at] = l
 }
-
-func footing(b chunk.Block) bool { return b.Solid() || b == chunk.Water }
 
 func (a *HeightMap) chunk(at grid.ChunkPos) *chunkHeights {
 	a.mu.Lock()

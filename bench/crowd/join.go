@@ -1,6 +1,7 @@
 package crowd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -62,41 +63,53 @@ func (c *Crowd) Add(ctx context.Context, n int) error {
 
 // join connects the i-th player.
 func (c *Crowd) join(ctx context.Context, i int) (*client, error) {
-	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
-	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, c.o.network(), c.o.Targets[i%len(c.o.Targets)])
+	var at arrival
+	var early []byte
+	fd, err := connect(ctx, c.o.network(), c.o.Targets[i%len(c.o.Targets)], func(conn net.Conn) (err error) {
+		at, early, err = c.codec.enter(conn, fmt.Sprintf("crowd-%d", i), c.o.View, c.o.Heights)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()                                      //nolint:errcheck // the player has a duplicate of the descriptor
-	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read reports it
-	defer stop()
-	at, early, err := c.codec.enter(conn, fmt.Sprintf("%s-%d", c.o.Prefix, i), c.o.View, c.o.Heights)
-	if err != nil {
-		return nil, err
-	}
-	p := &client{number: i, arrival: at, history: newMoveHistory(shortHistory)}
+	p := &client{number: i, fd: fd, arrival: at, history: newMoveHistory(shortHistory)}
 	if c.o.Original != nil {
 		p.history = newMoveHistory(deliveryHistory)
 	}
 	p.mover = mover{
-		rng: rand.New(rand.NewPCG(c.o.Seed, uint64(i)+1)), pose: at.pose, speed: c.o.Speed, sky: float64(at.height) + overLand,
-		base: c.o.Roam, still: c.o.Rate < 0, grain: at.grain,
+		rng: rand.New(rand.NewPCG(1, uint64(i)+1)), pose: at.pose, sky: float64(at.height) + overLand, base: c.o.Roam, grain: at.grain,
 	}
 	if len(c.o.Homes) > 0 {
 		p.mover.home = c.o.Homes[i%len(c.o.Homes)]
 		if p.mover.heights = c.o.Heights.chunk(p.mover.home); p.mover.heights == nil {
+			p.close()
 			return nil, fmt.Errorf("no land for chunk %v", p.mover.home)
 		}
 	}
 	if i < c.o.Samples {
-		p.sampler = newSampler(i)
-		p.sampler.received = append(p.sampler.received, early...) // it arrived with the welcome
+		p.sampler = newSampler(i, c.codec)
+		p.sampler.received.rest = bytes.Clone(early) // it arrived with the welcome
 	}
-	if p.fd, err = dupFD(conn.(syscall.Conn)); err == nil && p.hear != nil {
+	if p.hear != nil {
 		err = p.answer(early)
 	}
 	return p, err
+}
+
+// connect connects a player, lets them enter the world, and returns a descriptor of the connection.
+func connect(ctx context.Context, network, target string, enter func(net.Conn) error) (fd int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, network, target)
+	if err != nil {
+		return -1, err
+	}
+	defer conn.Close()                                      //nolint:errcheck // the player has a duplicate of the descriptor
+	defer context.AfterFunc(ctx, func() { conn.Close() })() //nolint:errcheck // the read reports it
+	if err := enter(conn); err != nil {
+		return -1, err
+	}
+	return dupFD(conn.(syscall.Conn))
 }
 
 // dupFD duplicates a connection's descriptor, so that Go's poller does not wake up for every packet.

@@ -10,6 +10,7 @@ import (
 
 // Speeds in blocks a second. The server allows 20 horizontally and up, and 80 down (player.Rules).
 const (
+	walkSpeed   = 4  // in the home chunk, or between places
 	travelSpeed = 16 // on the way to the home chunk
 	overLand    = 6  // blocks above the world's top at which travellers fly
 )
@@ -20,7 +21,6 @@ const (
 type mover struct {
 	rng     *rand.Rand
 	pose    motion.Pose
-	speed   float64 // blocks/s, after arrival
 	sky     float64 // height above all land
 	home    grid.ChunkPos
 	heights *chunkHeights // of home; nil for a player without one
@@ -28,7 +28,6 @@ type mover struct {
 	base    float64       // for a player without a home: radius in blocks around the entry within which they begin
 	goalX   float64
 	goalZ   float64
-	still   bool // stands still after arrival
 	flying  bool // on the way to home
 	placed  bool // has a goal
 }
@@ -51,15 +50,12 @@ func (b *mover) advance(dt float64) {
 		return
 	}
 	if b.heights == nil {
-		if b.moveTowards(b.speed * dt) {
+		if b.moveTowards(walkSpeed * dt) {
 			b.goalX, b.goalZ = b.pose.X+b.spread(100), b.pose.Z+b.spread(100)
 		}
 		return
 	}
-	if b.still {
-		return
-	}
-	b.walk(b.speed * dt)
+	b.walk(walkSpeed * dt)
 }
 
 func (b *mover) spread(r float64) float64 { return (2*b.rng.Float64() - 1) * r }

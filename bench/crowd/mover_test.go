@@ -19,7 +19,7 @@ func TestMovesAreHonest(t *testing.T) {
 		for i := range land {
 			land[i] = int16(40 + rng.IntN(1+int(seed)%9))
 		}
-		b := mover{rng: rng, speed: 4, sky: 134, home: home, heights: land, pose: motion.Pose{X: .5, Y: 60, Z: .5}}
+		b := mover{rng: rng, sky: 134, home: home, heights: land, pose: motion.Pose{X: .5, Y: 60, Z: .5}}
 		if seed%5 == 0 {
 			b.heights, b.base = nil, 300
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"sync"
 	"time"
 
@@ -44,17 +43,13 @@ type Load struct {
 
 // StartProbe connects a probe to a server.
 func StartProbe(ctx context.Context, target, name string, view int) (*Probe, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", target)
+	conn, err := sessionclient.Dial(ctx, target, sessionmsg.Join{Name: name, View: view, Encoding: sessionmsg.EncodingCBOR})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("send probe: %w", err)
 	}
-	p := &Probe{conn: sessionclient.New(conn), view: view, done: make(chan struct{})}
+	p := &Probe{conn: conn, view: view, done: make(chan struct{})}
 	p.mu.requested, p.mu.loaded, p.mu.changed = make(map[grid.ChunkPos]time.Time), make(map[grid.ChunkPos]bool), make(chan struct{}, 1)
-	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read reports it
-	defer stop()
-	if _, err := p.conn.Join(sessionmsg.Join{Name: name, View: view, Encoding: sessionmsg.EncodingCBOR}); err != nil {
-		return nil, errors.Join(fmt.Errorf("send probe: %w", err), conn.Close())
-	}
+	defer context.AfterFunc(ctx, func() { conn.Close() })() //nolint:errcheck // the read reports it
 	welcome, err := p.conn.Enter(func(m sessionclient.Message) error {
 		if data, ok := m.FromServer.(sessionmsg.ChunkData); ok {
 			p.mu.loaded[data.Chunk] = true // it arrived with the welcome
@@ -158,7 +153,7 @@ func (p *Probe) Settle(ctx context.Context) error {
 // Fly moves above all land to (x, z), 20 moves a second. A move that crosses into another chunk also requests the
 // chunks that come into view. Land that left the view may be requested again later.
 func (p *Probe) Fly(ctx context.Context, x, z float64) error {
-	b := mover{pose: p.pose, speed: travelSpeed, sky: p.sky, goalX: x, goalZ: z, placed: true, flying: true}
+	b := mover{pose: p.pose, sky: p.sky, goalX: x, goalZ: z, placed: true, flying: true}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for b.flying {

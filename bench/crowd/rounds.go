@@ -31,12 +31,10 @@ type Point struct{ X, Z float64 }
 
 // Rounds configures a game.
 type Rounds struct {
-	Targets   []string  // host:port of gateways, assigned to players in turn
-	Paths     [][]Point // by round and player; no step longer than StepMost. They begin at the chunk of FromSpawn
-	FromSpawn bool      // paths are relative to where players enter the world, not to its origin
-	Spread    bool      // players begin their rounds evenly spread over RoundTime, not all at once
-	View      int       // chunks in each direction; default 1
-	Prefix    string    // of names
+	Targets []string  // host:port of gateways, assigned to players in turn
+	Paths   [][]Point // by round and player, relative to where players enter the world; no step longer than MaxStep
+	Spread  bool      // players begin their rounds evenly spread over RoundTime, not all at once
+	Prefix  string    // of names
 	// Range is the distance in blocks within which updates are recorded; 0 is unlimited.
 	Range float64
 	// OnRound, if not nil, is called when a round begins. It must return quickly.
@@ -69,16 +67,12 @@ type GameResult struct {
 	In, Out     [][]uint32          // bytes, by player and round
 	Delay       histogram.Histogram // seconds from a move until another player has read of it
 	Corrections uint64              // moves that a gateway refused
-	Misplaced   uint64              // updates that showed a player where they were not in that round; not in Updates
 	Late        float64             // seconds by which all players' moves were late together, on average, because this machine was busy
 	First       bool                // players had real-time priority on this machine, which requires root
 }
 
 // Play plays all rounds and disconnects the players.
 func Play(ctx context.Context, o Rounds) (*GameResult, error) {
-	if o.View == 0 {
-		o.View = 1
-	}
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
@@ -117,6 +111,7 @@ type game struct {
 	first   bool // this thread has real-time priority
 	packet  []byte
 	buffer  []byte // for reads
+	poll    poll
 }
 
 // roundClient is one player.
@@ -125,7 +120,7 @@ type roundClient struct {
 	number   int32
 	fd       int // -1 after the player has left
 	mover    mover
-	received []byte      // not yet decoded
+	received inbound
 	begun    int32       // rounds
 	sent     []time.Time // by round; of those that have begun
 	out, in  []uint32    // bytes, by round
@@ -136,7 +131,6 @@ type roundClient struct {
 	at          time.Time // when the newest bytes were read
 	delay       histogram.Histogram
 	corrections uint64
-	strange     uint64
 }
 
 // join connects all players.
@@ -162,10 +156,8 @@ func (g *game) join(ctx context.Context) error {
 	for i, id := range ids {
 		g.numbers[id] = int32(i)
 	}
-	if g.o.FromSpawn {
-		at := g.players[0].mover.pose.Chunk().Origin()
-		g.middle = Point{float64(at.X), float64(at.Z)}
-	}
+	at := g.players[0].mover.pose.Chunk().Origin()
+	g.middle = Point{float64(at.X), float64(at.Z)}
 	for i, p := range g.players {
 		start := g.position(0, i)
 		p.mover.goalX, p.mover.goalZ, p.mover.placed, p.mover.flying = start.X, start.Z, true, true
@@ -174,33 +166,27 @@ func (g *game) join(ctx context.Context) error {
 }
 
 func (g *game) enter(ctx context.Context, i int) (p *roundClient, id player.ID, err error) {
-	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
-	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", g.o.Targets[i%len(g.o.Targets)])
-	if err != nil {
-		return nil, id, err
-	}
-	defer conn.Close()                                      //nolint:errcheck // the player has a duplicate of the descriptor
-	stop := context.AfterFunc(ctx, func() { conn.Close() }) //nolint:errcheck // the read reports it
-	defer stop()
 	rounds := len(g.o.Paths)
 	p = &roundClient{g: g, number: int32(i), fd: -1, out: make([]uint32, rounds), in: make([]uint32, rounds), sent: make([]time.Time, rounds), newest: make([]int32, len(g.o.Paths[0]))}
+	p.received.split = cborCodec{}.split
 	// Frames that arrive on the way are kept, because they name the avatars nearby.
-	at, early, err := enterSession(conn, fmt.Sprintf("%s-%d", g.o.Prefix, i), g.o.View, func(m sessionclient.Message) error {
-		if m.Tick != nil {
-			p.received = sessionmsg.AppendMessage(p.received, m.Tick)
-		}
-		return nil
+	var at arrival
+	p.fd, err = connect(ctx, "tcp", g.o.Targets[i%len(g.o.Targets)], func(conn net.Conn) (err error) {
+		var early []byte
+		at, early, err = enterSession(conn, fmt.Sprintf("%s-%d", g.o.Prefix, i), 1, func(m sessionclient.Message) error {
+			if m.Tick != nil {
+				p.received.rest = sessionmsg.AppendMessage(p.received.rest, m.Tick)
+			}
+			return nil
+		})
+		p.received.rest = append(p.received.rest, early...)
+		return err
 	})
 	if err != nil {
 		return nil, id, err
 	}
-	if id, err = player.ParseID(at.player); err != nil {
-		return nil, id, err
-	}
 	p.mover = mover{pose: at.pose, sky: float64(at.height) + overLand}
-	p.received = append(p.received, early...)
-	p.fd, err = dupFD(conn.(*net.TCPConn))
+	id, err = player.ParseID(at.player)
 	return p, id, err
 }
 
@@ -212,6 +198,7 @@ func (g *game) leave() {
 			p.fd = -1
 		}
 	}
+	g.poll.close()
 }
 
 // position returns the position of a player in a round.
@@ -228,7 +215,6 @@ func (g *game) result() *GameResult {
 		all.In, all.Out = append(all.In, p.in), append(all.Out, p.out)
 		all.Delay.Merge(p.delay)
 		all.Corrections += p.corrections
-		all.Misplaced += p.strange
 	}
 	slices.SortStableFunc(all.Updates, func(a, b Update) int { return cmp.Compare(a.Round, b.Round) })
 	return all

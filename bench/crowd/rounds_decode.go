@@ -10,12 +10,12 @@ import (
 
 // This file decodes what players of rounds receive.
 
-// A player's yaw identifies the round modulo stampRounds: tick frames resolve 360/256 degrees. The yaws of
+// A player's yaw identifies the round modulo yawRounds: tick frames resolve 360/256 degrees. The yaws of
 // consecutive rounds are far enough apart that every LOD tier sends the turn (gameserver/grades.go).
 const (
 	yawRounds  = 256
 	yawStep    = 159
-	yawInverse = 95 // stampTurn · stampBack = 1 modulo 256
+	yawInverse = 95 // yawStep · yawInverse = 1 modulo yawRounds
 )
 
 // yawByte returns the yaw of a round.
@@ -80,8 +80,7 @@ func (p *roundClient) recordUpdate(origin int32, yaw uint8, pose motion.Pose) {
 	}
 	was := p.g.position(int(of), int(origin))
 	if !math.IsNaN(pose.X) && math.Hypot(was.X-pose.X, was.Z-pose.Z) > maxOffset {
-		p.strange++
-		return
+		return // they were not there in that round
 	}
 	if reach := p.g.o.Range; reach > 0 {
 		own := p.g.position(max(int(p.begun)-1, 0), int(p.number))

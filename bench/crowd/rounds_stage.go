@@ -32,39 +32,42 @@ func (g *game) play(ctx context.Context) error {
 }
 
 func (g *game) perform(ctx context.Context) error {
-	poll, err := g.poll()
-	if err != nil {
-		return err
-	}
-	defer unix.Close(poll) //nolint:errcheck // it was only read
 	g.buffer = make([]byte, 256<<10)
 	for _, p := range g.players {
+		if err := g.poll.add(int(p.number), p.fd, unix.EPOLLIN); err != nil {
+			return fmt.Errorf("poll sockets: %w", err)
+		}
 		if err := p.receive(nil, time.Now()); err != nil { // bytes that arrived during the join
 			return err
 		}
 	}
 	pacer := newPacer(time.Now(), g.o.Spread)
-	until := func(due time.Time) error { return g.read(ctx, poll, due) }
+	until := func(due time.Time) error { return g.read(ctx, due) }
+	each := func(play func(p *roundClient) error) error { // one round
+		return pacer.round(until, func(slice int) error {
+			for i := slice; i < len(g.players); i += pacer.slices {
+				if err := play(g.players[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
 	began := time.Now()
 	for away := true; away; {
 		if away = false; time.Since(began) > startTimeout {
 			return errors.New("play: not all players reached their starting positions")
 		}
-		err := pacer.round(until, func(slice int) error {
-			for i := slice; i < len(g.players); i += pacer.slices {
-				p := g.players[i]
-				if !p.mover.flying {
-					continue
-				}
-				away = true
-				if p.mover.hover(RoundTime.Seconds()); p.mover.pose.X == p.mover.goalX && p.mover.pose.Z == p.mover.goalZ {
-					p.mover.flying = false
-				}
-				if _, err := p.move(); err != nil {
-					return err
-				}
+		err := each(func(p *roundClient) error {
+			if !p.mover.flying {
+				return nil
 			}
-			return nil
+			away = true
+			if p.mover.hover(RoundTime.Seconds()); p.mover.pose.X == p.mover.goalX && p.mover.pose.Z == p.mover.goalZ {
+				p.mover.flying = false
+			}
+			_, err := p.move()
+			return err
 		})
 		if err != nil {
 			return err
@@ -75,15 +78,7 @@ func (g *game) perform(ctx context.Context) error {
 		if g.o.OnRound != nil {
 			g.o.OnRound(round)
 		}
-		err := pacer.round(until, func(slice int) error {
-			for i := slice; i < len(g.players); i += pacer.slices {
-				if err := g.players[i].begin(round); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
+		if err := each(func(p *roundClient) error { return p.begin(round) }); err != nil {
 			return err
 		}
 	}
@@ -125,7 +120,7 @@ func (p *pacer) round(until func(due time.Time) error, part func(slice int) erro
 	return nil
 }
 
-// lag records by how much a slice's moves are late. Beyond lagMost the following rounds are postponed too, so that
+// lag records by how much a slice's moves are late. Beyond maxLag the following rounds are postponed too, so that
 // players do not seem to hurry. Rounds that begin with the gateways' are postponed by whole rounds. The larger of the
 // shift and the players' mean delay counts as late.
 func (p *pacer) lag(lag time.Duration) {
@@ -176,30 +171,11 @@ func (p *roundClient) move() (n int, err error) {
 	return n, nil
 }
 
-// poll creates an epoll descriptor for all players; an event carries the player's number.
-func (g *game) poll() (fd int, err error) {
-	if fd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		return -1, fmt.Errorf("poll sockets: %w", err)
-	}
-	for _, p := range g.players {
-		if err := unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, p.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: p.number}); err != nil {
-			unix.Close(fd) //nolint:errcheck // nothing was read
-			return -1, fmt.Errorf("poll sockets: %w", err)
-		}
-	}
-	return fd, nil
-}
-
 // read reads what players receive, until due.
-func (g *game) read(ctx context.Context, poll int, due time.Time) error {
-	var events [256]unix.EpollEvent
+func (g *game) read(ctx context.Context, due time.Time) error {
 	for {
-		n, err := unix.EpollWait(poll, events[:], 0)
-		if err != nil && err != unix.EINTR {
-			return fmt.Errorf("poll sockets: %w", err)
-		}
-		now := time.Now()
-		for _, e := range events[:max(n, 0)] {
+		events, now := g.poll.wait(), time.Now()
+		for _, e := range events {
 			p := g.players[e.Fd]
 			switch n, err := unix.Read(p.fd, g.buffer); {
 			case err == unix.EAGAIN || err == unix.EINTR:
@@ -218,9 +194,6 @@ func (g *game) read(ctx context.Context, poll int, due time.Time) error {
 		if rest <= 0 {
 			return nil
 		}
-		if n == len(events) {
-			continue
-		}
 		nap := unix.NsecToTimespec(int64(min(rest, readEvery)))
 		unix.Nanosleep(&nap, nil) //nolint:errcheck // a signal may cut it short
 	}
@@ -232,26 +205,7 @@ func (p *roundClient) receive(data []byte, at time.Time) error {
 	if p.begun > 0 {
 		p.in[p.begun-1] += uint32(len(data))
 	}
-	rest := data
-	if len(p.received) > 0 {
-		p.received = append(p.received, data...)
-		rest = p.received
-	}
-	for {
-		message, left, err := cborCodec{}.split(rest)
-		if err != nil {
-			return err
-		}
-		if message == nil {
-			break
-		}
-		rest = left
-		if err := p.handle(message); err != nil {
-			return err
-		}
-	}
-	p.received = append(p.received[:0], rest...)
-	return nil
+	return p.received.each(data, p.handle)
 }
 
 // handle handles a message.

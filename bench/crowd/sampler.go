@@ -12,15 +12,15 @@ import (
 // sampler is the state of a sample.
 type sampler struct {
 	scene    sessionmsg.AvatarDecoder
-	received []byte // not yet decoded
+	received inbound
 	shown    map[string]motion.Pose
 	last     time.Time // the last frame with moves
 	bit      uint64    // of sentMove.received
 	seen     uint64    // avatars so far, to choose those whose delay is measured
 }
 
-func newSampler(sample int) *sampler {
-	return &sampler{shown: make(map[string]motion.Pose), bit: 1 << sample}
+func newSampler(sample int, codec codec) *sampler {
+	return &sampler{shown: make(map[string]motion.Pose), received: inbound{split: codec.split}, bit: 1 << sample}
 }
 
 const (
@@ -41,32 +41,17 @@ func (c *Crowd) readSample(p *client) {
 	}
 	now := time.Now()
 	e := p.sampler
-	e.received = append(e.received, c.buffer[:n]...)
-	rest := e.received
-	for {
-		message, left, err := c.codec.split(rest)
-		if err != nil {
-			c.remove(p, err)
-			return
-		}
-		if message == nil {
-			break
-		}
-		rest = left
+	err := e.received.each(c.buffer[:n], func(message []byte) error {
 		frame, err := c.codec.decode(&e.scene, message, func(id string, pose motion.Pose) { c.recordSighting(p, id, pose, now) })
-		if err != nil {
-			c.remove(p, err)
-			return
-		}
 		if frame {
 			c.mu.Frames++
-			if !e.last.IsZero() {
-				c.mu.Gap.Add(now.Sub(e.last).Seconds())
-			}
 			e.last = now
 		}
+		return err
+	})
+	if err != nil {
+		c.remove(p, err)
 	}
-	e.received = append(e.received[:0], rest...)
 }
 
 // recordSighting records where a sample is shown a player, and for some sightings their delay.
@@ -86,7 +71,14 @@ func (c *Crowd) recordSighting(p *client, id string, pose motion.Pose, now time.
 		return
 	}
 	if sent, ok := who.history.find(pose); ok {
-		c.mu.Delay[bandOf(distance(p.mover.pose, pose))].Add(now.Sub(sent).Seconds())
+		c.recordDelay(p, pose, now.Sub(sent))
+	}
+}
+
+// recordDelay records how long a sample waited for a move nearby.
+func (c *Crowd) recordDelay(p *client, pose motion.Pose, delay time.Duration) {
+	if distance(p.mover.pose, pose) <= nearby {
+		c.mu.Delay.Add(delay.Seconds())
 	}
 }
 
@@ -117,14 +109,9 @@ func (c *Crowd) measureErrors(p *client) {
 			continue
 		}
 		real := who.history.at[(who.history.next-1+len(who.history.at))%len(who.history.at)].pose
-		ring := bandOf(distance(p.mover.pose, real))
-		c.mu.Looks[ring]++
-		shown, ok := now[who.player]
-		if !ok {
-			c.mu.Unseen[ring]++
-			continue
+		if shown, ok := now[who.player]; ok && distance(p.mover.pose, real) <= nearby {
+			c.mu.Error.Add(distance(shown, real))
 		}
-		c.mu.Error[ring].Add(distance(shown, real))
 	}
 }
 

@@ -8,6 +8,17 @@ import (
 
 // This file sends a whole crowd to one spot and away again, and measures how long players there receive nothing.
 
+// Silences is how long players at a spot received nothing, since the last call of TakeSilences. Players elsewhere do not count: a client
+// is sent a frame only if something that it sees moves otherwise than it extrapolates, and away from the spot hardly anything does.
+type Silences struct {
+	There   int           // players who are at the spot, and walk
+	Longest time.Duration // in which one of them received nothing
+	Over    int           // silences of more than 250 ms
+}
+
+// longSilence is the length above which silences are counted.
+const longSilence = 250 * time.Millisecond
+
 // Gather sends all players to chunks, in turn, where they walk. The height map must have these.
 func (c *Crowd) Gather(homes []grid.ChunkPos) {
 	c.mu.Lock()

@@ -112,7 +112,7 @@ func measureCrowd(ctx context.Context, o options) error {
 	gone, failed := e.verify(context.WithoutCancel(ctx), daemons[len(daemons)-1])
 	err = errors.Join(err, failed)
 	text := fmt.Sprintf("%d players, of whom %d lost the session; %s. %d edits at the spot, %d of all acknowledged ones lost: %s.",
-		o.players, lost, w.summary(), len(edits), gone, summary(edits))
+		o.players, lost, w.summary(), edits.Count(), gone, summary(edits))
 	fmt.Println(text)
 	if o.kills > 0 {
 		fmt.Printf("%d leaders were killed while their regions split; %d of these splits were acknowledged all the same\n", k.kills, k.done)

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/bot"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/testkit/histogram"
 	"github.com/voxelpopuli/voxeld/testkit/ledger"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // perEditor is the number of edits a second of one player.
@@ -37,8 +38,6 @@ type edit struct {
 	chunk          grid.ChunkPos
 	sent, answered time.Time
 }
-
-func (e edit) took() time.Duration { return e.answered.Sub(e.sent) }
 
 // startEditors starts players who edit at a rate, all together, in the four by four chunks around the middle.
 func startEditors(ctx context.Context, daemons []*daemon.Daemon, rate float64, middle grid.ChunkPos) *editors {
@@ -97,8 +96,8 @@ func (e *editors) between(from, to time.Time) []edit {
 func (e *editors) awaitRate(ctx context.Context, rate float64, cell grid.Cell) error {
 	const window = 2 * time.Second
 	for range 60 {
-		if !pause(ctx, window) {
-			return ctx.Err()
+		if err := process.Pause(ctx, window); err != nil {
+			return err
 		}
 		inside := 0
 		for _, one := range e.between(time.Now().Add(-window), time.Now()) {
@@ -126,32 +125,14 @@ func (e *editors) verify(ctx context.Context, d *daemon.Daemon) (int, error) {
 	return 0, nil
 }
 
-// latencies returns how long edits took, in order.
-func latencies(edits []edit) []time.Duration {
-	all := make([]time.Duration, len(edits))
-	for i, e := range edits {
-		all[i] = e.took()
+// latencies returns how long edits took, in seconds.
+func latencies(edits []edit) (all histogram.Histogram) {
+	for _, e := range edits {
+		all.Add(e.answered.Sub(e.sent).Seconds())
 	}
-	slices.Sort(all)
 	return all
 }
 
-// quantile returns a quantile of values in order.
-func quantile(sorted []time.Duration, q float64) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
-}
-
-// summary is p50, p99 and the longest of values in order.
-func summary(sorted []time.Duration) string {
-	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-	return fmt.Sprintf("p50 %.1f ms, p90 %.1f ms, p99 %.1f ms, longest %.1f ms", ms(quantile(sorted, .5)), ms(quantile(sorted, .9)), ms(quantile(sorted, .99)), ms(quantile(sorted, 1)))
-}
-
-func sorted(all []time.Duration) []time.Duration {
-	all = slices.Clone(all)
-	slices.Sort(all)
-	return all
+func summary(h histogram.Histogram) string {
+	return fmt.Sprintf("p50 %.1f ms, p90 %.1f ms, p99 %.1f ms, longest %.1f ms", 1000*h.Quantile(.5), 1000*h.Quantile(.9), 1000*h.Quantile(.99), 1000*h.Max())
 }

@@ -9,10 +9,19 @@ import (
 	"github.com/voxelpopuli/voxeld/bench/crowd"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/testkit/histogram"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // goal is what the edits' p99 should be at most.
 const goal = 100 * time.Millisecond
+
+const (
+	// rate is the number of edits a second that players try; some find no place to build.
+	rate = 220
+	// every is the time between a split and a merge.
+	every = 2 * time.Second
+)
 
 // settle is how long before a change, and after its end, edits count as affected by it.
 const settle = 500 * time.Millisecond
@@ -31,18 +40,18 @@ func measureEdits(ctx context.Context, o options) error {
 	cell := grid.CellAt(spawn, grid.FoundingLabel)
 	area := cell.Area()
 	middle := grid.ChunkPos{X: (area.MinX + area.MaxX) / 2, Z: (area.MinZ + area.MaxZ) / 2}
-	e := startEditors(ctx, daemons, o.rate, middle)
+	e := startEditors(ctx, daemons, rate, middle)
 	defer e.stop()
-	if err := e.awaitRate(ctx, o.rate, cell); err != nil {
+	if err := e.awaitRate(ctx, rate, cell); err != nil {
 		return err
 	}
 	logf("editors edit in %v", cell)
 	calm := time.Now()
-	if !pause(ctx, 10*time.Second) {
-		return ctx.Err()
+	if err := process.Pause(ctx, 10*time.Second); err != nil {
+		return err
 	}
 	start := time.Now()
-	var pauses [2][]time.Duration
+	var pauses [2]histogram.Histogram // the longest edit of each change
 	for i := range 2 * o.changes {
 		d, began := daemons[i/2%len(daemons)], time.Now()
 		change := d.Split
@@ -53,13 +62,12 @@ func measureEdits(ctx context.Context, o options) error {
 			return err
 		}
 		answered := time.Since(began)
-		if !pause(ctx, o.every) {
-			return ctx.Err()
+		if err := process.Pause(ctx, every); err != nil {
+			return err
 		}
-		around := latencies(e.between(began.Add(-settle), began.Add(answered+settle)))
-		longest := quantile(around, 1)
-		pauses[i%2] = append(pauses[i%2], longest)
-		logf("%3d %s answered after %4d ms; longest edit %4d ms", i+1, [2]string{"split", "merge"}[i%2], answered.Milliseconds(), longest.Milliseconds())
+		longest := latencies(e.between(began.Add(-settle), began.Add(answered+settle))).Max()
+		pauses[i%2].Add(longest)
+		logf("%3d %s answered after %4d ms; longest edit %4.0f ms", i+1, [2]string{"split", "merge"}[i%2], answered.Milliseconds(), 1000*longest)
 	}
 	end := time.Now()
 	if err := e.end(); err != nil {
@@ -69,8 +77,8 @@ func measureEdits(ctx context.Context, o options) error {
 	gone, err := e.verify(ctx, daemons[len(daemons)-1])
 	text := fmt.Sprintf("%.0f edits a second through %d splits and %d merges, one every %v. Edit to acknowledgement before: %s; during: %s. "+
 		"Longest edit of each split: %s; of each merge: %s. %d acknowledged edits lost.",
-		float64(len(during))/end.Sub(start).Seconds(), o.changes, o.changes, o.every, summary(latencies(e.between(calm, start))), summary(during),
-		summary(sorted(pauses[0])), summary(sorted(pauses[1])), gone)
+		float64(during.Count())/end.Sub(start).Seconds(), o.changes, o.changes, every, summary(latencies(e.between(calm, start))), summary(during),
+		summary(pauses[0]), summary(pauses[1]), gone)
 	fmt.Println(text)
 	if o.docs != "" {
 		err = errors.Join(err, o.publish("split-edits", text))
@@ -78,7 +86,7 @@ func measureEdits(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if quantile(during, .99) > goal {
+	if during.Quantile(.99) > goal.Seconds() {
 		return errors.New("the p99 is above the goal of 100 ms")
 	}
 	return nil

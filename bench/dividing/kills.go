@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // killer splits regions of a cell by hand, and kills the daemon that leads them while they split. Daemons with players are spared:
@@ -38,7 +38,7 @@ func (k *killer) kill(ctx context.Context) error {
 		}
 		split := make(chan error, 1)
 		go func() { split <- k.daemons[0].Split(ctx, leaf.cell.String()) }() // awaited below
-		pause(ctx, time.Duration(k.rng.IntN(25))*time.Millisecond)
+		process.Pause(ctx, time.Duration(k.rng.IntN(25))*time.Millisecond)   //nolint:errcheck // what follows reports it
 		victim := k.daemons[leaf.leader]
 		victim.Kill()
 		k.kills++
@@ -96,14 +96,13 @@ func (k *killer) leaves(ctx context.Context) (all []leaf, err error) {
 }
 
 // awaitHealthy waits until all daemons see only healthy regions.
-func (k *killer) awaitHealthy(ctx context.Context) error {
-	end := time.Now().Add(recoverTime)
-	for {
+func (k *killer) awaitHealthy(ctx context.Context) (err error) {
+	failed := process.Until(ctx, "all regions are healthy", recoverTime, func() bool {
 		ill := 0
 		for _, d := range k.daemons {
-			status, err := d.Status(ctx)
-			if err != nil {
-				return err
+			var status daemon.Status
+			if status, err = d.Status(ctx); err != nil {
+				return true
 			}
 			for state, n := range status.NodeRegions {
 				if state != "healthy" {
@@ -111,14 +110,7 @@ func (k *killer) awaitHealthy(ctx context.Context) error {
 				}
 			}
 		}
-		if ill == 0 {
-			return nil
-		}
-		if time.Now().After(end) {
-			return errors.New("not all regions are healthy two minutes after a kill")
-		}
-		if !pause(ctx, time.Second) {
-			return fmt.Errorf("await healthy regions: %w", ctx.Err())
-		}
-	}
+		return ill == 0
+	})
+	return errors.Join(failed, err)
 }

@@ -16,10 +16,10 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/netns"
 )
 
@@ -37,11 +37,8 @@ func main() {
 func run(ctx context.Context, args []string) (err error) {
 	var o options
 	f := flag.NewFlagSet("dividing edits|crowd", flag.ExitOnError)
-	f.StringVar(&o.binary, "binary", "", "voxeld binary to measure (default: built from this source)")
 	f.StringVar(&o.docs, "docs", "", "directory of the documentation, into which plots and tables are written (default: none)")
-	f.Float64Var(&o.rate, "rate", 220, "edits a second that players try; some find no place to build")
 	f.IntVar(&o.changes, "changes", 50, "edits: how often the region is split and merged")
-	f.DurationVar(&o.every, "every", 2*time.Second, "edits: time between a split and a merge")
 	f.IntVar(&o.players, "players", 600, "crowd: players")
 	f.IntVar(&o.limit, "limit", 100, "crowd: players above which a region is split")
 	f.DurationVar(&o.stay, "stay", 40*time.Second, "crowd: how long the players stay")
@@ -60,11 +57,8 @@ func run(ctx context.Context, args []string) (err error) {
 		return fmt.Errorf("make directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(o.dir)) }()
-	if o.binary == "" {
-		o.binary = filepath.Join(o.dir, "voxeld")
-		if out, err := exec.CommandContext(ctx, "go", "build", "-o", o.binary, "./cmd/voxeld").CombinedOutput(); err != nil {
-			return fmt.Errorf("build voxeld: %w\n%s", err, out)
-		}
+	if o.binary, err = daemon.Build(ctx, o.dir); err != nil {
+		return err
 	}
 	switch args[0] {
 	case "edits":

@@ -18,9 +18,7 @@ type options struct {
 	binary  string
 	docs    string // directory of docs/ into which plots and tables are written; empty: none
 	dir     string // of the data, removed at the end
-	rate    float64
 	changes int
-	every   time.Duration
 	players int
 	limit   int
 	stay    time.Duration
@@ -41,13 +39,3 @@ func (o options) publish(name, text string) error {
 }
 
 func logf(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
-
-// pause waits, and reports whether ctx has not ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
-}

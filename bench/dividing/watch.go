@@ -11,6 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/testkit/metrics"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // watch measures once a second.
@@ -75,8 +76,8 @@ func (w *watch) until(ctx context.Context, limit time.Duration, done func(second
 
 // measure waits for the next second, and measures it.
 func (w *watch) measure(ctx context.Context) (s second, err error) {
-	if !pause(ctx, time.Until(time.Now().Truncate(time.Second).Add(time.Second))) {
-		return second{}, ctx.Err()
+	if err := process.Pause(ctx, time.Until(time.Now().Truncate(time.Second).Add(time.Second))); err != nil {
+		return s, err
 	}
 	var ticks metrics.Histogram
 	s = second{At: time.Since(w.start).Seconds(), Inside: w.crowd.Inside(w.cell)}

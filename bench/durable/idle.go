@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +20,11 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
+const (
+	watchFor = time.Minute // how long the sleeping nodes are watched
+	wakes    = 500         // regions that are woken
+)
+
 // runIdle founds regions, puts a block in each, lets all of them hibernate, and prints what they cost then: the
 // processor over a minute, memory beyond what the node had with a few of them, and the bytes that the nodes write.
 // Then it wakes some at random, one after another, and prints how long it takes until a block is put.
@@ -28,38 +32,20 @@ func runIdle(args []string) error {
 	flags := flag.NewFlagSet("idle", flag.ContinueOnError)
 	regions := flags.Int("regions", 10_000, "regions")
 	nodes := flags.Int("nodes", 1, "nodes, 1 or 3; all regions are on all of them")
-	wakes := flags.Int("wakes", 500, "regions that are woken")
-	minute := flags.Duration("watch", time.Minute, "how long the sleeping nodes are watched")
-	net := flags.Int("net", 200, "nodes get the addresses 127.<net>.0.1 and following")
-	dir := flags.String("dir", "", "directory for the data (default a new one in the working directory)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *dir == "" {
-		made, err := os.MkdirTemp(".", "idle-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(made) //nolint:errcheck // only data is left
-		if *dir, err = filepath.Abs(made); err != nil {
-			return err
-		}
+	dir, remove, err := workDir("idle")
+	if err != nil {
+		return err
 	}
+	defer remove()
 	ctx := context.Background()
-	f, err := startNodes(options{dir: *dir}, *net, *nodes)
+	f, err := startNodes(ctx, options{dir: dir}, 200, *nodes)
 	if err != nil {
 		return err
 	}
 	defer f.stop()
-	for _, n := range f.nodes {
-		err := waitFor(ctx, "every node knows the others", 30*time.Second, func() bool {
-			peers, err := metric(ctx, n.metrics, "voxeld_dht_table_peers")
-			return err == nil && int(peers) >= *nodes-1
-		})
-		if err != nil {
-			return err
-		}
-	}
 	all := regionsAt(*regions)
 	few := len(all) / 20 // the fixed cost of the first regions does not count for all
 	if err := f.visitAndSleep(ctx, all[:few]); err != nil {
@@ -74,17 +60,17 @@ func runIdle(args []string) error {
 		return err
 	}
 	fmt.Printf("%d regions were founded and edited, and fell asleep, in %.0f s\n", len(all)-few, time.Since(began).Seconds())
-	if err := f.watch(*minute, before, len(all)-few); err != nil {
+	if err := f.watch(before, len(all)-few); err != nil {
 		return err
 	}
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	var took []time.Duration
-	if err := f.nodes[0].Call("Node.Visit", Visiting{all[:*wakes], 1}, &took); err != nil {
+	if err := f.nodes[0].Call("Node.Visit", Visiting{all[:min(wakes, len(all))], 1}, &took); err != nil {
 		return fmt.Errorf("wake regions: %w", err)
 	}
 	r := percentiles(took, time.Second)
 	fmt.Printf("%d were woken: p50 %.2f ms, p99 %.2f ms, slowest %.2f ms until a block was put\n",
-		*wakes, float64(r.P50)/1000, float64(r.P99)/1000, float64(slices.Max(took).Microseconds())/1000)
+		min(wakes, len(all)), float64(r.P50)/1000, float64(r.P99)/1000, float64(slices.Max(took).Microseconds())/1000)
 	return nil
 }
 
@@ -96,7 +82,7 @@ func (f *regionSystem) visitAndSleep(ctx context.Context, regions []grid.ChunkPo
 		}
 	}
 	for _, n := range f.nodes {
-		err := waitFor(ctx, "all regions sleep", 10*time.Minute, func() bool {
+		err := process.Until(ctx, "all regions sleep", 10*time.Minute, func() bool {
 			loaded, err := metric(ctx, n.metrics, "voxeld_regions_loaded")
 			return err == nil && loaded == 0
 		})
@@ -108,7 +94,7 @@ func (f *regionSystem) visitAndSleep(ctx context.Context, regions []grid.ChunkPo
 }
 
 // watch prints what the hibernating nodes cost.
-func (f *regionSystem) watch(d time.Duration, before []memoryUse, regions int) error {
+func (f *regionSystem) watch(before []memoryUse, regions int) error {
 	type account struct {
 		cpu     time.Duration
 		written int
@@ -128,7 +114,7 @@ func (f *regionSystem) watch(d time.Duration, before []memoryUse, regions int) e
 			return err
 		}
 	}
-	<-time.After(d)
+	<-time.After(watchFor)
 	after, err := f.memory()
 	if err != nil {
 		return err
@@ -140,7 +126,7 @@ func (f *regionSystem) watch(d time.Duration, before []memoryUse, regions int) e
 		}
 		each := func(a, b int) float64 { return float64(b-a) / float64(regions) / 1024 }
 		fmt.Printf("node %d: %.2f %% of a core, %d bytes/s written; per region %.2f KiB resident, %.2f KiB of it heap; the file grew by %.2f KiB\n",
-			i, 100*(last.cpu-first[i].cpu).Seconds()/d.Seconds(), int(float64(last.written-first[i].written)/d.Seconds()),
+			i, 100*(last.cpu-first[i].cpu).Seconds()/watchFor.Seconds(), int(float64(last.written-first[i].written)/watchFor.Seconds()),
 			each(before[i].resident, after[i].resident), each(before[i].heap, after[i].heap), each(before[i].file, after[i].file))
 	}
 	return nil

@@ -13,8 +13,8 @@
 //
 // `durable idle` measures what unused regions cost, and how fast they wake (idle.go).
 //
-// It starts processes on loopback addresses 127.<n>.0.1 of its own and needs etcd (Debian's etcd-server) and the go
-// command. `make bench-durable` runs it; docs/performance-durable.md has results.
+// It starts processes on loopback addresses from 127.180.0.1 on, with their data in the working directory, and needs etcd
+// (Debian's etcd-server) and the go command. `make bench-durable` runs it; docs/performance-durable.md has results.
 package main
 
 import (
@@ -23,7 +23,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,12 +39,8 @@ func main() {
 	var o options
 	floors := flag.String("systems", "etcd,region,player", "which of etcd, region, player, five and operators, in this order in each round")
 	writers := flag.String("writers", "512,1", "numbers of writers")
-	flag.StringVar(&o.dir, "dir", "", "directory for the data, on the disk to be measured (default a new one in the working directory)")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds")
-	flag.DurationVar(&o.warm, "warm", 2*time.Second, "time before each measuring")
 	flag.DurationVar(&o.duration, "duration", 8*time.Second, "time of each measuring")
-	flag.IntVar(&o.regions, "regions", 64, "regions that the writers are spread over")
-	flag.IntVar(&o.net, "net", 180, "processes get the addresses 127.<net>.0.1 and following")
 	flag.StringVar(&o.csv, "csv", "", "also write the rounds to this file")
 	flag.Float64Var(&o.rate, "rate", 0, "writes a second of all writers together; 0: unlimited; not for etcd")
 	flag.BoolVar(&o.keys, "keys", false, "writers are players with keys, who sign their edits; not for etcd")
@@ -72,16 +67,12 @@ func exit(err error) {
 }
 
 func run(ctx context.Context, o options) error {
-	if o.dir == "" {
-		dir, err := os.MkdirTemp(".", "durable-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir) //nolint:errcheck // only data is left
-		if o.dir, err = filepath.Abs(dir); err != nil {
-			return err
-		}
+	dir, remove, err := workDir("durable")
+	if err != nil {
+		return err
 	}
+	defer remove()
+	o.dir = dir
 	systems := make(map[string]system)
 	defer func() {
 		for _, s := range systems {
@@ -96,7 +87,7 @@ func run(ctx context.Context, o options) error {
 			return fmt.Errorf("-systems: %q is not one of etcd, region, player, five, operators", name)
 		}
 		fmt.Fprintf(os.Stderr, "starting %s\n", name)
-		s, err := begin(ctx, o, o.net+5*i)
+		s, err := begin(ctx, o, 180+5*i)
 		if err != nil {
 			return fmt.Errorf("start %s: %w", name, err)
 		}
@@ -135,7 +126,7 @@ func measure(ctx context.Context, o options, name string, s system, writers int)
 		return row{}, err
 	}
 	began := time.Now()
-	r, err := s.load(ctx, writers, o.warm, o.duration)
+	r, err := s.load(ctx, writers, 2*time.Second, o.duration)
 	if err != nil {
 		return row{}, err
 	}

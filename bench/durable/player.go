@@ -57,12 +57,9 @@ func startOperators(ctx context.Context, o options, net int) (system, error) {
 }
 
 func startDaemons(ctx context.Context, o options, net int, f playerSystem) (system, error) {
-	root, err := sources()
-	if err != nil {
-		return nil, err
-	}
 	f.rate, f.keys = o.rate, o.keys
-	if f.voxeld, err = build(ctx, o, root, "./cmd/voxeld", "voxeld"); err != nil {
+	var err error
+	if f.voxeld, err = daemon.Build(ctx, o.dir); err != nil {
 		return nil, err
 	}
 	if err := f.start(ctx, o, net); err != nil {
@@ -86,7 +83,7 @@ func (f *playerSystem) invite(ctx context.Context, dir string, node int) (string
 }
 
 func (f *playerSystem) start(ctx context.Context, o options, net int) error {
-	regions := regionsAt(o.regions)
+	regions := regionsAt(spreadOver)
 	most := slices.Max(o.writers)
 	token, first := "", filepath.Join(o.dir, f.name+"-0")
 	for i := range f.nodes {
@@ -105,14 +102,12 @@ func (f *playerSystem) start(ctx context.Context, o options, net int) error {
 			return err
 		}
 	}
+	var metrics []string
 	for _, d := range f.daemons {
-		err := waitFor(ctx, "every daemon knows the others", 30*time.Second, func() bool {
-			peers, err := metric(ctx, d.Metrics, "voxeld_dht_table_peers")
-			return err == nil && int(peers) >= f.nodes-1
-		})
-		if err != nil {
-			return err
-		}
+		metrics = append(metrics, d.Metrics)
+	}
+	if err := knowEachOther(ctx, metrics); err != nil {
+		return err
 	}
 	leaders := make([]string, len(regions))
 	leads := make(map[string]int)

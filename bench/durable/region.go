@@ -32,24 +32,26 @@ type nodeProcess struct {
 }
 
 func startRegions(ctx context.Context, o options, net int) (system, error) {
-	f, err := startNodes(o, net, 3)
+	f, err := startNodes(ctx, o, net, 3)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.found(ctx, regionsAt(o.regions)); err != nil {
+	if err := f.found(regionsAt(spreadOver)); err != nil {
 		f.stop()
 		return nil, err
 	}
 	return f, nil
 }
 
-func startNodes(o options, net, count int) (*regionSystem, error) {
+// startNodes starts nodes, and waits until they are connected, so that each region gets as many members as it can.
+func startNodes(ctx context.Context, o options, net, count int) (*regionSystem, error) {
 	f := &regionSystem{rate: o.rate, keys: o.keys}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	join := ""
+	var metrics []string
 	for i := range count {
 		name, ip := fmt.Sprintf("region-%d", i), fmt.Sprintf("127.%d.0.1", net+i)
 		dir := filepath.Join(o.dir, name)
@@ -62,7 +64,7 @@ func startNodes(o options, net, count int) (*regionSystem, error) {
 			return nil, err
 		}
 		n := &nodeProcess{Process: p, Client: rpc.NewClient(nodePipes{out, in}), metrics: ip + ":9102"}
-		f.nodes = append(f.nodes, n)
+		f.nodes, metrics = append(f.nodes, n), append(metrics, n.metrics)
 		addr := ""
 		if err := n.Call("Node.Addr", true, &addr); err != nil {
 			f.stop()
@@ -72,6 +74,10 @@ func startNodes(o options, net, count int) (*regionSystem, error) {
 			join = addr
 		}
 	}
+	if err := knowEachOther(ctx, metrics); err != nil {
+		f.stop()
+		return nil, err
+	}
 	return f, nil
 }
 
@@ -80,6 +86,9 @@ type nodePipes struct {
 	io.Reader
 	io.WriteCloser
 }
+
+// spreadOver is the number of regions that the writers are spread over.
+const spreadOver = 64
 
 // regionsAt returns a chunk in the middle of each of n regions, in a square.
 func regionsAt(n int) []grid.ChunkPos {
@@ -94,17 +103,8 @@ func regionsAt(n int) []grid.ChunkPos {
 	return all
 }
 
-// found founds the regions once all nodes are connected, so that each gets three members.
-func (f *regionSystem) found(ctx context.Context, regions []grid.ChunkPos) error {
-	for _, n := range f.nodes {
-		err := waitFor(ctx, "every node knows the others", 30*time.Second, func() bool {
-			peers, err := metric(ctx, n.metrics, "voxeld_dht_table_peers")
-			return err == nil && peers >= 2
-		})
-		if err != nil {
-			return err
-		}
-	}
+// found founds the regions.
+func (f *regionSystem) found(regions []grid.ChunkPos) error {
 	if err := f.nodes[0].Call("Node.Found", regions, new(bool)); err != nil {
 		return fmt.Errorf("found regions: %w", err)
 	}

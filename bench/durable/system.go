@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"time"
@@ -16,14 +14,11 @@ import (
 
 // options are those of one run.
 type options struct {
-	dir      string // for data; on the disk that is to be measured
+	dir      string // for data
 	systems  []string
 	writers  []int
 	rounds   int
-	warm     time.Duration
 	duration time.Duration
-	regions  int
-	net      int // first of the addresses 127.<net>.0.1
 	csv      string
 	keys     bool    // writers sign their edits
 	rate     float64 // writes a second of all writers together; 0: unlimited
@@ -77,17 +72,15 @@ func metric(ctx context.Context, address, name string) (float64, error) {
 	return m.Value(name) + m.Histogram(name).Count, nil
 }
 
-// waitFor polls until done returns true.
-func waitFor(ctx context.Context, what string, limit time.Duration, done func() bool) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	poll := time.NewTicker(50 * time.Millisecond)
-	defer poll.Stop()
-	for !done() {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("not within %v: %s", limit, what)
-		case <-poll.C:
+// knowEachOther waits until every node, whose metrics are at these addresses, knows the others.
+func knowEachOther(ctx context.Context, metrics []string) error {
+	for _, address := range metrics {
+		err := process.Until(ctx, "every node knows the others", 30*time.Second, func() bool {
+			peers, err := metric(ctx, address, "voxeld_dht_table_peers")
+			return err == nil && int(peers) >= len(metrics)-1
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -141,23 +134,11 @@ func percentiles(took []time.Duration, d time.Duration) result {
 	}
 }
 
-// build compiles a package of this module, or of another one in dir, and returns the program's path.
-func build(ctx context.Context, o options, dir, pkg, name string) (string, error) {
-	path := filepath.Join(o.dir, name)
-	c := exec.CommandContext(ctx, "go", "build", "-o", path, pkg)
-	c.Dir, c.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := c.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+// workDir makes a directory for the data, in the working directory, whose disk is measured.
+func workDir(name string) (dir string, remove func(), err error) {
+	if dir, err = os.MkdirTemp(".", name+"-"); err != nil {
+		return "", nil, err
 	}
-	return path, nil
-}
-
-// sources returns the root of this module.
-func sources() (string, error) {
-	out, err := exec.Command("go", "list", "-m", "-json").Output()
-	if err != nil {
-		return "", fmt.Errorf("find the sources: %w (run it from within them)", err)
-	}
-	var m struct{ Dir string }
-	return m.Dir, json.Unmarshal(out, &m)
+	dir, err = filepath.Abs(dir)
+	return dir, func() { os.RemoveAll(dir) }, err //nolint:errcheck // only data is left
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/figure"
-	"github.com/voxelpopuli/voxeld/testkit/metrics"
 )
 
 // Options configure a measurement. All fields are required.
@@ -42,11 +41,8 @@ type Result struct {
 
 // Phase is what the daemons counted while players moved.
 type Phase struct {
-	Crossings int                          // of borders of founded cells
-	Sources   map[string]float64           // regions located, by the source that answered
-	Lookups   map[string]float64           // in the DHT, by kind, for whatever purpose
-	Seconds   map[string]metrics.Histogram // duration of these lookups, by kind
-	Contacted map[string]metrics.Histogram // nodes that they contacted, by kind
+	Crossings int                // of borders of founded cells
+	Sources   map[string]float64 // regions located, by the source that answered
 }
 
 const (
@@ -156,14 +152,16 @@ func observe(ctx context.Context, o Options, first, last int, move func(ctx cont
 	if err != nil {
 		return p, err
 	}
-	p = after.since(before)
-	p.Crossings = int(crossings.Load())
-	return p, nil
+	for source, n := range before.Sources {
+		after.Sources[source] -= n
+	}
+	after.Crossings = int(crossings.Load())
+	return after, nil
 }
 
 // Count sums up the counters of all daemons.
 func Count(ctx context.Context, daemons []*daemon.Daemon) (sum Phase, err error) {
-	sum = Phase{Sources: make(map[string]float64), Lookups: make(map[string]float64), Seconds: make(map[string]metrics.Histogram), Contacted: make(map[string]metrics.Histogram)}
+	sum.Sources = make(map[string]float64)
 	var mu sync.Mutex
 	var all errgroup.Group
 	all.SetLimit(4)
@@ -178,37 +176,10 @@ func Count(ctx context.Context, daemons []*daemon.Daemon) (sum Phase, err error)
 			for _, source := range m.Labels("voxeld_region_lookups_total", "source") {
 				sum.Sources[source] += m.Value("voxeld_region_lookups_total", "source", source)
 			}
-			for _, kind := range m.Labels("voxeld_dht_lookups_total", "kind") {
-				sum.Lookups[kind] += m.Value("voxeld_dht_lookups_total", "kind", kind)
-				sum.Seconds[kind] = sum.Seconds[kind].Plus(m.Histogram("voxeld_dht_lookup_seconds", "kind", kind))
-				sum.Contacted[kind] = sum.Contacted[kind].Plus(m.Histogram("voxeld_dht_lookup_contacted_peers", "kind", kind))
-			}
 			return nil
 		})
 	}
 	return sum, all.Wait()
-}
-
-// since returns what was counted since an earlier time.
-func (p Phase) since(earlier Phase) Phase {
-	subtract := func(now, before map[string]float64) map[string]float64 {
-		diff := maps.Clone(now)
-		for key, n := range before {
-			diff[key] -= n
-		}
-		return diff
-	}
-	histograms := func(now, before map[string]metrics.Histogram) map[string]metrics.Histogram {
-		diff := maps.Clone(now)
-		for key, h := range before {
-			diff[key] = diff[key].Since(h)
-		}
-		return diff
-	}
-	return Phase{
-		Sources: subtract(p.Sources, earlier.Sources), Lookups: subtract(p.Lookups, earlier.Lookups),
-		Seconds: histograms(p.Seconds, earlier.Seconds), Contacted: histograms(p.Contacted, earlier.Contacted),
-	}
 }
 
 // Crossed returns the share of crossings for which the DHT was asked for a region.
@@ -258,8 +229,6 @@ func (r Result) rows() []row {
 		{"regions that a node had to locate, because no link led there", fmt.Sprintf("%.0f", unheard)},
 		{"… without the DHT or the catalog", ifAny(unheard, percent(without))},
 		{"… from each source", ifAny(unheard, sources(w.Sources))},
-		{"DHT lookups of records, for whatever purpose: number; mean; nodes contacted", ifAny(w.Lookups[region], fmt.Sprintf("%.0f; %.1f ms; %.1f",
-			w.Lookups[region], 1000*w.Seconds[region].Mean(), w.Contacted[region].Mean()))},
 		{"pairs of neighbouring regions", fmt.Sprint(r.Lead.Pairs)},
 		{"… with a common leader", pairs(r.Lead.CommonLeader)},
 		{"… with a common member", pairs(r.Lead.CommonMember)},
@@ -278,9 +247,6 @@ func ifAny(n float64, text string) string {
 	}
 	return text
 }
-
-// region is the kind of a DHT lookup that finds a region's record.
-const region = "region"
 
 // sources returns the sources and how often each answered.
 func sources(counted map[string]float64) string {

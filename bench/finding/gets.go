@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/bench/measure"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/transport"
@@ -14,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/histogram"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 // OwnNode makes this program a node of the daemons' DHT. stop removes it again.
@@ -55,7 +55,7 @@ func OwnNode(ctx context.Context, d *daemon.Daemon, dir string) (node *dht.DHT, 
 		host.Close() //nolint:errcheck // its contents are not needed
 		inner()
 	}
-	return node, stop, measure.Pause(ctx, 15*time.Second) // until its routing table is full
+	return node, stop, process.Pause(ctx, 15*time.Second) // until its routing table is full
 }
 
 // PlainGets gets the cells' records, each a few times.

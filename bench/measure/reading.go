@@ -53,18 +53,6 @@ func (o Cores) Shared() bool {
 	return slices.ContainsFunc(o.Players, func(cpu int) bool { return slices.Contains(o.Servers, cpu) })
 }
 
-// Pause waits, unless ctx ends.
-func Pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
-	}
-}
-
 // Instant is everything that is read at one time.
 type Instant struct {
 	at     time.Time
@@ -110,7 +98,7 @@ func (o Cores) Measure(ctx context.Context, targets []Target, c *crowd.Crowd, le
 	if err != nil {
 		return r, err
 	}
-	if err := Pause(ctx, length); err != nil {
+	if err := process.Pause(ctx, length); err != nil {
 		return r, err
 	}
 	last, err := ReadInstant(ctx, targets, c)

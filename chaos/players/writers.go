@@ -40,7 +40,6 @@ type Writers struct {
 	open  atomic.Int64
 	// Begun and Lost count sessions, Unavailable the answers that the region is unavailable.
 	Begun, Lost, Unavailable atomic.Int64
-	joinsFailed              atomic.Int64
 }
 
 // WriterOptions configure the edits.
@@ -162,7 +161,6 @@ func (p *player) run(ctx context.Context) {
 		s, err := join(ctx, n, p.name, 1)
 		if err != nil {
 			if ctx.Err() == nil {
-				p.joinsFailed.Add(1)
 				p.logger.Debug("join failed", "player", p.name, "error", err)
 			}
 			avoid = n

@@ -38,8 +38,6 @@ func run(args []string) int {
 	flags.Float64Var(&o.Rate, "rate", 200, "edits a second")
 	flags.StringVar(&o.Binary, "voxeld", "bin/voxeld", "the daemon's binary")
 	flags.StringVar(&o.Out, "out", "", "directory for ledger, logs, report and histories (default: one in the system's temporary directory)")
-	flags.StringVar(&o.LogLevel, "log-level", "info", "log level of the daemons")
-	flags.DurationVar(&o.Limit, "limit", 0, "inject no more faults after this time")
 	flags.BoolVar(&o.Divide, "divide", false, "split and merge regions during the whole run, by command and by load")
 	verbose := flags.BoolP("verbose", "v", false, "log what every player does")
 	flags.Usage = func() {

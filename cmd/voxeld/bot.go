@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/bot"
@@ -19,7 +18,6 @@ import (
 func newBot() *cobra.Command {
 	var o bot.Options
 	var chunkAt []int32
-	var csv, svg string
 	var asJSON, quiet bool
 	c := &cobra.Command{
 		Use: "bot", Short: "Run load bots and report latency and throughput",
@@ -35,7 +33,7 @@ func newBot() *cobra.Command {
 			"- When a server resets a connection, the bot asks dht again and reconnects. When a server closes one in any\n" +
 			"  other way, refuses one, cannot be reached, or ends the dht connection, the bot fails, because the released\n" +
 			"  client would hang or stop.",
-		Example: "  voxeld bot --players 50\n  voxeld bot --mode wander --protocol original --players 100 --duration 2m --svg wander.svg",
+		Example: "  voxeld bot --players 50\n  voxeld bot --mode wander --protocol original --players 100 --duration 2m",
 		Args:    cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if len(chunkAt) != 2 {
@@ -64,7 +62,10 @@ func newBot() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeReport(c.OutOrStdout(), report, asJSON, csv, svg)
+			if asJSON {
+				return cli.PrintJSON(c.OutOrStdout(), report)
+			}
+			return report.WriteTable(c.OutOrStdout())
 		},
 	}
 	f := c.Flags()
@@ -83,9 +84,7 @@ func newBot() *cobra.Command {
 	f.IntVar(&o.Chunks, "chunks", 9, "number of chunks in the mode many-chunks")
 	f.BoolVar(&o.Keep, "keep", false, "keep the blocks that the bots place; by default they remove them again")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of all random choices")
-	f.StringVar(&csv, "csv", "", "write a CSV with one row per second to this `file`")
-	f.StringVar(&svg, "svg", "", "write a plot (SVG) to this `file`")
-	f.BoolVar(&asJSON, "json", false, "print the report as JSON")
+	f.BoolVar(&asJSON, "json", false, "print the report as JSON, with a row for each second")
 	f.BoolVar(&quiet, "quiet", false, "do not show progress; it is shown on terminals only")
 	return c
 }
@@ -122,35 +121,4 @@ func isTerminal(w io.Writer) bool {
 	}
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-func writeReport(out io.Writer, report bot.Report, asJSON bool, csv, svg string) error {
-	for _, file := range []struct {
-		path  string
-		write func(io.Writer) error
-	}{{csv, report.WriteCSV}, {svg, report.WriteSVG}} {
-		if file.path == "" {
-			continue
-		}
-		if err := writeFile(file.path, file.write); err != nil {
-			return err
-		}
-	}
-	if asJSON {
-		return cli.PrintJSON(out, report)
-	}
-	return report.WriteTable(out)
-}
-
-// writeFile writes a file completely or not at all.
-func writeFile(path string, write func(io.Writer) error) error {
-	f, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer f.Cleanup() //nolint:errcheck // after CloseAtomicallyReplace there is nothing to clean up
-	if err := write(f); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return f.CloseAtomicallyReplace()
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math/rand/v2"
 
 	"github.com/voxelpopuli/voxeld/overlay"
@@ -34,25 +35,20 @@ const AreacastContacts = 5
 const introduceLead = 4
 
 // Length returns the number of rounds of the case.
-func (c *AreacastCase) Length() int { return or(c.Rounds, 500) }
+func (c *AreacastCase) Length() int { return cmp.Or(c.Rounds, 500) }
 
 // Config returns the configuration of the case. With Options.Better.ReportEvery there is one leader for introductions;
 // its traffic counts as the servers'.
 func (c *AreacastCase) Config(seed uint64) Config {
-	field := Field{Players: or(c.Players, 100), Width: or(c.Side, 1000), Depth: or(c.Side, 1000), Step: c.Step, Turn: c.Turn}
 	moves := c.Moves
-	switch {
-	case moves != nil:
-	case c.Hotspot:
-		moves = NewHotspot(field, c.Hotspots, seed)
-	default:
-		moves = NewRandom(field, seed)
+	if moves == nil {
+		moves = gameOf(c.Players, c.Side, c.Step, c.Turn, c.Hotspot, c.Hotspots, seed)
 	}
 	opt := c.Options
 	cfg := Config{
 		Seed: seed, Rounds: c.Length(), Movement: moves, Age: AreacastAge,
 		Ranges:   Ranges{Interaction: opt.Interaction, Vision: opt.Vision},
-		Contacts: or(c.Contacts, AreacastContacts),
+		Contacts: cmp.Or(c.Contacts, AreacastContacts),
 	}
 	if c.DirectIsOne {
 		cfg.Age.Offset = 0
@@ -63,13 +59,4 @@ func (c *AreacastCase) Config(seed uint64) Config {
 	}
 	cfg.Machine = func(id overlay.ID, rng *rand.Rand) overlay.Machine { return areacast.New(id, opt, rng) }
 	return cfg
-}
-
-// or returns v, or the default if v is zero.
-func or[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
 }

@@ -125,7 +125,7 @@ func paperAreacastFigures() []AreacastFigure {
 	}
 }
 
-// tenSpotsPQ2 is the PQ2 measured for 100 players and 8-1-1 with the hotspots of figure 9, ten of 100 blocks. The paper
+// tenHotspotsPQ2 is the PQ2 measured for 100 players and 8-1-1 with the hotspots of figure 9, ten of 100 blocks. The paper
 // states no value for its own; with five of 200 blocks, a crowd of 1,000 degrades less than the paper says.
 const tenHotspotsPQ2 = 1.65
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -41,12 +42,7 @@ const (
 )
 
 func (f *Field) defaults() {
-	if f.Step == 0 {
-		f.Step = DefaultStep
-	}
-	if f.Turn == 0 {
-		f.Turn = DefaultTurn
-	}
+	f.Step, f.Turn = cmp.Or(f.Step, DefaultStep), cmp.Or(f.Turn, DefaultTurn)
 }
 
 func (f *Field) place(rng *rand.Rand) overlay.Point {
@@ -133,17 +129,8 @@ type HotspotOptions struct {
 // NewHotspot places hotspots and players at random.
 func NewHotspot(f Field, o HotspotOptions, seed uint64) *Hotspot {
 	f.defaults()
-	if o.Hotspots == 0 {
-		o.Hotspots = DefaultHotspots
-	}
-	if o.Reach == 0 {
-		o.Reach = DefaultReach
-	}
-	if o.Stay == 0 {
-		o.Stay = DefaultStay
-	}
-	g := &Hotspot{field: f, reach: o.Reach, stay: o.Stay, rng: rand.New(rand.NewPCG(seed, 0x486f7473706f74)), players: make([]visitor, f.Players)}
-	for range o.Hotspots {
+	g := &Hotspot{field: f, reach: cmp.Or(o.Reach, DefaultReach), stay: cmp.Or(o.Stay, DefaultStay), rng: rand.New(rand.NewPCG(seed, 0x486f7473706f74)), players: make([]visitor, f.Players)}
+	for range cmp.Or(o.Hotspots, DefaultHotspots) {
 		g.hotspots = append(g.hotspots, f.place(g.rng))
 	}
 	return g
@@ -183,4 +170,14 @@ func (g *Hotspot) Move(round int, bodies []Body) {
 			g.field.walk(b)
 		}
 	}
+}
+
+// gameOf returns one of the papers' games, with 100 players on a square of 1,000 blocks unless the arguments say otherwise.
+func gameOf(players int, side, step, turn float64, hotspot bool, o HotspotOptions, seed uint64) Movement {
+	side = cmp.Or(side, 1000)
+	f := Field{Players: cmp.Or(players, 100), Width: side, Depth: side, Step: step, Turn: turn}
+	if hotspot {
+		return NewHotspot(f, o, seed)
+	}
+	return NewRandom(f, seed)
 }

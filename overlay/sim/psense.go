@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math/rand/v2"
 
 	"github.com/voxelpopuli/voxeld/overlay"
@@ -27,29 +28,13 @@ type PSenseCase struct {
 
 // Config returns the configuration of the case.
 func (c *PSenseCase) Config(seed uint64) Config {
-	side := c.Side
-	if side == 0 {
-		side = 1000
-	}
 	moves := c.Moves
 	if moves == nil {
-		field := Field{Players: max(c.Players, 1), Width: side, Depth: side, Step: c.Step, Turn: c.Turn}
-		if c.Players == 0 {
-			field.Players = 100
-		}
-		if c.Hotspot {
-			moves = NewHotspot(field, c.Hotspots, seed)
-		} else {
-			moves = NewRandom(field, seed)
-		}
-	}
-	rounds := c.Rounds
-	if rounds == 0 {
-		rounds = 500
+		moves = gameOf(c.Players, c.Side, c.Step, c.Turn, c.Hotspot, c.Hotspots, seed)
 	}
 	o := c.Options
 	cfg := Config{
-		Seed: seed, Rounds: rounds, Movement: moves, Age: PSenseAge,
+		Seed: seed, Rounds: cmp.Or(c.Rounds, 500), Movement: moves, Age: PSenseAge,
 		Ranges:   Ranges{Interaction: o.Interaction, Vision: o.Vision},
 		Contacts: c.Contacts,
 	}

@@ -134,11 +134,5 @@ func Record(m Movement, rounds int) *Recorded {
 	return g
 }
 
-// At returns the position of a player in a round.
-func (g *Recorded) At(round, player int) (at overlay.Point, here bool) {
-	bodies := g.rounds[round]
-	if player >= len(bodies) {
-		return at, false
-	}
-	return bodies[player].At, bodies[player].Here
-}
+// At returns the position of a player in a round, in which they are in the game.
+func (g *Recorded) At(round, player int) overlay.Point { return g.rounds[round][player].At }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -47,6 +48,17 @@ func Network(ctx context.Context, o Options, n int, seed int64, started func(n i
 		}
 	}
 	return all, nil
+}
+
+// Build compiles this source's voxeld into a directory, and returns its path.
+func Build(ctx context.Context, dir string) (path string, err error) {
+	path = filepath.Join(dir, "voxeld")
+	c := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/voxelpopuli/voxeld/cmd/voxeld")
+	c.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := c.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build voxeld: %w\n%s", err, out)
+	}
+	return path, nil
 }
 
 // KillAll kills daemons whose worlds are no longer needed.

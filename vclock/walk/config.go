@@ -1,6 +1,7 @@
 package walk
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/voxelpopuli/voxeld/vclock"
@@ -30,26 +31,19 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Players = or(c.Players, 1000)
-	c.Side = or(c.Side, 1000)
-	c.Vision = or(c.Vision, 100)
-	c.Rounds = or(c.Rounds, 300)
-	c.Speed = or(c.Speed, 4.3)
-	c.Rate = or(c.Rate, 0.05)
-	c.Observers = min(or(c.Observers, 50), max(1, c.Players/or(c.Gateways, 4)))
-	c.Gateways = or(c.Gateways, 4)
-	c.Window = or(c.Window, 60)
-	c.Pairs = or(c.Pairs, 16)
-	c.History = or(c.History, vclock.DefaultHistory)
-	c.Shared = or(c.Shared, 4096)
+	c.Players = cmp.Or(c.Players, 1000)
+	c.Side = cmp.Or(c.Side, 1000)
+	c.Vision = cmp.Or(c.Vision, 100)
+	c.Rounds = cmp.Or(c.Rounds, 300)
+	c.Speed = cmp.Or(c.Speed, 4.3)
+	c.Rate = cmp.Or(c.Rate, 0.05)
+	c.Observers = min(cmp.Or(c.Observers, 50), max(1, c.Players/cmp.Or(c.Gateways, 4)))
+	c.Gateways = cmp.Or(c.Gateways, 4)
+	c.Window = cmp.Or(c.Window, 60)
+	c.Pairs = cmp.Or(c.Pairs, 16)
+	c.History = cmp.Or(c.History, vclock.DefaultHistory)
+	c.Shared = cmp.Or(c.Shared, 4096)
 	return c
-}
-
-func or[T int | float64](v, otherwise T) T {
-	if v == 0 {
-		return otherwise
-	}
-	return v
 }
 
 // Validate returns an error if the config is invalid, defaults applied.
@@ -68,7 +62,7 @@ func (c Config) Validate() error {
 		{"rate", c.Rate, 1},
 		{"linger", float64(c.Linger + 1), 1e6},
 		{"nearest", float64(c.Nearest + 1), maxPlayers},
-		{"limit", float64(or(c.Limit, 2) - 1), vclock.MaxEntries - 1},
+		{"limit", float64(cmp.Or(c.Limit, 2) - 1), vclock.MaxEntries - 1},
 		{"gateways", float64(c.Gateways), maxPlayers},
 		{"history", float64(c.History), 1 << 16},
 		{"shared", float64(c.Shared), 1 << 16},

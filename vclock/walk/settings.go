@@ -93,12 +93,3 @@ func (r Result) Unsound() (wrong []Comparison) {
 	}
 	return wrong
 }
-
-// Comparisons returns all comparisons, in the order of the tables.
-func Comparisons() []Comparison {
-	all := make([]Comparison, comparisons)
-	for c := range all {
-		all[c] = Comparison(c)
-	}
-	return all
-}

@@ -32,12 +32,10 @@ type result struct {
 func main() {
 	endpoints := flag.String("endpoints", "http://127.0.0.1:2379", "comma-separated")
 	writers := flag.Int("writers", 512, "closed-loop writers")
-	conns := flag.Int("conns", 16, "connections")
-	size := flag.Int("size", 40, "bytes of a value")
 	warm := flag.Duration("warm", time.Second, "time before the measuring")
 	duration := flag.Duration("duration", 10*time.Second, "time of the measuring")
 	flag.Parse()
-	r, err := run(strings.Split(*endpoints, ","), *writers, min(*conns, *writers), *size, *warm, *duration)
+	r, err := run(strings.Split(*endpoints, ","), *writers, *warm, *duration)
 	if err == nil {
 		err = json.NewEncoder(os.Stdout).Encode(r)
 	}
@@ -47,7 +45,9 @@ func main() {
 	}
 }
 
-func run(endpoints []string, writers, conns, size int, warm, duration time.Duration) (result, error) {
+func run(endpoints []string, writers int, warm, duration time.Duration) (result, error) {
+	const size = 40 // bytes of a value
+	conns := min(16, writers)
 	leader, err := leaderOf(endpoints)
 	if err != nil {
 		return result{}, fmt.Errorf("find etcd's leader: %w", err)

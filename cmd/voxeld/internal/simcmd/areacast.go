@@ -65,9 +65,6 @@ func areacastNames() (names []string) {
 
 // playOne simulates one game.
 func (o *areacastOptions) playOne(w io.Writer) error {
-	if o.game != "random" && o.game != "hotspot" {
-		return cli.Usage(fmt.Errorf("--game: there is no game %q", o.game))
-	}
 	opt := areacast.Paper()
 	if o.improved {
 		opt = areacast.Improved(o.limit)
@@ -88,15 +85,12 @@ func (o *areacastOptions) playOne(w io.Writer) error {
 		Players: o.players, Side: o.side, Rounds: o.rounds, Step: o.step, Hotspot: o.game == "hotspot",
 		DirectIsOne: o.direct, Options: opt,
 	}
-	recorded, err := readMoves(o.moves)
+	recorded, err := o.recorded()
 	if err != nil {
 		return err
 	}
 	if recorded != nil {
 		c.Moves, c.Rounds = recorded, min(c.Length(), recorded.Rounds())
-		if c.Rounds < 1 {
-			return cli.Usage(errors.New("--moves: the file must have two rounds or more"))
-		}
 	}
 	return play(w, c.Config(o.seed), recorded, o.simOptions)
 }

@@ -89,26 +89,12 @@ func areacastData(f sim.AreacastFigure, results [][]*sim.Result) figureData {
 	if f.Peaks {
 		plot.Y.Label = "most PQ of a player"
 	}
-	head, rounds := []string{"round"}, 0
 	for i, c := range f.Cases {
-		head = append(head, c.Name)
-		rounds = max(rounds, len(results[i][0].Rounds))
 		line := figure.Line{Name: c.Name}
 		for round, v := range curve(f, results[i]) {
 			line.Points = append(line.Points, figure.Point{X: float64(round + 1), Y: v})
 		}
 		plot.Lines = append(plot.Lines, line)
-	}
-	rows := make([][]float64, rounds)
-	for round := range rows {
-		rows[round] = append(rows[round], float64(round+1))
-		for _, l := range plot.Lines {
-			v := math.NaN()
-			if round < len(l.Points) {
-				v = l.Points[round].Y
-			}
-			rows[round] = append(rows[round], v)
-		}
 	}
 	var panels []figure.Plot // of lines that fit into one legend and can be distinguished
 	for lines := range slices.Chunk(plot.Lines, 5) {
@@ -116,7 +102,7 @@ func areacastData(f sim.AreacastFigure, results [][]*sim.Result) figureData {
 		part.Lines = lines
 		panels = append(panels, part)
 	}
-	return figureData{[]figure.Table{areacastTable(f, results)}, head, rows, panels}
+	return figureData{[]figure.Table{areacastTable(f, results)}, panels}
 }
 
 // curve returns a figure's values for one case, by round.

@@ -20,11 +20,7 @@ func simFigure(ctx context.Context, w io.Writer, overlayName string, f sim.Figur
 		return err
 	}
 	table := figureTable(f, results)
-	data := figureData{tables: []figure.Table{table}, plots: figurePlots(f, results)}
-	if f.ByRound {
-		data.head, data.rounds = figureRounds(f, results)
-	}
-	return o.write(w, overlayName+"-"+f.Name, f.Title, table.Markdown()+"\n"+f.Notes, data)
+	return o.write(w, overlayName+"-"+f.Name, f.Title, table.Markdown()+"\n"+f.Notes, figureData{[]figure.Table{table}, figurePlots(f, results)})
 }
 
 // over returns the mean of a measure over the seeds, from a round on, and half the span between the seeds.
@@ -70,28 +66,7 @@ func value(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-// figureRounds returns a figure's values by round.
-func figureRounds(f sim.Figure, results [][]*sim.Result) (head []string, rows [][]float64) {
-	head = []string{"round"}
-	for _, trial := range f.Trials {
-		head = append(head, trial.Series)
-		if f.Second != nil {
-			head = append(head, trial.Series+", "+f.SecondName)
-		}
-	}
-	for round := range results[0][0].Rounds {
-		row := []float64{float64(round + 1)}
-		for i := range f.Trials {
-			row = append(row, at(results[i], round, f.Measure))
-			if f.Second != nil {
-				row = append(row, at(results[i], round, f.Second))
-			}
-		}
-		rows = append(rows, row)
-	}
-	return head, rows
-}
-
+// at returns the mean of a measure in a round.
 func at(seeds []*sim.Result, round int, of func(sim.Round) float64) (mean float64) {
 	for _, r := range seeds {
 		mean += of(r.Rounds[round]) / float64(len(seeds))

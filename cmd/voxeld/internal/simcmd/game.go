@@ -49,9 +49,6 @@ func simGame(w io.Writer, name string, o simOptions) error {
 		Players: o.players, Side: o.side, Rounds: o.rounds, Step: o.step, Hotspot: o.game == "hotspot", Relay: name == "relay",
 		Options: psense.Paper(o.vision),
 	}
-	if o.game != "random" && o.game != "hotspot" {
-		return cli.Usage(fmt.Errorf("--game: there is no game %q", o.game))
-	}
 	c.Options.OwnFirst = o.ownFirst
 	if o.improved {
 		c.Options = psense.Improved(o.vision, overlay.FirstServer)
@@ -61,17 +58,29 @@ func simGame(w io.Writer, name string, o simOptions) error {
 	if err := c.Options.Validate(); err != nil {
 		return cli.Usage(err)
 	}
-	recorded, err := readMoves(o.moves)
+	recorded, err := o.recorded()
 	if err != nil {
 		return err
 	}
 	if recorded != nil {
 		c.Moves, c.Rounds = recorded, min(o.rounds, recorded.Rounds())
-		if c.Rounds < 1 {
-			return cli.Usage(errors.New("--moves: the file must have two rounds or more"))
-		}
 	}
 	return play(w, c.Config(o.seed), recorded, o)
+}
+
+// recorded checks --game, and returns the movement of --moves; nil without it.
+func (o *simOptions) recorded() (*sim.Recorded, error) {
+	if o.game != "random" && o.game != "hotspot" {
+		return nil, cli.Usage(fmt.Errorf("--game: there is no game %q", o.game))
+	}
+	if o.moves == "" {
+		return nil, nil
+	}
+	recorded, err := readMoves(o.moves)
+	if err == nil && recorded.Rounds() < 1 {
+		err = cli.Usage(errors.New("--moves: the file must have two rounds or more"))
+	}
+	return recorded, err
 }
 
 // play simulates one game, logs it if --log is set, and prints the results.
@@ -114,9 +123,6 @@ func printScore(w io.Writer, r *sim.Result) {
 }
 
 func readMoves(path string) (*sim.Recorded, error) {
-	if path == "" {
-		return nil, nil
-	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open moves: %w", err)

@@ -22,7 +22,7 @@ type report struct{ figures, out string }
 // flags declares the flags of a report. other is what else counts with --figure.
 func (r *report) flags(f *pflag.FlagSet, names []string, other string) {
 	f.StringVar(&r.figures, "figure", "", "figures to print, separated by commas: all, "+strings.Join(names, ", ")+other)
-	f.StringVar(&r.out, "out", "", "directory to write each figure's table, rounds and plot to, as NAME.csv, NAME-rounds.csv and NAME.svg; empty writes none")
+	f.StringVar(&r.out, "out", "", "directory to write each figure's table and plot to, as NAME.csv and NAME.svg; empty writes none")
 }
 
 // chosen returns the names that --figure selects, in the order of names.
@@ -42,9 +42,7 @@ func (r *report) chosen(names []string) ([]string, error) {
 // figureData is a figure as tables and plots.
 type figureData struct {
 	tables []figure.Table
-	head   []string    // of rounds
-	rounds [][]float64 // values by round; nil for a figure without
-	plots  []figure.Plot
+	plots  []figure.Plot // may be none
 }
 
 // write prints a figure under its heading, and writes its files.
@@ -57,13 +55,8 @@ func (r *report) write(w io.Writer, name, heading, text string, data figureData)
 		return nil
 	}
 	path := filepath.Join(r.out, name)
-	if err := figure.WriteTables(path+".csv", data.tables...); err != nil {
+	if err := figure.WriteTables(path+".csv", data.tables...); err != nil || len(data.plots) == 0 {
 		return err
-	}
-	if data.rounds != nil {
-		if err := figure.WriteCSV(path+"-rounds.csv", data.head, data.rounds); err != nil {
-			return err
-		}
 	}
 	return figure.WriteSVG(path+".svg", data.plots...)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/testkit/figure"
 	"github.com/voxelpopuli/voxeld/vclock/walk"
 )
 
@@ -89,17 +90,17 @@ func (o *vclockOptions) printFigures(ctx context.Context, w io.Writer) error {
 	}
 	for _, name := range names {
 		var text string
-		var data figureData
-		switch name {
+		var tables []figure.Table
+		switch r := results[0]; name {
 		case "sizes":
-			text, data = sizesText(results[0]), sizesData(results[0])
+			text, tables = sizesText(r), []figure.Table{table(r.SizeTable())}
 		case "comparisons":
-			text, data = comparisonsText(results[0]), comparisonsData(results[0])
+			text, tables = comparisonsText(r), []figure.Table{table(r.Received.Table()), table(r.Facing.Table())}
 		default:
-			data = settingsData(settings, results)
-			text = data.tables[0].Markdown()
+			tables = []figure.Table{settingsTable(settings, results)}
+			text = tables[0].Markdown()
 		}
-		if err := o.write(w, "vclock-"+name, "vclock, "+name, text, data); err != nil {
+		if err := o.write(w, "vclock-"+name, "vclock, "+name, text, figureData{tables: tables}); err != nil {
 			return err
 		}
 	}
