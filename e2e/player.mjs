@@ -28,6 +28,7 @@ const MIDDLE = [SIZE.width / 2, SIZE.height / 2]
 /** The hash of the style 'body {}', which Playwright adds for a screenshot in Firefox, and which the policy of the page forbids. */
 const SCREENSHOT_STYLE = 'sha256-YjaKGiklmzC6wjXA513HAMmzus8VE61XCOT+SmwNZWA='
 const PATIENCE = { timeout: 150_000, polling: 100 } // long enough for slow machines: it only ends a hang
+const FRAME_MS = 100 // at least, from frame to frame: a page that draws all the time takes both cores
 const MAP_COLOURS = 60 // at least, of a picture of land, with 4 bits a channel
 const STUCK_FRAMES = 150 // without arriving: the way is blocked
 // Chromium renders in software here, and shares the cores with the daemons: the settings draw less land, and disable the
@@ -78,11 +79,20 @@ export class Player {
       ...device,
     })
     await context.addInitScript(
-      (settings) => {
+      ([settings, frameMs]) => {
         if (origin === 'null') return // about:blank has no storage in Firefox
         if (!localStorage.getItem('voxeld.settings')) localStorage.setItem('voxeld.settings', JSON.stringify(settings))
+        const draw = window.requestAnimationFrame.bind(window)
+        let last = 0
+        window.requestAnimationFrame = (callback) => {
+          const frame = (now) => {
+            last = now
+            callback(now)
+          }
+          return setTimeout(() => draw(frame), last + frameMs - performance.now())
+        }
       },
-      { ...SETTINGS, ...settings },
+      [{ ...SETTINGS, ...settings }, FRAME_MS],
     )
     const page = await context.newPage()
     page.setDefaultTimeout(PATIENCE.timeout) // with software rendering, opening a page is slow on a busy machine

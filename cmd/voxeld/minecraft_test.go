@@ -314,26 +314,27 @@ func TestMinecraftPlayers(t *testing.T) {
 		crowd = append(crowd, clients.join(others[i%2], fmt.Sprint("walker", i)))
 	}
 	t.Logf("%d players fly from %v to the border at %v, for %v", len(crowd), start, w.border, *minecraftWalk)
-	flyMinecraft(t, crowd, w.border, *minecraftWalk, func() { w.leader.kill() })
+	flyMinecraft(t, crowd, w.border, func() {
+		<-time.After(*minecraftWalk / 2)
+		w.leader.kill()
+		<-time.After(*minecraftWalk / 2)
+	})
 }
 
-// flyMinecraft makes players fly to and fro over a border of regions, at 8 blocks a second, and build. In the middle it calls meanwhile.
-func flyMinecraft(t *testing.T, crowd []*minecraftPlayer, border float64, during time.Duration, meanwhile func()) {
+// flyMinecraft makes players fly to and fro over a border of regions, and build. After what happens meanwhile, all must cross it and see blocks
+// change.
+func flyMinecraft(t *testing.T, crowd []*minecraftPlayer, border float64, meanwhile func()) {
 	t.Helper()
 	for _, p := range crowd {
 		p.do("fly", border, 122, .4)
 	}
-	crossed, begun, done := make(map[string]bool), time.Now(), false
-	before := make(map[string]int) // how many blocks they had seen change when it was called
-	eventually(t, "all have crossed the border, and see blocks change since then", during+patience, func() bool {
-		if !done && time.Since(begun) > during/2 {
-			done = true
-			for _, p := range crowd {
-				before[p.name] = p.look().Changed
-			}
-			meanwhile()
-		}
-		ready := done && time.Since(begun) > during
+	meanwhile()
+	crossed, before := make(map[string]bool), make(map[string]int)
+	for _, p := range crowd {
+		before[p.name] = p.look().Changed
+	}
+	eventually(t, "all cross the border, and see blocks change", patience, func() bool {
+		ready := true
 		for _, p := range crowd {
 			v := p.look()
 			if v.Ended != "" {
