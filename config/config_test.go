@@ -345,7 +345,7 @@ func optionTable() string {
 				byDefault = "`" + strings.ReplaceAll(o.Default, ",", "`, `") + "`"
 			}
 			if o.Kind == Word {
-				byDefault += " of " + strings.Join(o.Words, ", ")
+				byDefault += " (or " + strings.Join(slices.DeleteFunc(slices.Clone(o.Words), func(w string) bool { return w == o.Default }), ", ") + ")"
 			}
 			if o.Reload {
 				reload = " *(reload)*"
