@@ -141,7 +141,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "capacity", Kind: Number, Default: "0", check: upTo(MaxCapacity),
-			Usage: "processor time that this node gives to the world, in percent of a core (150 is one and a half cores), for --balance; 0: all cores that the daemon may use",
+			Usage: "processor time that this node gives to the world, in percent of a core (150 is one and a half cores), for --balance; not enforced; 0: all cores that the daemon may use",
 		},
 	}},
 	{"Regions that divide", []Option{
