@@ -28,7 +28,7 @@ const MIDDLE = [SIZE.width / 2, SIZE.height / 2]
 /** The hash of the style 'body {}', which Playwright adds for a screenshot in Firefox, and which the policy of the page forbids. */
 const SCREENSHOT_STYLE = 'sha256-YjaKGiklmzC6wjXA513HAMmzus8VE61XCOT+SmwNZWA='
 const PATIENCE = { timeout: 150_000, polling: 100 } // long enough for slow machines: it only ends a hang
-const FRAME_MS = 100 // at least, from frame to frame: a page that draws all the time takes both cores
+const FRAME_MS = 60 // at least, from frame to frame: a page that draws all the time takes both cores
 const MAP_COLOURS = 60 // at least, of a picture of land, with 4 bits a channel
 const STUCK_FRAMES = 150 // without arriving: the way is blocked
 // Chromium renders in software here, and shares the cores with the daemons: the settings draw less land, and disable the
@@ -277,7 +277,7 @@ export class Player {
   stand() {
     return this.until(() => {
       const { frames, x, y, z, yaw, pitch } = window.__voxeld.state()
-      const now = [x, y, z, yaw, pitch].join()
+      const now = [x, y, z, yaw, pitch].map((value) => value.toFixed(3)).join() // a walk ends in ever smaller steps
       const before = window.__stood
       if (!before || frames > before.frames + 1) window.__stood = { frames, now }
       return before && frames > before.frames + 1 && now === before.now

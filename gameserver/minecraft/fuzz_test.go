@@ -181,14 +181,21 @@ func FuzzColumn(f *testing.F) {
 	f.Add([]byte{0}, uint8(0))
 	f.Add([]byte{1, 0, 3, 20, 0, 0, 200}, uint8(7))
 	f.Add(bytes.Repeat([]byte{0, 5, 9, 16, 23, 42}, 40), uint8(1))
+	f.Add([]byte{120}, uint8(0)) // doors
 	f.Fuzz(func(t *testing.T, kinds []byte, every uint8) {
 		if len(kinds) == 0 {
 			return
 		}
 		blocks := make([]chunk.Block, chunk.SectionBlocks)
+		fittings := 0
 		for i := range blocks {
 			if every == 0 || i%(int(every)+1) == 0 {
 				blocks[i] = chunk.Block(kinds[(i*7+i/1024)%len(kinds)]) * 5 / 3
+			}
+			if isFitting(blocks[i]) {
+				if fittings++; fittings > maxFittings { // more are not joined
+					blocks[i] = chunk.Air
+				}
 			}
 		}
 		checkColumns(t, blocks)

@@ -10,7 +10,9 @@ import { installTestHook } from './test-hook'
 
 /** Throws if this browser cannot draw the world. */
 export function start(title: Title): Game {
-  const settings = loadSettings(localStorage, defaults(drawsInSoftware()))
+  const software = drawsInSoftware()
+  document.documentElement.toggleAttribute('data-software', software) // see style.css
+  const settings = loadSettings(localStorage, defaults(software))
   const game = startGame(find(document, 'canvas'), find(document, 'div', '#hud'), title, gatewayOf(location), settings)
   installTestHook(game.hook)
   return game
