@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { Daemon } from './daemon.mjs'
+import { Daemon, HILLS } from './daemon.mjs'
 import { Player } from './player.mjs'
 
 const AIR = 0
@@ -18,7 +18,7 @@ const broken = [] // positions of broken blocks
 const placed = [] // positions of bricks
 
 before(async () => {
-  daemon = await Daemon.start()
+  daemon = await Daemon.start(null, [], HILLS)
 })
 
 after(async () => {
@@ -34,7 +34,10 @@ test('the title screen shows a world behind it', async () => {
 })
 
 test('a player joins and walks', async () => {
-  await ada.play()
+  await ada.page.fill('.title input.field', ada.name)
+  await ada.page.click('.title button.primary')
+  await ada.untilStanding()
+  await ada.until(() => document.pointerLockElement)
   const from = await ada.state()
   const to = await ada.walk(3)
   assert.ok(Math.hypot(to.x - from.x, to.z - from.z) >= 2.5, `walked from ${from.x}, ${from.z} to ${to.x}, ${to.z}`)

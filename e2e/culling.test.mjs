@@ -2,14 +2,17 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { Daemon } from './daemon.mjs'
+import { Daemon, HILLS } from './daemon.mjs'
 import { Player } from './player.mjs'
 
 let daemon, player
 
 before(async () => {
-  daemon = await Daemon.start()
-  player = await Player.open(`${daemon.url}?bench&view=3&only=culling`, 'bench')
+  daemon = await Daemon.start(null, [], HILLS)
+  player = await Player.open(`${daemon.url}?bench&view=3&only=culling`, 'bench', {
+    device: { deviceScaleFactor: 1 },
+    frameMs: 0,
+  })
 })
 
 after(async () => {

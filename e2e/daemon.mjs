@@ -11,6 +11,9 @@ import { promisify } from 'node:util'
 
 const BINARY = process.env.VOXELD_BIN ?? resolve(import.meta.dirname, '../bin/voxeld')
 const READY_MS = 30_000
+/** Seeds of worlds: open grassland where players start, which is drawn fast; and hills with trees, for what measures drawing. */
+const GRASSLAND = 9
+export const HILLS = 33
 const PORT_RETRY_MS = 250
 const READY = /^ *Play: +(https?:\/\/\S+)\n/m // printed once the node serves players
 const PORT_IN_USE = /address already in use/
@@ -28,21 +31,21 @@ export class Daemon {
     this.url = null // where players reach the node; set by the first start
   }
 
-  /** Starts a node, with further flags, that creates a world, or that joins the world of another node. */
-  static async start(other = null, flags = []) {
+  /** Starts a node, with further flags, that creates a world of a seed, or that joins the world of another node. */
+  static async start(other = null, flags = [], seed = GRASSLAND) {
     await access(BINARY).catch(() => {
       throw new Error(`no daemon at ${BINARY}: run \`make build\`, or set VOXELD_BIN`)
     })
     const token = other && (await other.invite())
     const daemon = new Daemon(await mkdtemp(join(tmpdir(), 'voxeld-e2e-')), token, flags)
-    if (!token) await daemon.#init()
+    if (!token) await daemon.#init(seed)
     await daemon.run()
     return daemon
   }
 
-  /** Configures a world with a fixed seed: open grassland where players start, which is drawn fast, and the same in each run. */
-  async #init() {
-    const child = spawn(BINARY, ['init', '--data-dir', this.dataDir, '--seed', '9'], {
+  /** Configures a world with a fixed seed, so that land and screenshots are the same in each run. */
+  async #init(seed) {
+    const child = spawn(BINARY, ['init', '--data-dir', this.dataDir, '--seed', String(seed)], {
       stdio: 'ignore',
       env: ENVIRONMENT,
     })

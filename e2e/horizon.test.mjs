@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { Daemon } from './daemon.mjs'
+import { Daemon, HILLS } from './daemon.mjs'
 import { buildTower } from './mason.mjs'
 import { Player, bytesOf } from './player.mjs'
 
@@ -18,7 +18,7 @@ let bytes = 0 // of surface tiles and their hashes
 let spawn
 
 before(async () => {
-  nodes.push(await Daemon.start())
+  nodes.push(await Daemon.start(null, [], HILLS))
   nodes.push(await Daemon.start(nodes[0]))
 })
 

@@ -56,7 +56,7 @@ async function untilPixels(player, condition, around, least = 1) {
   const deadline = Date.now() + 60_000
   while ((await pixels(player, condition, around)) < least) {
     if (Date.now() > deadline) {
-      await player.picture('map-missing')
+      await player.screenshot('map-missing')
       assert.fail(`no pixel with ${condition}`)
     }
     await player.page.waitForTimeout(200)

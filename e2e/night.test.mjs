@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { Daemon } from './daemon.mjs'
+import { Daemon, HILLS } from './daemon.mjs'
 import { Player } from './player.mjs'
 
 // vite is a dependency of the client's package
@@ -18,7 +18,7 @@ let ground // the luminance of the ground at midnight
 let minutes // since midnight, as the page gets it from the node
 
 before(async () => {
-  daemon = await Daemon.start()
+  daemon = await Daemon.start(null, [], HILLS)
 })
 
 after(async () => {

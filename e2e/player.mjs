@@ -23,12 +23,12 @@ const FLAGS = [
 ]
 const SIZE = { width: 960, height: 600 }
 const PICTURES = Boolean(process.env.PICTURES)
-const PIXELS = PICTURES ? 1 : 0.5 // of the screen, for each CSS pixel: the browser puts its layers together in software, too
+const PIXELS = 0.5 // of the screen, for each CSS pixel: the browser puts its layers together in software, too
 const MIDDLE = [SIZE.width / 2, SIZE.height / 2]
 /** The hash of the style 'body {}', which Playwright adds for a screenshot in Firefox, and which the policy of the page forbids. */
 const SCREENSHOT_STYLE = 'sha256-YjaKGiklmzC6wjXA513HAMmzus8VE61XCOT+SmwNZWA='
 const PATIENCE = { timeout: 150_000, polling: 100 } // long enough for slow machines: it only ends a hang
-const FRAME_MS = 60 // at least, from frame to frame: a page that draws all the time takes both cores
+const FRAME_MS = 60 // a page that draws all the time takes both cores
 const MAP_COLOURS = 60 // at least, of a picture of land, with 4 bits a channel
 const STUCK_FRAMES = 150 // without arriving: the way is blocked
 // Chromium renders in software here, and shares the cores with the daemons: the settings draw less land, and disable the
@@ -68,9 +68,13 @@ export class Player {
   /**
    * Opens the page in its own browser. Pages of one browser share a rendering thread: while it renders the first page in
    * software, the second page waits half a minute for its first WebGL call. launch starts the browser; device has further options
-   * of its context; settings replace some of SETTINGS; prepare is called with the page before it opens url.
+   * of its context; settings replace some of SETTINGS; frameMs is the least time from frame to frame; prepare is called with the page before it opens url.
    */
-  static async open(url, name, { launch = launchChromium, device = {}, settings = {}, prepare = null } = {}) {
+  static async open(
+    url,
+    name,
+    { launch = launchChromium, device = {}, settings = {}, frameMs = FRAME_MS, prepare = null } = {},
+  ) {
     const browser = await launch()
     const context = await browser.newContext({
       viewport: SIZE,
@@ -92,7 +96,7 @@ export class Player {
           return setTimeout(() => draw(frame), last + frameMs - performance.now())
         }
       },
-      [{ ...SETTINGS, ...settings }, FRAME_MS],
+      [{ ...SETTINGS, ...settings }, frameMs],
     )
     const page = await context.newPage()
     page.setDefaultTimeout(PATIENCE.timeout) // with software rendering, opening a page is slow on a busy machine
@@ -135,7 +139,7 @@ export class Player {
 
   /**
    * Joins from the title screen, and waits until the surrounding land is drawn and the player stands on it. The button is pressed at
-   * once: a click of the mouse waits for some frames of the title's world, and has tests of its own (browser, first-minute, touch).
+   * once: a click of the mouse waits for some frames of the title's world. The tests browser and first-minute click, and touch taps.
    */
   async play() {
     await this.page.waitForFunction(() => window.__voxeld)
@@ -277,7 +281,7 @@ export class Player {
   stand() {
     return this.until(() => {
       const { frames, x, y, z, yaw, pitch } = window.__voxeld.state()
-      const now = [x, y, z, yaw, pitch].map((value) => value.toFixed(3)).join() // a walk ends in ever smaller steps
+      const now = [x, y, z, yaw, pitch].join()
       const before = window.__stood
       if (!before || frames > before.frames + 1) window.__stood = { frames, now }
       return before && frames > before.frames + 1 && now === before.now
@@ -323,16 +327,16 @@ export class Player {
 
   /** Saves a screenshot for people to look at, if PICTURES is set: each takes half a second. */
   async picture(name) {
-    if (PICTURES) await this.#screenshot(name)
+    if (PICTURES) await this.screenshot(name)
   }
 
-  #screenshot(name) {
+  screenshot(name) {
     return this.page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) })
   }
 
   /** Saves a screenshot; returns the number of its distinct colours, with 4 bits per channel. */
   async coloursOf(name) {
-    const png = await this.#screenshot(name)
+    const png = await this.screenshot(name)
     return this.page.evaluate(async (base64) => {
       const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))
       const image = await createImageBitmap(new Blob([bytes], { type: 'image/png' }))
@@ -350,7 +354,7 @@ export class Player {
   async medianLuminance(name, part = { left: 0, top: 0, right: 1, bottom: 1 }) {
     const hide = (hidden) => this.page.$eval('#hud', (hud, hidden) => (hud.style.opacity = hidden ? 0 : ''), hidden)
     await hide(true)
-    const png = await this.#screenshot(name)
+    const png = await this.screenshot(name)
     await hide(false)
     return this.page.evaluate(
       async ([base64, { left, top, right, bottom }]) => {

@@ -20,7 +20,7 @@ let ada
 before(async () => {
   daemon = await Daemon.start()
   link = await SlowLink.open(daemon, 100, 0.02)
-  ada = await Player.open(link.url, 'ada')
+  ada = await Player.open(link.url, 'ada', { frameMs: 0 })
   await ada.play()
 })
 

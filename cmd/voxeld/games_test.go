@@ -182,7 +182,7 @@ func TestGamesTogether(t *testing.T) {
 	}
 
 	t.Logf("%d players of each game cross the border at %v, for %v", *gamesBots, w.border, *gamesPlay)
-	flyMinecraft(t, minecrafts, w.border, func() {
-		walk(t, walkers, w.border, *gamesPlay, func() { w.leader.kill() })
+	flyMinecraft(t, minecrafts, w.border, func(killed func()) {
+		walk(t, walkers, w.border, *gamesPlay, func() { w.leader.kill(); killed() })
 	})
 }

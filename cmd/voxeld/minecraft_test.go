@@ -252,7 +252,11 @@ func TestMinecraftPlayers(t *testing.T) {
 	beside := grid.Pos{X: above.X + 1, Y: above.Y, Z: above.Z}
 	session.put(beside, chunk.Brick)
 	ada.sees(beside, "bricks")
-	session.do(sessionmsg.Edit{X: beside.X, Y: beside.Y, Z: beside.Z, Block: uint16(chunk.Sign), Text: "to the\nharbour 🌍"})
+	eventually(t, "a sign is acknowledged, as all nodes have said that they know signs", patience, func() bool {
+		seq := session.do(sessionmsg.Edit{X: beside.X, Y: beside.Y, Z: beside.Z, Block: uint16(chunk.Sign), Text: "to the\nharbour 🌍"})
+		session.until("the answer", func() bool { _, ok := session.Acks[seq]; return ok })
+		return session.Acks[seq].Error == ""
+	})
 	ada.sees(beside, "oak_sign")
 	eventually(t, "ada reads the sign", patience, func() bool {
 		var lines []string
@@ -314,25 +318,27 @@ func TestMinecraftPlayers(t *testing.T) {
 		crowd = append(crowd, clients.join(others[i%2], fmt.Sprint("walker", i)))
 	}
 	t.Logf("%d players fly from %v to the border at %v, for %v", len(crowd), start, w.border, *minecraftWalk)
-	flyMinecraft(t, crowd, w.border, func() {
+	flyMinecraft(t, crowd, w.border, func(killed func()) {
 		<-time.After(*minecraftWalk / 2)
 		w.leader.kill()
+		killed()
 		<-time.After(*minecraftWalk / 2)
 	})
 }
 
-// flyMinecraft makes players fly to and fro over a border of regions, and build. After what happens meanwhile, all must cross it and see blocks
-// change.
-func flyMinecraft(t *testing.T, crowd []*minecraftPlayer, border float64, meanwhile func()) {
+// flyMinecraft makes players fly to and fro over a border of regions, and build, while others play. All must go on to cross it, and see blocks
+// change after play has called killed.
+func flyMinecraft(t *testing.T, crowd []*minecraftPlayer, border float64, play func(killed func())) {
 	t.Helper()
 	for _, p := range crowd {
 		p.do("fly", border, 122, .4)
 	}
-	meanwhile()
 	crossed, before := make(map[string]bool), make(map[string]int)
-	for _, p := range crowd {
-		before[p.name] = p.look().Changed
-	}
+	play(func() {
+		for _, p := range crowd {
+			before[p.name] = p.look().Changed
+		}
+	})
 	eventually(t, "all cross the border, and see blocks change", patience, func() bool {
 		ready := true
 		for _, p := range crowd {

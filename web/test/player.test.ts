@@ -36,6 +36,19 @@ describe('body', () => {
   })
 
   test.each([
+    ['walking', false, 0.6],
+    ['flying', true, 1],
+  ])('is still soon after %s, so that no more poses are sent', (_, flying, seconds) => {
+    const body = standing(0.5, 10, 0.5)
+    body.flying = flying
+    walk(body, plain, { forward: 1, up: flying }, 1)
+    walk(body, plain, {}, seconds)
+    const { x, y, z } = body
+    walk(body, plain, {}, 1)
+    expect([body.x, body.y, body.z]).toEqual([x, y, z])
+  })
+
+  test.each([
     [0, [0, 1]],
     [Math.PI / 2, [-1, 0]],
     [Math.PI, [0, -1]],

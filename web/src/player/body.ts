@@ -26,6 +26,7 @@ const STEP = 0.4 // the longest distance moved per collision check, in blocks: l
 const SKIN = 1e-3
 const STEP_UP = 0.55 // what is at most this high is walked onto without a jump: slabs, and each half of stairs
 const CLIMB = 3.2
+const CREEP = 0.01 // a velocity this close to the target is the target: each change of the pose is sent to the server
 
 export interface Blocks {
   get(x: number, y: number, z: number): number
@@ -134,13 +135,13 @@ export class Body {
     const targetVZ = cos * forward - sin * right
     const grip = this.flying ? 9 : this.onGround ? 16 : this.inWater ? 6 : 5 // 1/s
     const blend = 1 - Math.exp(-grip * dt)
-    this.vx += (targetVX - this.vx) * blend
-    this.vz += (targetVZ - this.vz) * blend
+    this.vx = approach(this.vx, targetVX, blend)
+    this.vz = approach(this.vz, targetVZ, blend)
   }
 
   private fly(intent: Intent, dt: number): void {
     const target = (Number(intent.up) - Number(intent.down)) * FLY_RISE
-    this.vy += (target - this.vy) * (1 - Math.exp(-10 * dt))
+    this.vy = approach(this.vy, target, 1 - Math.exp(-10 * dt))
   }
 
   private swim(intent: Intent, dt: number): void {
@@ -245,6 +246,11 @@ function overlapsBody(x: number, y: number, z: number, [x0, y0, z0, x1, y1, z1]:
     z + HALF_WIDTH >= z0 &&
     z - HALF_WIDTH < z1
   )
+}
+
+function approach(velocity: number, target: number, part: number): number {
+  const next = velocity + (target - velocity) * part
+  return Math.abs(next - target) < CREEP ? target : next
 }
 
 /** Reports whether a body with its feet at (x, y, z) overlaps block (bx, by, bz). */
