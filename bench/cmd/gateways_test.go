@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"testing"
 
@@ -19,15 +20,17 @@ func TestLeaderIsFoundOrMissed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/status" {
 				fmt.Fprint(w, `{"Peer": "its"}`)
 				return
 			}
 			fmt.Fprintf(w, `[{"Leader": "its", "Players": %d}, {"Leader": "another's", "Players": 5000}]`, players)
-		})}
-		go s.Serve(l)
-		t.Cleanup(func() { s.Close() })
+		}))
+		s.Listener.Close()
+		s.Listener = l
+		s.Start()
+		t.Cleanup(s.Close)
 		return daemon.New(daemon.Options{Admin: socket})
 	}
 	daemons := []*daemon.Daemon{answering(0), answering(900), answering(100)}
