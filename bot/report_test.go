@@ -1,11 +1,13 @@
 package bot
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -51,6 +53,21 @@ func TestEmptyReport(t *testing.T) {
 	var b strings.Builder
 	if err := (Report{}).WriteTable(&b); err != nil || strings.Contains(b.String(), "NaN") {
 		t.Errorf("%s: %v", b.String(), err)
+	}
+}
+
+func TestReportJSONRoundTrip(t *testing.T) {
+	want := sample()
+	b, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Report
+	if err := json.Unmarshal(b, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -134,6 +151,17 @@ func TestOptions(t *testing.T) {
 	} {
 		if err := o.Validate(); err == nil || !strings.HasPrefix(err.Error(), name) {
 			t.Errorf("bad %s: error %v", name, err)
+		}
+	}
+}
+
+// Every option has a default, except those that have none.
+func TestEveryOptionHasADefault(t *testing.T) {
+	none := map[string]bool{"Edits": true, "Chunk": true, "Progress": true, "Keep": true, "Acked": true, "Timed": true}
+	o := reflect.ValueOf(Options{}.withDefaults())
+	for i := range o.NumField() {
+		if name := o.Type().Field(i).Name; o.Field(i).IsZero() != none[name] {
+			t.Errorf("%s: zero is %v", name, o.Field(i).IsZero())
 		}
 	}
 }

@@ -109,6 +109,7 @@ func (f *faults) cutPower(ctx context.Context) error {
 	return f.takeDown(ctx, "power cut: "+kind, victims, cutPowerAll)
 }
 
+// pause pauses nodes, also for longer than an election takes: a paused leader continues with an outdated term.
 func (f *faults) pause(ctx context.Context) error {
 	kind, victims := f.victims(ctx)
 	stopped := f.between(200*time.Millisecond, 6*time.Second)

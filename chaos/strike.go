@@ -8,7 +8,7 @@ import (
 
 // This file stops nodes in various ways, and restarts them a moment later.
 
-// repeated returns a scenario of one event after another. A paused leader, for one, continues with an outdated term.
+// repeated returns a scenario of one event after another.
 func repeated(event func(*driver, context.Context) error) func(*driver, context.Context) error {
 	return func(d *driver, ctx context.Context) error {
 		return d.each(ctx, func(ctx context.Context) error { return event(d, ctx) })

@@ -59,6 +59,6 @@ func run(ctx context.Context, rows string, o options) error {
 		}
 		t.Add(fmt.Sprint(n), r.opened.Seconds(), r.counted.Seconds(), r.heap, r.file, fmt.Sprintf("%.0f", r.lookups), fmt.Sprintf("%.0f", r.foundings), 1000*r.slowest, joined)
 	}
-	fmt.Printf("%s\n%d members, %d foundings at a time, %s.\n", t.Markdown(), founders, writers, process.Machine())
+	fmt.Printf("%s\n%d members, %d foundings at a time, %s.\n", t.Markdown(), groupSize, writers, process.Machine())
 	return nil
 }

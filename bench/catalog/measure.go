@@ -40,11 +40,11 @@ type result struct {
 }
 
 const (
-	founders = 3   // members of the group
-	writers  = 256 // foundings under way at a time
-	nodes    = 100 // that regions are spread over
-	side     = 16  // founded cells of a domain
-	deadline = time.Hour
+	groupSize = 3   // members of the group
+	writers   = 256 // foundings under way at a time
+	nodes     = 100 // that regions are spread over
+	side      = 16  // founded cells of a domain
+	deadline  = time.Hour
 )
 
 func measure(ctx context.Context, dir string, rows int, o options) (r result, err error) {
@@ -62,7 +62,7 @@ func measure(ctx context.Context, dir string, rows int, o options) (r result, er
 		n.tasks.Wait()
 	}()
 	var peers []string
-	for i := range founders {
+	for i := range groupSize {
 		peers = append(peers, peerNamed(i))
 	}
 	for _, peer := range peers {
@@ -93,7 +93,7 @@ func measure(ctx context.Context, dir string, rows int, o options) (r result, er
 		}
 		r.counted = max(r.counted, time.Since(began))
 	}
-	r.heap = max(0, float64(heap())-float64(before)) / float64(founders) / float64(rows)
+	r.heap = max(0, float64(heap())-float64(before)) / float64(groupSize) / float64(rows)
 	info, err := os.Stat(n.path(peers[0]))
 	if err != nil {
 		return r, err
@@ -297,7 +297,7 @@ func join(ctx context.Context, n *network, leader *member) (time.Duration, error
 }
 
 func await(ctx context.Context, done func() bool) error {
-	return process.Until(ctx, "the members are ready", deadline, done)
+	return process.Until(ctx, "the members are ready", 10*time.Millisecond, deadline, done)
 }
 
 // heap returns the bytes in use after a collection.

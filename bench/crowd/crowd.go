@@ -201,7 +201,11 @@ func (c *Crowd) admit() {
 // listen records what has arrived since the last call. The lock is held.
 func (c *Crowd) listen() {
 	now := time.Now()
-	for _, event := range c.poll.wait() {
+	events, err := c.poll.wait()
+	if err != nil {
+		c.mu.Failed[err.Error()]++
+	}
+	for _, event := range events {
 		p := c.numbers[int(event.Fd)]
 		there := p.mover.heights != nil && !p.mover.flying
 		if there && !p.heard.IsZero() {

@@ -1,6 +1,10 @@
 package crowd
 
-import "golang.org/x/sys/unix"
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
 
 // poll notices when something arrives at sockets, without reading it.
 type poll struct {
@@ -9,25 +13,31 @@ type poll struct {
 }
 
 // add adds a player's socket.
-func (e *poll) add(number, socket int, events uint32) (err error) {
+func (e *poll) add(number, socket int, events uint32) error {
 	if e.fd == 0 {
-		if e.fd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+		if err != nil {
 			return err
 		}
+		e.fd = fd
 	}
 	return unix.EpollCtl(e.fd, unix.EPOLL_CTL_ADD, socket, &unix.EpollEvent{Events: events, Fd: int32(number)})
 }
 
-// wait returns what has happened; Fd of an event is the number of a player.
-func (e *poll) wait() []unix.EpollEvent {
+// wait returns what has happened; Fd of an event is the number of a player. If it returns as many events as e.events has,
+// there may be more.
+func (e *poll) wait() ([]unix.EpollEvent, error) {
 	if e.fd == 0 {
-		return nil
+		return nil, nil
 	}
 	n, err := unix.EpollWait(e.fd, e.events[:], 0)
-	if err != nil {
-		return nil // interrupted: the next call has it
+	if err == unix.EINTR {
+		return nil, nil // the next call has it
 	}
-	return e.events[:n]
+	if err != nil {
+		return nil, fmt.Errorf("poll sockets: %w", err)
+	}
+	return e.events[:n], nil
 }
 
 func (e *poll) close() {

@@ -11,7 +11,7 @@ import (
 // This file decodes what players of rounds receive.
 
 // A player's yaw identifies the round modulo yawRounds: tick frames resolve 360/256 degrees. The yaws of
-// consecutive rounds are far enough apart that every LOD tier sends the turn (gameserver/grades.go).
+// consecutive rounds are far enough apart that every LOD tier sends the turn (gameserver/interest/tier.go).
 const (
 	yawRounds  = 256
 	yawStep    = 159

@@ -174,7 +174,11 @@ func (p *roundClient) move() (n int, err error) {
 // read reads what players receive, until due.
 func (g *game) read(ctx context.Context, due time.Time) error {
 	for {
-		events, now := g.poll.wait(), time.Now()
+		events, err := g.poll.wait()
+		if err != nil {
+			return err
+		}
+		now := time.Now()
 		for _, e := range events {
 			p := g.players[e.Fd]
 			switch n, err := unix.Read(p.fd, g.buffer); {
@@ -193,6 +197,9 @@ func (g *game) read(ctx context.Context, due time.Time) error {
 		rest := time.Until(due)
 		if rest <= 0 {
 			return nil
+		}
+		if len(events) == len(g.poll.events) {
+			continue
 		}
 		nap := unix.NsecToTimespec(int64(min(rest, readEvery)))
 		unix.Nanosleep(&nap, nil) //nolint:errcheck // a signal may cut it short

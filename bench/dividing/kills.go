@@ -97,7 +97,7 @@ func (k *killer) leaves(ctx context.Context) (all []leaf, err error) {
 
 // awaitHealthy waits until all daemons see only healthy regions.
 func (k *killer) awaitHealthy(ctx context.Context) (err error) {
-	failed := process.Until(ctx, "all regions are healthy", recoverTime, func() bool {
+	failed := process.Until(ctx, "all regions are healthy", time.Second, recoverTime, func() bool {
 		ill := 0
 		for _, d := range k.daemons {
 			var status daemon.Status

@@ -51,7 +51,7 @@ func startEtcd(ctx context.Context, o options, net int) (system, error) {
 		}
 		e.members = append(e.members, p)
 	}
-	err = process.Until(ctx, "etcd takes writes", 30*time.Second, func() bool {
+	err = process.Until(ctx, "etcd takes writes", 50*time.Millisecond, 30*time.Second, func() bool {
 		_, err := e.load(ctx, 1, 0, 100*time.Millisecond)
 		return err == nil
 	})

@@ -82,7 +82,7 @@ func (f *regionSystem) visitAndSleep(ctx context.Context, regions []grid.ChunkPo
 		}
 	}
 	for _, n := range f.nodes {
-		err := process.Until(ctx, "all regions sleep", 10*time.Minute, func() bool {
+		err := process.Until(ctx, "all regions sleep", 50*time.Millisecond, 10*time.Minute, func() bool {
 			loaded, err := metric(ctx, n.metrics, "voxeld_regions_loaded")
 			return err == nil && loaded == 0
 		})

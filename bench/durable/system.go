@@ -75,7 +75,7 @@ func metric(ctx context.Context, address, name string) (float64, error) {
 // knowEachOther waits until every node, whose metrics are at these addresses, knows the others.
 func knowEachOther(ctx context.Context, metrics []string) error {
 	for _, address := range metrics {
-		err := process.Until(ctx, "every node knows the others", 30*time.Second, func() bool {
+		err := process.Until(ctx, "every node knows the others", 50*time.Millisecond, 30*time.Second, func() bool {
 			peers, err := metric(ctx, address, "voxeld_dht_table_peers")
 			return err == nil && int(peers) >= len(metrics)-1
 		})

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,21 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// Until says what did not happen, unless the caller ends the wait.
+func TestUntilSaysWhyItEnded(t *testing.T) {
+	never := func() bool { return false }
+	err := Until(t.Context(), "pigs fly", time.Millisecond, 5*time.Millisecond, never)
+	if err == nil || err.Error() != "not within 5ms: pigs fly" {
+		t.Errorf("after the limit: %v", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	interrupt := errors.New("interrupt")
+	cancel(interrupt)
+	if err := Until(ctx, "pigs fly", time.Hour, time.Hour, never); !errors.Is(err, interrupt) {
+		t.Errorf("interrupted: %v", err)
+	}
+}
 
 func TestUsageGrowsWithWork(t *testing.T) {
 	before, err := UsageOf(os.Getpid())

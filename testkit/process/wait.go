@@ -18,13 +18,14 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Until polls until done returns true. It returns an error that says what did not happen within the limit.
-func Until(ctx context.Context, what string, limit time.Duration, done func() bool) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+// Until polls at an interval until done returns true. It returns an error that says what did not happen within the limit,
+// or why ctx ended before.
+func Until(ctx context.Context, what string, interval, limit time.Duration, done func() bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not within %v: %s", limit, what))
 	defer cancel()
 	for !done() {
-		if err := Pause(ctx, 20*time.Millisecond); err != nil {
-			return fmt.Errorf("not within %v: %s", limit, what)
+		if err := Pause(ctx, interval); err != nil {
+			return err
 		}
 	}
 	return nil
