@@ -51,15 +51,15 @@ var Groups = []Group{
 		},
 		{
 			Name: "classicube", Kind: Address, check: unlessEmpty(hostPort(false)),
-			Usage: "host:port, mostly :25565, for clients of ClassiCube and Minecraft Classic (TCP and WebSocket); empty disables it",
+			Usage: "host:port, usually :25565, for clients of ClassiCube and Minecraft Classic (TCP and WebSocket); empty disables it",
 		},
 		{
 			Name: "minecraft", Kind: Address, check: unlessEmpty(hostPort(false)),
-			Usage: "host:port, mostly :25566, for clients of Minecraft Java 1.20.2; empty disables it",
+			Usage: "host:port, usually :25566, for clients of Minecraft Java 1.20.2; empty disables it",
 		},
 		{
 			Name: "luanti", Kind: Address, check: unlessEmpty(hostPort(false)),
-			Usage: "host:port, mostly :30000, for clients of Luanti (UDP, protocol 39, such as 5.6); empty disables it",
+			Usage: "host:port, usually :30000, for clients of Luanti (UDP, protocol 39, such as 5.6); empty disables it",
 		},
 		{
 			Name: "advertise-game", Kind: Address, check: unlessEmpty(hostPort(true)),
@@ -67,7 +67,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "advertise-http", Kind: URL, check: unlessEmpty(text(checkURL)),
-			Usage: "URL at which players open this node, such as https://a.example.org; other nodes send their players there when they stop; needed behind a proxy, NAT or in a container (default the host of --http, or an address of this machine; with a certificate its name)",
+			Usage: "URL at which players open this node, such as https://a.example.org; other nodes send their players there when they stop; needed behind a proxy, NAT or in a container (default http:// and the host of --http, or an address of this machine; with a certificate https:// and its name)",
 		},
 	}},
 	{"HTTPS and proxies", []Option{
@@ -93,7 +93,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "http-redirect", Kind: Address, check: unlessEmpty(hostPort(false)),
-			Usage: "host:port, mostly :80, of plain HTTP that redirects browsers to HTTPS and answers the authority; empty disables it",
+			Usage: "host:port, usually :80, of plain HTTP that redirects browsers to HTTPS and answers the authority; empty disables it",
 		},
 		{
 			Name: "trusted-proxy", Kind: List, check: each(checkNetwork),
@@ -107,7 +107,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "token-file", Kind: Path,
-			Usage: "write a join token to this file at each start, for nodes that are started together; it admits any number of nodes for a year",
+			Usage: "write a join token to this file at each start, for nodes that are started together; it admits any number of nodes for a year; only a node that gives out tokens can write one",
 		},
 		{
 			Name: "open", Kind: Switch, Default: "false",
@@ -125,7 +125,7 @@ var Groups = []Group{
 	{"Replication", []Option{
 		{
 			Name: "replicas", Kind: Number, Default: "3", check: oneTo(MaxReplicas),
-			Usage: "number of replicas of each region (1–7); data survives the loss of any minority; with nodes of five operators, 3 and 4 mean five, one of each",
+			Usage: "number of replicas of each region (1–7); data survives the loss of any minority; where five operators run nodes, 3 and 4 mean five replicas, one of each operator",
 		},
 		{
 			Name: "replace-after", Kind: Duration, Default: "1m", check: atLeast(time.Second, false),
@@ -137,7 +137,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "balance", Kind: Switch, Default: "false",
-			Usage: "experimental: move regions from this node to others while it uses more than 60 % of its capacity and they use less than half of that",
+			Usage: "experimental: while this node uses more than 60 % of its capacity, move regions to nodes whose share is at most half as large",
 		},
 		{
 			Name: "capacity", Kind: Number, Default: "0", check: upTo(MaxCapacity),
@@ -147,7 +147,7 @@ var Groups = []Group{
 	{"Regions that divide", []Option{
 		{
 			Name: "split", Kind: Switch, Default: "true", Reload: true,
-			Usage: "split regions that this node leads under too much load, and merge halves that have become quiet; if false, only operators do (voxeld region split)",
+			Usage: "split overloaded regions that this node leads, and merge halves that have become quiet; if false, only operators do (voxeld region split)",
 		},
 		{
 			Name: "split-tick", Kind: Number, Default: "60", Reload: true, check: upTo(MaxSplitTick),
@@ -205,7 +205,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "original", Kind: Switch, Default: "true", Reload: true,
-			Usage: "let VoxelPopuli's own clients play, wherever guests may",
+			Usage: "let VoxelPopuli's own clients play, wherever guests may; false turns the original protocol off on this node",
 		},
 		{
 			Name: "map", Kind: Switch, Default: "true", Reload: true,
@@ -213,7 +213,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "public-map", Kind: Switch, Default: "true", Reload: true,
-			Usage: "serve the page /map, which shows the land and the nodes that host it to everybody, but no players or claims; needs `map`",
+			Usage: "serve /map to everybody: the land and the nodes that host it, without players or claims; needs `map`",
 		},
 		{
 			Name: "sessions-per-address", Kind: Number, Default: "64", Reload: true, check: oneTo(MaxSessionsPerAddress),
@@ -229,7 +229,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "bytes-per-address", Kind: Size, Default: "0", Reload: true, check: bytesBetween(0, MaxBytesPerAddress),
-			Usage: "bytes per second sent to all clients of one IP address, after those of 10 seconds at once; what exceeds it waits; 0: 64KiB for each of `sessions_per_address`, at least 1MiB; movement in sessions over TCP with CBOR is not counted",
+			Usage: "bytes per second sent to all clients of one IP address, with bursts of up to 10 seconds' worth; what exceeds it waits; 0: 64KiB for each of `sessions_per_address`, at least 1MiB; movement in sessions over TCP with CBOR is not counted",
 		},
 		{
 			Name: "motion-budget", Kind: Size, Default: "19200", Reload: true, check: bytesBetween(MinMotionBudget, MaxMotionBudget),
@@ -237,7 +237,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "edits-per-second", Kind: Number, Default: "20", Reload: true, check: oneTo(MaxEditsPerSecond),
-			Usage: "maximum number of block changes per second of one player; an IP address may make half as many as `sessions_per_address` players; raise it for automated builders; it also raises what one abuser can do",
+			Usage: "maximum number of block changes per second of one player; all players of an IP address together: that times half of `sessions_per_address`; raise it for automated builders, which also raises what one abuser can do",
 		},
 	}},
 	{"Monitoring and control", []Option{
