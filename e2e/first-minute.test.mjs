@@ -117,7 +117,7 @@ test('a newcomer who follows the hints on the screen places a block within 60 s 
       if (!line) return null
       return { text: line.textContent, keys: [...line.querySelectorAll('kbd')].map((key) => key.textContent) }
     })
-  await page.waitForSelector('.hints')
+  await page.waitForSelector('.hints .next')
   await newcomer.picture('first-minute-hints')
   for (let now = await hint(); now; now = await hint()) {
     await follow(page, now)
