@@ -109,7 +109,7 @@ func (cl *Client) showThere(pos grid.Pos) {
 }
 
 // away reports whether what the client does is meant for another level, or from another place.
-func (cl *Client) away() bool { return !cl.mu.loaded || cl.mu.player.Elsewhere() }
+func (cl *Client) away() bool { return !cl.mu.loaded || cl.mu.player.Unconfirmed() }
 
 // What a click is.
 const (

@@ -56,7 +56,7 @@ func (cl *Client) stand(now time.Time) sessionmsg.FromClient {
 	if cl.mu.welcome.Player == "" {
 		return nil
 	}
-	return sessionmsg.Move{Pose: cl.mu.player.Stand(now)}
+	return sessionmsg.Move{Pose: cl.mu.player.NoteStill(now)}
 }
 
 // translate returns the message that a packet becomes; nil for none. Packets that have no meaning here are ignored.
