@@ -54,7 +54,7 @@ func (cl *Client) translate(kind byte, body fields, now time.Time) (sessionmsg.F
 func (cl *Client) readMove(at place, now time.Time) (sessionmsg.FromClient, error) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	if !cl.mu.player.Move(at.pose(cl.mu.window.origin()), cl.mu.loaded, now, moveAtLeast) || cl.mu.welcome.Player == "" {
+	if !cl.mu.player.Move(games.InWorld(at.pose(cl.mu.window.origin())), cl.mu.loaded, now, moveAtLeast) || cl.mu.welcome.Player == "" {
 		return nil, nil
 	}
 	pose := cl.mu.player.Pose

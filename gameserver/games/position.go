@@ -56,6 +56,12 @@ func (p *Position) NoteStill(now time.Time) motion.Pose {
 	return p.Pose
 }
 
+// InWorld returns a pose, in the world's heights: a player may fall out of it in their client, or fly.
+func InWorld(p motion.Pose) motion.Pose {
+	p.Y = max(motion.MinY, min(motion.MaxY, p.Y))
+	return p
+}
+
 // Days returns the time of day some time after a welcome, in days since a midnight.
 func Days(w *sessionmsg.Welcome, after time.Duration) float64 {
 	days := w.TimeOfDay / 1440

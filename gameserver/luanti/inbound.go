@@ -128,7 +128,7 @@ func (cl *Client) load(command uint16, f *fields) error {
 
 // readMove returns the move to a place, unless the client has not gone on from where it was put.
 func (cl *Client) readMove(f *fields, now time.Time) sessionmsg.FromClient {
-	at := cl.mu.origin.pose(readPlace(f))
+	at := games.InWorld(cl.mu.origin.pose(readPlace(f)))
 	if !cl.mu.player.Move(at, !f.short, now, moveAtLeast) {
 		return nil
 	}
