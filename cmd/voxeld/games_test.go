@@ -80,7 +80,7 @@ func (w *gameWorld) until(what string, pos grid.Pos, b chunk.Block) {
 func (w *gameWorld) hears(name, text string) {
 	w.session.t.Helper()
 	w.session.until(name+"'s line", func() bool {
-		return slices.ContainsFunc(w.session.Received, func(l sessionmsg.ChatLine) bool { return l.Name == name && strings.HasPrefix(l.Text, text) })
+		return slices.ContainsFunc(w.session.Received, func(l sessionmsg.ChatLine) bool { return l.Name == name && l.Text == text })
 	})
 }
 

@@ -296,7 +296,7 @@ func TestMinecraftPlayers(t *testing.T) {
 	ada.hears("out of reach")
 
 	ada.do("say", "good §4morning")
-	w.hears("ada", "good")
+	w.hears("ada", "good §4morning")
 	session.send(sessionmsg.Chat{Text: "hello & welcome"})
 	bob.hears("<browser> hello & welcome")
 	bob.do("say", "/who")

@@ -21,9 +21,9 @@ type Adapter struct {
 
 // New returns an Adapter.
 func New(r prometheus.Registerer) *Adapter {
-	const help = "Levels sent to clients of ClassiCube."
+	land := prometheus.CounterOpts{Name: "voxeld_classicube_levels_total", Help: "Levels sent to clients of ClassiCube."}
 	return &Adapter{
-		Metrics: games.NewMetrics(r, "classicube", "ClassiCube", "levels", help),
+		Metrics: games.NewMetrics(r, "classicube", "ClassiCube", land),
 		levels:  games.NewShared[levelKey](maxLevels, maxLevel, games.SizeOf),
 	}
 }

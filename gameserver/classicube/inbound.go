@@ -54,7 +54,7 @@ func (cl *Client) translate(kind byte, body fields, now time.Time) (sessionmsg.F
 func (cl *Client) readMove(at place, now time.Time) (sessionmsg.FromClient, error) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	if !cl.mu.player.Move(at.pose(cl.mu.window.origin()), cl.mu.loaded, now, moveAtLeast) || cl.mu.welcome.Player == "" {
+	if !cl.mu.player.Move(games.InWorld(at.pose(cl.mu.window.origin())), cl.mu.loaded, now, moveAtLeast) || cl.mu.welcome.Player == "" {
 		return nil, nil
 	}
 	pose := cl.mu.player.Pose
@@ -109,7 +109,7 @@ func (cl *Client) showThere(pos grid.Pos) {
 }
 
 // away reports whether what the client does is meant for another level, or from another place.
-func (cl *Client) away() bool { return !cl.mu.loaded || cl.mu.player.Elsewhere() }
+func (cl *Client) away() bool { return !cl.mu.loaded || cl.mu.player.Unconfirmed() }
 
 // What a click is.
 const (

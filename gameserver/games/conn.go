@@ -79,7 +79,7 @@ func (c *Conn) begin() sessionmsg.Join {
 	return c.join
 }
 
-// Read waits for the client's next message, which is signed if it must be. It is valid until the next Read.
+// Read waits for the client's next message, which is signed if it must be. The message is valid until the next Read.
 func (c *Conn) Read() ([]byte, error) {
 	m, err := c.next()
 	if err != nil {
@@ -99,6 +99,9 @@ func (c *Conn) next() (sessionmsg.FromClient, error) {
 		c.world = m.World
 		return sessionmsg.Prove{Signature: c.sign(player.ProofText(m.Nonce, m.World))}, nil
 	case <-c.arrived:
+	}
+	if c.state.Load() != lastSession { // nothing is read: the player may not have been welcomed yet
+		return nil, io.EOF
 	}
 	if text := c.command; text != "" {
 		c.command = ""
@@ -203,7 +206,7 @@ func (c *Conn) tell(text string) error {
 	return c.Flush()
 }
 
-// Send sends a session's message, except what it says before the player has arrived. It does not retain it.
+// Send translates and sends a message of the session, which it does not retain. Challenges are answered here.
 func (c *Conn) Send(message []byte) error {
 	if message[0] == sessionmsg.TickFrame {
 		return c.SendTick(message)
@@ -277,11 +280,11 @@ func (c *Conn) run(ctx context.Context) {
 
 // Close ends the connection in order, unless another session follows.
 func (c *Conn) Close() error {
+	c.state.CompareAndSwap(lastSession, closed)
 	c.arrive()
 	if c.state.Load() == anotherSession {
 		return nil
 	}
-	c.state.Store(closed)
 	return c.Client.Close()
 }
 

@@ -115,6 +115,18 @@ func TestNoSessionFollowsAnEnd(t *testing.T) {
 	}
 }
 
+// A session that ends before its player has arrived reads nothing of the client, which may be welcomed just then.
+func TestNothingIsReadBeforeTheWelcome(t *testing.T) {
+	for why, end := range map[string]func(a *Conn){"a cut": (*Conn).Cut, "an end": func(a *Conn) { a.Close() }} {
+		a, c := connFor("ada", nil, "help")
+		a.begin()
+		end(a)
+		if _, err := a.Read(); !errors.Is(err, io.EOF) || len(c.typed) == 0 {
+			t.Errorf("%s: the read returns %v, and %d messages are left", why, err, len(c.typed))
+		}
+	}
+}
+
 // Only the password of a name logs in, and attempts are bounded.
 func TestPasswords(t *testing.T) {
 	a, _ := connFor("ada", nil, "register correct-horse")

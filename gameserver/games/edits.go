@@ -15,8 +15,8 @@ const (
 	sequenceEvery = time.Minute
 )
 
-// Edits are a client's edits: those that its session is to be sent, and those that wait for their answers. The client's lock guards them;
-// only Next, which belongs to the reader, as Add does, needs none.
+// Edits are a client's edits: those that its session is to be sent, and those that wait for their answers. The client's lock guards them.
+// Only Next needs none: it belongs to the reader, as Add does, and nothing is read while a session begins.
 type Edits struct {
 	first, number uint64 // of the session, and of the next edit
 	begun         time.Time

@@ -18,6 +18,7 @@ type Land struct {
 	packed Packed
 	edits  map[chunk.Index]chunk.Block // since then
 	blocks *chunk.Chunk                // nil unless the chunk is kept unpacked
+	failed bool                        // unpacking it did, which cannot be: the gateway packed it
 }
 
 // NewLand returns the chunk of a sessionmsg.ChunkData.
@@ -54,9 +55,11 @@ func (l *Land) Set(at chunk.Index, b chunk.Block) {
 	if l.edits == nil {
 		l.edits = make(map[chunk.Index]chunk.Block)
 	}
-	if l.edits[at] = b; len(l.edits) > foldAfter {
-		if blocks, err := l.Load(); err == nil { // the gateway packed it
+	if l.edits[at] = b; len(l.edits) > foldAfter && !l.failed {
+		if blocks, err := l.Load(); err == nil {
 			*l = Land{blocks: blocks}
+		} else {
+			l.failed = true
 		}
 	}
 }

@@ -12,8 +12,8 @@ type Metrics struct {
 	Land    prometheus.Counter // parts that were sent
 }
 
-// NewMetrics returns the metrics of a game. Their names have the name of its flag, and that of the parts in which it is sent land.
-func NewMetrics(r prometheus.Registerer, flag, game, parts, help string) Metrics {
+// NewMetrics returns the metrics of a game; land are those of the parts of land that it is sent. The other names begin with voxeld_ and the flag.
+func NewMetrics(r prometheus.Registerer, flag, game string, land prometheus.CounterOpts) Metrics {
 	f, prefix := promauto.With(r), "voxeld_"+flag
 	return Metrics{
 		clients: f.NewGauge(prometheus.GaugeOpts{
@@ -22,7 +22,7 @@ func NewMetrics(r prometheus.Registerer, flag, game, parts, help string) Metrics
 		putBack: f.NewCounter(prometheus.CounterOpts{
 			Name: prefix + "_edits_put_back_total", Help: "Blocks put back for clients of " + game + ", because an edit was refused.",
 		}),
-		Land: f.NewCounter(prometheus.CounterOpts{Name: prefix + "_" + parts + "_total", Help: help}),
+		Land: f.NewCounter(land),
 	}
 }
 

@@ -29,16 +29,16 @@ func (p *Position) Begin(pose motion.Pose, now time.Time) { p.Pose, p.sent = pos
 // Put notes that the client is put where the player is.
 func (p *Position) Put(now time.Time) { p.put = now }
 
-// Elsewhere reports whether the client has not gone on from where it was put: what it does is meant for another place.
-func (p *Position) Elsewhere() bool { return !p.put.IsZero() }
+// Unconfirmed reports whether the client has not gone on from where it was put: what it does is meant for another place.
+func (p *Position) Unconfirmed() bool { return !p.put.IsZero() }
 
 // Lost reports whether the client should be put there again.
-func (p *Position) Lost(now time.Time) bool { return p.Elsewhere() && now.Sub(p.put) >= putAgain }
+func (p *Position) Lost(now time.Time) bool { return p.Unconfirmed() && now.Sub(p.put) >= putAgain }
 
 // Move moves the player to a pose, if the client is known to be there, and goes on from where it was put. It reports whether the session is
 // to be sent a move. That is so after a while even if the client stands still: otherwise it seems to be gone.
 func (p *Position) Move(to motion.Pose, known bool, now time.Time, still time.Duration) bool {
-	if !known || p.Elsewhere() && distance(to, p.Pose) > nearby {
+	if !known || p.Unconfirmed() && distance(to, p.Pose) > nearby {
 		to = p.Pose
 	} else {
 		p.put = time.Time{}
@@ -50,10 +50,16 @@ func (p *Position) Move(to motion.Pose, known bool, now time.Time, still time.Du
 	return true
 }
 
-// Stand returns where the client stands still, which the session is sent.
-func (p *Position) Stand(now time.Time) motion.Pose {
+// NoteStill notes that the session is sent where the client stands still, and returns that.
+func (p *Position) NoteStill(now time.Time) motion.Pose {
 	p.sent = now
 	return p.Pose
+}
+
+// InWorld returns a pose, in the world's heights: a player may fall out of it in their client, or fly.
+func InWorld(p motion.Pose) motion.Pose {
+	p.Y = max(motion.MinY, min(motion.MaxY, p.Y))
+	return p
 }
 
 // Days returns the time of day some time after a welcome, in days since a midnight.

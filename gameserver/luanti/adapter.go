@@ -40,8 +40,9 @@ func New(r prometheus.Registerer) (*Adapter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("textures for Luanti: %w", err)
 	}
+	land := prometheus.CounterOpts{Name: "voxeld_luanti_chunks_total", Help: "Chunks sent to clients of Luanti."}
 	return &Adapter{
-		Metrics:     games.NewMetrics(r, "luanti", "Luanti", "chunks", "Chunks sent to clients of Luanti."),
+		Metrics:     games.NewMetrics(r, "luanti", "Luanti", land),
 		columns:     games.NewShared[landKey](maxColumns, maxColumn, games.SizeOf),
 		definitions: d,
 	}, nil

@@ -41,7 +41,7 @@ func (cl *Client) readInteract(f *fields, now time.Time) (sessionmsg.FromClient,
 		}
 		changes = blocks.Click(click)
 	}
-	if cl.mu.player.Elsewhere() { // they were made from another place
+	if cl.mu.player.Unconfirmed() { // they were made from another place
 		for _, c := range changes {
 			b, _ := cl.mu.lands.blocks()(c.Pos)
 			cl.showBlock(c.Pos, b)

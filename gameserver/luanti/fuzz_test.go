@@ -126,6 +126,7 @@ func FuzzClient(f *testing.F) {
 	f.Add([]byte{0}, []byte(append(begin(fromInventoryAction), "Move 1 current_player main 0 current_player main 9"...)))
 	f.Add([]byte{0}, []byte(begin(fromPlayerItem).u16(65535)))
 	f.Add([]byte{0}, []byte(begin(fromRequestMedia).u16(65535).text("x")))
+	f.Add([]byte{0}, []byte(moveTo(motion.Pose{X: 1, Y: -100, Z: 1})))
 	f.Fuzz(func(t *testing.T, login, sent []byte) {
 		if name, err := readLogin(&script{in: [][]byte{login}}); err == nil {
 			t.Errorf("one packet is a login of %q", name)
@@ -133,8 +134,16 @@ func FuzzClient(f *testing.F) {
 		cl, _ := playing(t)
 		for _, p := range [][]byte{moveTo(start), sent, sent} {
 			m, err := cl.translate(p, time.Now())
-			if err == nil && m != nil {
+			if err != nil {
+				continue
+			}
+			messages := 0
+			for ; m != nil; m = cl.mu.edits.Next() {
 				gamestest.CheckMessage(t, m)
+				messages++
+			}
+			if messages > 2 { // both halves of a door
+				t.Errorf("a packet becomes %d messages", messages)
 			}
 		}
 		if len(cl.mu.slots) != len(firstSlots()) {

@@ -56,7 +56,7 @@ func (cl *Client) stand(now time.Time) sessionmsg.FromClient {
 	if cl.mu.welcome.Player == "" {
 		return nil
 	}
-	return sessionmsg.Move{Pose: cl.mu.player.Stand(now)}
+	return sessionmsg.Move{Pose: cl.mu.player.NoteStill(now)}
 }
 
 // translate returns the message that a packet becomes; nil for none. Packets that have no meaning here are ignored.
@@ -128,7 +128,7 @@ func (cl *Client) load(command uint16, f *fields) error {
 
 // readMove returns the move to a place, unless the client has not gone on from where it was put.
 func (cl *Client) readMove(f *fields, now time.Time) sessionmsg.FromClient {
-	at := cl.mu.origin.pose(readPlace(f))
+	at := games.InWorld(cl.mu.origin.pose(readPlace(f)))
 	if !cl.mu.player.Move(at, !f.short, now, moveAtLeast) {
 		return nil
 	}

@@ -56,10 +56,10 @@ func (o origin) place(p motion.Pose) place {
 	}
 }
 
-// pose returns the pose that a client sends as a place. Above and below the world, and where nobody can look, it is the nearest.
+// pose returns the pose that a client sends as a place. Its pitch is within that of players.
 func (o origin) pose(at place) motion.Pose {
 	return motion.Pose{
-		X: float64(o.x) + at.x/unit + middle, Y: max(motion.MinY, min(motion.MaxY, at.y/unit+middle)), Z: float64(o.z) - at.z/unit - middle,
+		X: float64(o.x) + at.x/unit + middle, Y: at.y/unit + middle, Z: float64(o.z) - at.z/unit - middle,
 		Yaw:   float32(math.Remainder(math.Pi-at.yaw*math.Pi/180, 2*math.Pi)),
 		Pitch: float32(max(-math.Pi/2, min(math.Pi/2, -at.pitch*math.Pi/180))),
 	}

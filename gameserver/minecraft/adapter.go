@@ -29,9 +29,9 @@ type Adapter struct {
 
 // New returns an Adapter, which shows a status in lists of servers.
 func New(r prometheus.Registerer, status func() Status) *Adapter {
-	const help = "Chunks of 32 × 32 blocks sent to clients of Minecraft."
+	land := prometheus.CounterOpts{Name: "voxeld_minecraft_chunks_total", Help: "Chunks of 32 × 32 blocks sent to clients of Minecraft."}
 	return &Adapter{
-		Metrics: games.NewMetrics(r, "minecraft", "Minecraft", "chunks", help),
+		Metrics: games.NewMetrics(r, "minecraft", "Minecraft", land),
 		status:  status,
 		columns: games.NewShared[landKey](maxColumns, maxColumn, shownChunk.size),
 	}

@@ -482,6 +482,35 @@ func TestFittings(t *testing.T) {
 	}
 }
 
+// The fittings of a chunk that are kept are bounded, however many are built. The others are seen, but not joined.
+func TestFittingsAreBounded(t *testing.T) {
+	const joined, unjoined = 3, 5 // heights
+	blocks := make([]chunk.Block, chunk.SectionBlocks)
+	for i := range blocks[:maxFittings+chunk.IndexOf(0, 2, 0)] {
+		blocks[i] = chunk.Door
+	}
+	cl, s := playing(t, nil)
+	at := grid.ChunkPos{X: 1}
+	gamestest.Receive(t, cl, gamestest.ChunkData(t, at, blocks))
+	gamestest.ReceiveBlocks(t, cl, games.Change{Pos: grid.Pos{X: 32, Y: 20}, To: chunk.GlassPane})
+	if kept := len(cl.mu.lands[at].fittings); kept != maxFittings {
+		t.Errorf("%d are kept", kept)
+	}
+	lower, upper := blocktable.ToMinecraft(chunk.Door), blocktable.ToMinecraftBeside(chunk.Door, blocktable.LowerHalf)
+	for _, p := range received(t, s, true) {
+		if p[0] != packetColumn {
+			continue
+		}
+		_, states, _ := readColumn(t, p, grid.ChunkSize)
+		if got := states[joined*256]; got != upper {
+			t.Errorf("a joined door is sent as %d, want %d", got, upper)
+		}
+		if got := states[unjoined*256]; got != lower {
+			t.Errorf("another one is sent as %d, want %d", got, lower)
+		}
+	}
+}
+
 // A click uses both halves of a door, also with an empty hand, and a door is placed and broken as two. All edits of a request are answered
 // before it is acknowledged.
 func TestDoors(t *testing.T) {

@@ -129,7 +129,7 @@ func (cl *Client) move(to motion.Pose, f *fields, now time.Time) (sessionmsg.Fro
 	if f.bad {
 		return nil, nil
 	}
-	to.Y = max(motion.MinY, min(motion.MaxY, to.Y))
+	to = games.InWorld(to)
 	if to.Valid() != nil || math.Abs(to.X) > maxAcross || math.Abs(to.Z) > maxAcross {
 		return nil, wire.Refuse(wire.FailBadValue, "Your client says that you are in no place of the world.")
 	}

@@ -364,6 +364,13 @@ func (c *Client) handle(packet []byte) error {
 			o.take(1)
 			s.Players[id] = o.text()
 		}
+	case 50: // where other players are
+		for len(f.b) > 0 {
+			f.u16()
+			if o := (&fields{f.take(int(f.u16()))}); o.take(1)[0] == 1 {
+				o.place()
+			}
+		}
 	case 52:
 		s.Self = f.place()
 		s.Puts++

@@ -1,4 +1,5 @@
 // Package gamestest has what tests of the adapters of other games share: a player at a place, land, and what their session sends and reads.
+// Only tests of adapters import it.
 package gamestest
 
 import (
@@ -115,12 +116,14 @@ func Entering(n int, x float64) (d sessionmsg.TickDelta) {
 	return d
 }
 
-// ReceiveBlocks sends a client blocks that have changed in one chunk.
+// ReceiveBlocks sends a client blocks that have changed, all of one chunk.
 func ReceiveBlocks(t testing.TB, c games.Client, changes ...games.Change) {
 	t.Helper()
-	var d sessionmsg.TickDelta
+	d := sessionmsg.TickDelta{Chunk: changes[0].Pos.Chunk()}
 	for _, change := range changes {
-		d.Chunk = change.Pos.Chunk()
+		if at := change.Pos.Chunk(); at != d.Chunk {
+			t.Fatalf("a block of %v changes with those of %v", at, d.Chunk)
+		}
 		d.Blocks = append(d.Blocks, nodemsg.BlockAt{At: chunk.At(change.Pos), Block: change.To})
 	}
 	ReceiveDelta(t, c, 7, d)
@@ -185,13 +188,16 @@ func CheckMessage(t testing.TB, m sessionmsg.FromClient) {
 	}
 }
 
-// CheckMessages reads all that a client sends, and checks that a session takes it.
-func CheckMessages(t testing.TB, c games.Client) {
+// CheckMessages reads all that a client sends, and checks that a session takes it, and that it is not more messages than a bound.
+func CheckMessages(t testing.TB, c games.Client, most int) {
 	t.Helper()
-	for {
+	for n := 0; ; n++ {
 		m, err := c.Read()
 		if err != nil {
 			return
+		}
+		if n >= most {
+			t.Fatalf("more than %d messages", most)
 		}
 		CheckMessage(t, m)
 	}
