@@ -68,7 +68,8 @@ export class Player {
   /**
    * Opens the page in its own browser. Pages of one browser share a rendering thread: while it renders the first page in
    * software, the second page waits half a minute for its first WebGL call. launch starts the browser; device has further options
-   * of its context; settings replace some of SETTINGS; frameMs is the least time from frame to frame; prepare is called with the page before it opens url.
+   * of its context; settings replace some of SETTINGS; frameMs is the least time from frame to frame; prepare is called with the
+   * page before it opens url.
    */
   static async open(
     url,

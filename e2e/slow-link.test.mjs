@@ -10,7 +10,7 @@ const AIR = 0
 const SPEED = 4.3 // of a walker, in blocks per second
 const OWN_SPEED = 4.5 // web/src/player/body.ts
 const WATCHED_S = 20
-const STEADY_MS = 120 // between two moves of the walker, after 150 ms of silence the node takes them to have stopped; and between two frames
+const STEADY_MS = 120 // between two moves of the walker: after 150 ms of silence the node takes them to have stopped
 const ATTEMPTS = 4
 
 let daemon
@@ -100,10 +100,9 @@ test('another player who walks is shown without jumps', async (t) => {
     await walker.evaluate(() => (window.__longestPause = 0))
     samples = await watch(ada, WATCHED_S)
     const pause = await walker.evaluate(() => window.__longestPause)
-    const frame = Math.max(...stepsOf(samples, 'own').map(({ ms }) => ms))
-    if (pause < STEADY_MS && frame < STEADY_MS) break
-    console.log(`the walker paused for ${pause.toFixed(0)} ms, or a frame took ${frame.toFixed(0)} ms: measured again`)
-    if (i + 1 === ATTEMPTS) return t.skip('the machine is too busy for a steady pace')
+    if (pause < STEADY_MS) break
+    console.log(`the walker paused for ${pause.toFixed(0)} ms: measured again`)
+    if (i + 1 === ATTEMPTS) return t.skip('the machine is too busy for a walker at a steady pace')
   }
   const steps = stepsOf(samples, 'other')
   const excess = Math.max(...steps.map(({ far, ms }) => far - (SPEED * ms) / 1000))

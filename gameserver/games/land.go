@@ -18,7 +18,7 @@ type Land struct {
 	packed Packed
 	edits  map[chunk.Index]chunk.Block // since then
 	blocks *chunk.Chunk                // nil unless the chunk is kept unpacked
-	failed bool                        // unpacking it did, which cannot be: the gateway packed it
+	failed bool                        // Load failed, and is not tried again; it should not, since the gateway packed the chunk
 }
 
 // NewLand returns the chunk of a sessionmsg.ChunkData.

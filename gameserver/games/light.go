@@ -15,7 +15,7 @@ const (
 type Light struct{ Sky, Lamps []byte }
 
 // LightOf returns the light of a chunk. Shades reports whether a block stops the light that falls from the sky; glow returns the light that a
-// block gives.
+// block emits.
 func LightOf(blocks []chunk.Block, shades func(chunk.Block) bool, glow func(chunk.Block) uint8) Light {
 	l := Light{Sky: make([]byte, len(blocks)), Lamps: make([]byte, len(blocks))}
 	top := len(blocks)

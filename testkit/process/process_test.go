@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Until says what did not happen, unless the caller ends the wait.
+// The error of Until names what did not happen, or is the cause for which the caller ended the wait.
 func TestUntilSaysWhyItEnded(t *testing.T) {
 	never := func() bool { return false }
 	err := Until(t.Context(), "pigs fly", time.Millisecond, 5*time.Millisecond, never)

@@ -56,7 +56,7 @@ func (s *Script) Write(b []byte) (int, error) { return s.Out.Write(b) }
 // SetWriteDeadline does nothing.
 func (s *Script) SetWriteDeadline(time.Time) error { return nil }
 
-// ChunkData is a chunk with some blocks.
+// ChunkData returns a chunk with the blocks.
 func ChunkData(t testing.TB, at grid.ChunkPos, blocks []chunk.Block) sessionmsg.ChunkData {
 	t.Helper()
 	c, err := chunk.FromBlocks(blocks)
@@ -74,7 +74,7 @@ func ChunkData(t testing.TB, at grid.ChunkPos, blocks []chunk.Block) sessionmsg.
 	return sessionmsg.ChunkData{Chunk: at, Data: packed}
 }
 
-// Floor is a chunk with stone up to height 9.
+// Floor returns a chunk with stone up to height 9.
 func Floor(t testing.TB, at grid.ChunkPos) sessionmsg.ChunkData {
 	t.Helper()
 	blocks := make([]chunk.Block, chunk.SectionBlocks)
