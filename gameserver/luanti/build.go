@@ -26,7 +26,7 @@ func (cl *Client) readInteract(f *fields, now time.Time) (sessionmsg.FromClient,
 	version, kind := f.u8(), f.u8()
 	under, above := cl.mu.origin.pos(f.node()), cl.mu.origin.pos(f.node())
 	pose := cl.mu.origin.pose(readPlace(f))
-	if f.short || version != 0 || kind != pointedNode {
+	if f.short || version != 0 || kind != pointedNode || action != interactDug && action != interactPlaced || !cl.looks.AllowN(now, 1) {
 		return nil, nil
 	}
 	var changes []games.Change

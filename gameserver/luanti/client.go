@@ -4,9 +4,18 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+const (
+	// packetsPerSecond bounds how many packets are handled. Clients send a few for each frame that they draw.
+	packetsPerSecond, packetsAtOnce = 400, 1000
+	// looksPerSecond bounds how often the land, or the inventory, is looked at. Clients place, or break, at most 10 blocks a second.
+	looksPerSecond, looksAtOnce = 40, 80
 )
 
 // Client is the connection of one client: a games.Client.
@@ -14,6 +23,8 @@ type Client struct {
 	a      *Adapter
 	c      games.PacketConn
 	buffer []byte // a packet; the reader's
+
+	packets, looks *rate.Limiter // the reader's
 
 	mu struct {
 		sync.Mutex
@@ -37,7 +48,10 @@ type Client struct {
 }
 
 func newClient(a *Adapter, c games.PacketConn) *Client {
-	cl := &Client{a: a, c: c, buffer: make([]byte, maxPacket)}
+	cl := &Client{
+		a: a, c: c, buffer: make([]byte, maxPacket),
+		packets: rate.NewLimiter(packetsPerSecond, packetsAtOnce), looks: rate.NewLimiter(looksPerSecond, looksAtOnce),
+	}
 	cl.mu.lands, cl.mu.slots, cl.mu.avatars = make(lands), firstSlots(), newAvatars(cl.showDelta)
 	return cl
 }

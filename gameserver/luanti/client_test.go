@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -104,15 +103,34 @@ func TestClientIsIgnoredUntilItIsWhereItWasPut(t *testing.T) {
 
 // A client that stands still sends nothing; its session is sent moves all the same, until it is closed.
 func TestClientThatStandsStill(t *testing.T) {
-	cl, _ := playing(t, nil, nil)
+	cl, _ := playing(t, nil, moveTo(start))
 	if m := gamestest.Read[sessionmsg.Move](t, cl); m.Pose != start {
 		t.Errorf("%+v", m)
 	}
 	if err := cl.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cl.Read(); !os.IsTimeout(err) {
+	if _, err := cl.Read(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("a closed client reads on: %v", err)
+	}
+}
+
+// A client that floods the node has little effect, and is ended.
+func TestFlood(t *testing.T) {
+	on := grid.Pos{X: 1, Y: 9, Z: 3}
+	for name, packet := range map[string]packet{
+		"clicks": interact(interactPlaced, math.MaxUint16, on, on), "moved items": begin(fromInventoryAction).text("Move"), "nothing": {0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl, s := playing(t, slices.Repeat([][]byte{packet}, 2*packetsAtOnce)...)
+			_, err := cl.Read()
+			if refused, _ := errors.AsType[*wire.Error](err); refused == nil || refused.Code != wire.FailRate {
+				t.Errorf("the read returns %v", err)
+			}
+			if n := len(s.sent(toInventory)); n > 2*looksAtOnce {
+				t.Errorf("the inventory was sent %d times", n)
+			}
+		})
 	}
 }
 

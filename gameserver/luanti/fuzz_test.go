@@ -188,17 +188,18 @@ func FuzzPeer(f *testing.F) {
 		if len(p.inbox) > maxInbox+maxAhead || kept > channels*maxAhead {
 			t.Fatalf("%d packets and %d early ones are kept", len(p.inbox), kept)
 		}
+		buffer := make([]byte, maxPacket)
+		for range p.inbox {
+			if _, err := p.Read(buffer); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.receive(0, []byte{kindOriginal, 0}, now)
 		if err := p.SetReadDeadline(now); err != nil {
 			t.Fatal(err)
 		}
-		buffer := make([]byte, maxPacket)
-		for {
-			if _, err := p.Read(buffer); err != nil {
-				if err != io.EOF && !os.IsTimeout(err) && p.err == nil {
-					t.Fatal(err)
-				}
-				return
-			}
+		if _, err := p.Read(buffer); !os.IsTimeout(err) && (err == nil || err != p.err) {
+			t.Fatalf("a read after its deadline returns %v", err)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package luanti
 
 import (
 	"errors"
+	"net"
 	"os"
 	"time"
 
@@ -19,18 +20,19 @@ const moveAtLeast = 5 * time.Second
 func (cl *Client) Read() (sessionmsg.FromClient, error) {
 	m := cl.mu.edits.Next()
 	for m == nil {
-		open, err := cl.boundRead()
-		if err != nil {
+		if err := cl.boundRead(); err != nil {
 			return nil, err
 		}
 		n, err := cl.c.Read(cl.buffer)
-		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded) && open:
-			m = cl.stand(time.Now())
+		switch now := time.Now(); {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			m = cl.stand(now)
 		case err != nil:
 			return nil, err
+		case !cl.packets.AllowN(now, 1):
+			return nil, wire.Refuse(wire.FailRate, "Your client sends more than %d packets a second.", packetsPerSecond)
 		default:
-			if m, err = cl.translate(cl.buffer[:n], time.Now()); err != nil {
+			if m, err = cl.translate(cl.buffer[:n], now); err != nil {
 				return nil, err
 			}
 		}
@@ -38,15 +40,15 @@ func (cl *Client) Read() (sessionmsg.FromClient, error) {
 	return m, nil
 }
 
-// boundRead bounds the next read: the client says nothing while it loads, or its player stands still. It reports whether the connection is
-// still open. One whose client is gone ends by itself.
-func (cl *Client) boundRead() (open bool, err error) {
+// boundRead bounds the next read, unless the connection was closed: the client says nothing while it loads, or its player stands still. A
+// connection whose client is gone ends by itself.
+func (cl *Client) boundRead() error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	if cl.mu.closed {
-		return false, nil
+		return net.ErrClosed
 	}
-	return true, cl.c.SetReadDeadline(time.Now().Add(moveAtLeast))
+	return cl.c.SetReadDeadline(time.Now().Add(moveAtLeast))
 }
 
 // stand returns the move of a client that stays where it is.
@@ -82,8 +84,10 @@ func (cl *Client) translate(data []byte, now time.Time) (sessionmsg.FromClient, 
 	case fromPlayerItem:
 		cl.mu.held = int(f.u16())
 	case fromInventoryAction:
-		move(cl.mu.slots, string(f.rest))
-		cl.put(inventory(cl.mu.slots))
+		if cl.looks.AllowN(now, 1) {
+			move(cl.mu.slots, string(f.rest))
+			cl.put(inventory(cl.mu.slots))
+		}
 	case fromDeletedBlocks:
 		cl.noteHoles(f)
 	}

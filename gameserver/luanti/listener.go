@@ -195,9 +195,11 @@ func (l *Listener) resend() {
 	}
 }
 
-// forget removes a peer.
+// forget removes a peer, unless another one has its address by now.
 func (l *Listener) forget(p *peer) {
 	l.mu.Lock()
-	delete(l.peers, p.to)
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	if l.peers[p.to] == p {
+		delete(l.peers, p.to)
+	}
 }

@@ -274,7 +274,8 @@ func (p *peer) fail(err error) {
 func (p *peer) Read(b []byte) (int, error) {
 	for {
 		p.mu.Lock()
-		if len(p.inbox) > 0 {
+		late := !p.readBy.IsZero() && !time.Now().Before(p.readBy)
+		if len(p.inbox) > 0 && !late {
 			packet := p.inbox[0]
 			p.inbox = p.inbox[1:]
 			p.mu.Unlock()
