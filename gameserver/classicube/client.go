@@ -15,15 +15,19 @@ import (
 // looksPerSecond bounds how often the land is looked at. Clients place, or break, at most 10 blocks a second.
 const looksPerSecond, looksAtOnce = 40, 80
 
+// A client is sent another level for where it says that it is at most so often. One is left after 48 blocks.
+const levelEvery, levelsAtOnce = 2 * time.Second, 4
+
 // Client is the connection of one client: a games.Client.
 type Client struct {
 	a        *Adapter
 	c        net.Conn
 	in       *packetReader
 	features features
-	looks    *rate.Limiter
 
 	// The reader's.
+	looks    *rate.Limiter
+	levels   *rate.Limiter
 	partial  string // the beginning of a long chat message
 	usedDoor bool   // by the last click: the block that the client asks for beside it is not meant
 
@@ -53,7 +57,10 @@ type clock struct {
 }
 
 func newClient(a *Adapter, c net.Conn, in *packetReader, f features) *Client {
-	cl := &Client{a: a, c: c, in: in, features: f, looks: rate.NewLimiter(looksPerSecond, looksAtOnce)}
+	cl := &Client{
+		a: a, c: c, in: in, features: f,
+		looks: rate.NewLimiter(looksPerSecond, looksAtOnce), levels: rate.NewLimiter(rate.Every(levelEvery), levelsAtOnce),
+	}
 	cl.mu.out = bufio.NewWriterSize(games.Deadlined{Conn: c}, 8<<10)
 	cl.mu.lands = make(lands)
 	cl.mu.avatars = newAvatars(f[extPlayerList], cl.showDelta)

@@ -2,6 +2,7 @@ package classicube
 
 import (
 	"errors"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -125,6 +126,49 @@ func TestAnswersAreShown(t *testing.T) {
 	gamestest.ReceiveBlocks(t, cl, games.Change{Pos: grid.Pos{X: 3, Y: 12, Z: 4}, To: chunk.Lamp})
 	if want := begin(packetSetBlock).u16(35).u16(12).u16(36).u8(41); s.Out.String() != string(want) {
 		t.Errorf("a lamp is shown as %x, want %x", s.Out.Bytes(), want)
+	}
+}
+
+// A block that the client places before it is where it was put back to is taken from it again.
+func TestEditAfterCorrection(t *testing.T) {
+	brick := begin(packetSetBlockClient).u16(33).u16(10).u16(34).u8(1, 45)
+	cl, s := playing(t, slices.Concat(here(), moveTo(2, 10, 2.5), brick))
+	gamestest.Read[sessionmsg.Move](t, cl)
+	gamestest.Receive(t, cl, sessionmsg.Correction{Pose: motion.Pose{X: 1, Y: 10, Z: 1}, Reason: "too_fast"})
+	s.Out.Reset()
+	if _, err := cl.Read(); err != io.EOF {
+		t.Fatal(err)
+	}
+	gamestest.Tick(t, cl, time.Now())
+	if want := begin(packetSetBlock).u16(33).u16(10).u16(34).u8(0); !strings.Contains(s.Out.String(), string(want)) {
+		t.Errorf("it is not taken back: %x", s.Out.Bytes())
+	}
+}
+
+// A client that says that it is far away, again and again, is not sent a level each time.
+func TestLevelsAreBounded(t *testing.T) {
+	cl, _ := playing(t, nil)
+	levels := 0
+	move := func(p motion.Pose) {
+		if _, err := cl.readMove(placeOf(p, cl.mu.window.origin(), eyes), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	far := gamestest.Start
+	far.X += 500
+	for range 10 * levelsAtOnce {
+		move(gamestest.Start)
+		move(far)
+		if !cl.mu.loaded {
+			levels++
+		}
+		gamestest.Receive(t, cl, sessionmsg.Correction{Pose: gamestest.Start, Reason: "too_fast"})
+		if !cl.mu.loaded || cl.mu.window.left(gamestest.Start) {
+			t.Fatal("the client is not put back")
+		}
+	}
+	if levels == 0 || levels > 2*levelsAtOnce {
+		t.Errorf("the client was sent %d levels", levels)
 	}
 }
 

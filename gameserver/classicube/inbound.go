@@ -58,7 +58,7 @@ func (cl *Client) readMove(at place, now time.Time) (sessionmsg.FromClient, erro
 		return nil, nil
 	}
 	pose := cl.mu.player.Pose
-	if !cl.away() && cl.mu.window.left(pose) {
+	if !cl.away() && cl.mu.window.left(pose) && cl.levels.AllowN(now, 1) {
 		if err := cl.retarget(); err != nil {
 			return nil, err
 		}
@@ -79,16 +79,15 @@ func (cl *Client) readEdit(body fields, now time.Time) (sessionmsg.FromClient, e
 	}
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
-	if cl.away() {
-		return nil, nil
-	}
 	pos, inside := cl.mu.window.pos(x, y, z)
 	switch {
+	case cl.away(), place && cl.usedDoor && inside:
+		if cl.looks.AllowN(now, 1) {
+			cl.showThere(pos)
+		}
+		return nil, nil
 	case !inside:
 		return nil, wire.Refuse(wire.FailBadValue, "There is no block at %d, %d, %d of the level.", x, y, z)
-	case place && cl.usedDoor:
-		cl.showThere(pos)
-		return nil, nil
 	case !cl.looks.AllowN(now, 1):
 		return cl.mu.edits.AddAll([]games.Change{{Pos: pos, To: block}}, now)
 	case block == chunk.Air:
