@@ -158,11 +158,12 @@ func (g *Gateway) now() time.Duration { return time.Since(g.start) }
 func (g *Gateway) timeOfDay() float64 { return g.World.TimeOfDay(time.Now().UnixMilli()) }
 
 // SetAdmission changes who may play, and what they may take. Nobody is sent away: players who are here keep their view distance until they change it, and
-// guests may stay. Players of original clients keep their limit of edits.
+// guests may stay.
 func (g *Gateway) SetAdmission(p admission.Settings) {
 	g.settings.Store(&p)
 	g.limits.Set(p)
 	g.interest.setBudget(p.Budget())
+	g.legacy.SetEdits()
 	for _, s := range g.sessions.All() {
 		s.limits.edit.SetLimit(s.permissions.Edits(p.Edits()))
 	}

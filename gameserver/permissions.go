@@ -26,6 +26,7 @@ func (g *Gateway) judgePlayers(ctx context.Context) {
 		}
 		g.enforcer.Refresh()
 		g.legacy.EndRefused()
+		g.legacy.SetEdits()
 		for _, s := range g.sessions.All() {
 			if refused := s.permissions.Judge(); refused != nil {
 				s.out.End(failureOf(refused))

@@ -28,18 +28,18 @@ func TestOriginalsAreModerated(t *testing.T) {
 		ann := r.join("ann", 1)
 		bob, eve := r.connect("bob"), r.connectFrom("203.0.113.9", "eve", grid.ChunkPos{})
 		spot := grid.Pos{X: 3, Y: 26, Z: 3}
-		builds := func() bool {
+		builds := func(by *original) bool {
 			at := chunk.At(spot)
 			block := 1 + r.lands.truth(grid.ChunkPos{}).Get(at)%2
-			bob.send(fmt.Sprintf(`{"type":7,"args":[%d,%d,%d,%d]}`+"\n", spot.X, spot.Y, spot.Z, block))
+			by.send(fmt.Sprintf(`{"type":7,"args":[%d,%d,%d,%d]}`+"\n", spot.X, spot.Y, spot.Z, block))
 			pass(100 * time.Millisecond)
 			return r.lands.truth(grid.ChunkPos{}).Get(at) == block
 		}
-		if !builds() {
+		if !builds(bob) {
 			t.Error("a guest may not build")
 		}
 		world.operate(t, "set guests visitor")
-		if builds() {
+		if builds(bob) {
 			t.Error("a visitor builds")
 		}
 		world.operate(t, "set guests builder")
@@ -58,16 +58,28 @@ func TestOriginalsAreModerated(t *testing.T) {
 			}
 		}
 		world.register(t, "zoe")
-		zoe := r.connect("zoe")
+		zoe, other := r.connect("quinn"), r.connect("quinn") // as a client has more than one connection
 		zoe.send(`{"type":1,"args":[0,0],"player":"zoe"}` + "\n")
 		pass(time.Second)
+		label := ""
 		ann.look(func() {
 			for _, a := range ann.mu.avatars {
 				if a.Name == "zoe" || !strings.HasPrefix(a.Name, "zoe-") && a.Name != "ann" {
 					t.Errorf("a guest is called %q", a.Name)
 				}
+				if a.Name != "ann" {
+					label = a.Name
+				}
 			}
 		})
+		if !builds(other) {
+			t.Error("a guest may not build over another connection")
+		}
+		world.operate(t, "ban "+label)
+		pass(100 * time.Millisecond)
+		if !zoe.mu.ended || builds(other) {
+			t.Errorf("%s is banned: their connection ended: %t, or they build over another one", label, zoe.mu.ended)
+		}
 	})
 }
 
@@ -188,6 +200,24 @@ func TestClaims(t *testing.T) {
 				t.Errorf("an original client went to x=%v", x)
 			}
 		})
+		world.command(t, "zoe", "claim 12,12 20,20 hall")
+		world.command(t, "zoe", "flag hall enter members")
+		pass(time.Second)
+		east := r.connectFrom("127.0.0.1", "bob", grid.ChunkPos{X: 1})
+		bob.send(`{"type":2,"args":[0,0]}` + "\n")
+		east.send(`{"type":1,"args":[1,0],"player":"bob"}` + "\n" + `{"type":3,"args":[33,26,16.5,0]}` + "\n")
+		pass(time.Second)
+		east.send(`{"type":2,"args":[1,0]}` + "\n")
+		bob.send(`{"type":1,"args":[0,0],"player":"bob"}` + "\n") // its middle is in the claim
+		pass(time.Second)
+		bob.send(`{"type":3,"args":[14,26,16.5,0]}` + "\n")
+		pass(time.Second)
+		ann.look(func() {
+			if x := ann.mu.avatars[player.GuestID("bob").String()].X; x < 15 {
+				t.Errorf("an original client came to x=%v over a border of chunks", x)
+			}
+		})
+		world.command(t, "zoe", "unclaim hall")
 		world.operate(t, "unclaim zoe/home")
 		pass(time.Second)
 		if got := shown(); got != "[]" {

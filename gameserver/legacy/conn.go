@@ -119,8 +119,12 @@ func (lc *conn) register(ctx context.Context, name string) error {
 	}
 	lc.sub.Serialize(func() { lc.unshow(who.body(motion.Pose{})) }) // the client may have been shown this body as somebody else's
 	pose := lc.entryPose(who)
+	came, known := who.place()
+	if !known {
+		came = pose
+	}
 	lc.mu.Lock()
-	lc.mu.registered, lc.mu.pose, lc.mu.motion = true, pose, nil
+	lc.mu.registered, lc.mu.pose, lc.mu.came, lc.mu.motion = true, pose, came, nil
 	lc.mu.Unlock()
 	lc.Mirror.Enter(who.body(pose), lc) // never closed: this connection watches it
 	return nil
@@ -164,30 +168,32 @@ func (lc *conn) applyMove() {
 	if p.HasYaw {
 		pose.Yaw = legacymsg.YawOfOriginal(p.Yaw)
 	}
-	if lc.mu.motion == nil { // the first move sets the place
+	from, check := lc.mu.pose, lc.mu.motion
+	if check == nil { // the first move sets the place
 		if pose.Chunk().Distance(lc.at) > entryDistance {
 			lc.Corrections.WithLabelValues(player.TooFast).Inc()
 			return
 		}
-		lc.mu.motion = player.NewMotion(lc.Rules, lc.Now(), pose.X, pose.Y, pose.Z)
+		from = lc.mu.came
+		check = player.NewMotion(lc.Rules, lc.Now(), pose.X, pose.Y, pose.Z)
 	}
-	if ok, reason := lc.mu.motion.Check(lc.Now(), pose.X, pose.Y, pose.Z, pose.Yaw, 0); !ok {
+	if ok, reason := check.Check(lc.Now(), pose.X, pose.Y, pose.Z, pose.Yaw, 0); !ok {
 		lc.Corrections.WithLabelValues(reason).Inc()
 		return
 	}
 	why := ""
 	switch {
-	case !lc.MayGo(lc.mu.pose, pose):
+	case !lc.MayGo(from, pose):
 		why = wire.RefusedOutsideBorder
-	case lc.Keeps(lc.mu.pose.Block(), pose.Block()):
+	case lc.Keeps(from.Block(), pose.Block()):
 		why = wire.RefusedClaimed
 	}
 	if why != "" {
-		lc.mu.motion.Reset(lc.mu.pose.X, lc.mu.pose.Y, lc.mu.pose.Z) // otherwise the next moves would go on from there
+		check.Reset(from.X, from.Y, from.Z) // otherwise the next moves would go on from there
 		lc.Corrections.WithLabelValues(why).Inc()
 		return
 	}
-	lc.mu.pose = pose
+	lc.mu.pose, lc.mu.motion = pose, check
 	if lc.sub.Move(lc.who.Load().id, pose, lc, false) {
 		lc.sub.Wake()
 	}
@@ -215,6 +221,9 @@ func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 		refused = forbidden
 	case refused == "":
 		by, refused = lc.checkBuilder(ctx, pos, block)
+	}
+	if refused == "" && lc.Admit(lc.remote, by.label) != nil { // as when that player is banned, and the client came under another name
+		refused = wire.RefusedNotAllowed
 	}
 	if refused == "" && (!by.edits.Allow() || !lc.client.Allow(admission.Edit)) {
 		refused = wire.RefusedRate

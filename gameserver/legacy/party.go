@@ -108,6 +108,7 @@ type registration struct {
 		registered bool
 		motion     *player.Motion // nil from registration until the first move
 		pose       motion.Pose
+		came       motion.Pose // from where, until the first move
 	}
 }
 

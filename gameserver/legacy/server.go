@@ -134,6 +134,15 @@ func (s *Server) EndRefused() {
 	}
 }
 
+// SetEdits changes how many blocks a second the players here may change to what the policy says now.
+func (s *Server) SetEdits() {
+	s.parties.mu.Lock()
+	defer s.parties.mu.Unlock()
+	for _, who := range s.parties.mu.guests {
+		who.edits.SetLimit(s.Edits())
+	}
+}
+
 // AppendPlayers appends what is saved of all players here.
 func (s *Server) AppendPlayers(dst []players.Presence) []players.Presence {
 	s.mu.Lock()
