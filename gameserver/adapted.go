@@ -32,6 +32,7 @@ func (g *Gateway) adapted(p games.Protocol, accounts *games.Accounts) *games.Ser
 		Session: func(ctx context.Context, c *games.Conn, remote net.Addr, join sessionmsg.Join) {
 			g.serveSession(ctx, adaptedConn{c, remote}, &join)
 		},
+		MayLogIn: func(remote net.Addr) bool { return g.limits.Client(remote).Allow(admission.LogIn) },
 		Accounts: accounts, HangUp: hangUp, Panics: g.metrics.panics, Logger: g.Logger,
 	}
 }

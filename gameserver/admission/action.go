@@ -11,6 +11,7 @@ const (
 	Join                   // join as a player
 	Register               // register in a chunk, as original clients do at each border
 	Edit                   // change a block
+	LogIn                  // try a password, in another game
 	Tile                   // request surface tiles, or their hashes
 	send                   // be sent a byte; see Client.Send
 	actions
@@ -18,7 +19,7 @@ const (
 
 // String returns the label of the action in metrics.
 func (a Action) String() string {
-	return [actions]string{"foundings", "joins", "registrations", "edits", "tiles", "bytes"}[a]
+	return [actions]string{"foundings", "joins", "registrations", "edits", "logins", "tiles", "bytes"}[a]
 }
 
 // sentAtOnce is how many seconds' bytes may be sent at once: players who join are sent the land in view.
@@ -35,6 +36,7 @@ func newAllowances(p Settings) *allowances {
 		Join:     rate.NewLimiter(p.joins(), players),
 		Register: rate.NewLimiter(rate.Limit(players)/2, 4*players),
 		Edit:     rate.NewLimiter(edits*rate.Limit(players)/2, max(1, int(edits)*players)),
+		LogIn:    rate.NewLimiter(1, players),
 		Tile:     rate.NewLimiter(rate.Limit(4*players), 64*players),
 		send:     rate.NewLimiter(rate.Limit(p.bytes()), sentAtOnce*p.bytes()),
 	}

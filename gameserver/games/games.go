@@ -15,8 +15,8 @@ import (
 
 // Protocol is the protocol of a game.
 type Protocol interface {
-	// Open reads a new connection's handshake, under the deadline that the connection has. The client belongs to the caller, who ends
-	// it by Cut. The Join has the name and the view distance.
+	// Open reads a new connection's handshake, under the deadline that the connection has. The Join has the name and the view distance.
+	// The caller closes the connection.
 	Open(ctx context.Context, c net.Conn) (Client, sessionmsg.Join, error)
 	// Subprotocol is that of the game's WebSockets, which carry the same bytes as TCP; empty if it has none.
 	Subprotocol() string

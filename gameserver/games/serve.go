@@ -29,7 +29,8 @@ type Server struct {
 	// Session runs a client's session. It may be called again when it has returned.
 	Session  func(ctx context.Context, c *Conn, remote net.Addr, join sessionmsg.Join)
 	Accounts *Accounts
-	HangUp   func(net.Conn) // closes a connection so that what was sent is delivered
+	MayLogIn func(remote net.Addr) bool // counts an attempt to log in against the address
+	HangUp   func(net.Conn)             // closes a connection so that what was sent is delivered
 	Panics   *isolate.Panics
 	Logger   *slog.Logger
 }
@@ -87,7 +88,6 @@ func (s *Server) serveClient(ctx context.Context, c net.Conn, remote net.Addr) e
 		}
 		return err
 	}
-	defer client.Cut()
 	if err := c.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (s *Server) serveClient(ctx context.Context, c net.Conn, remote net.Addr) e
 	var runner sync.WaitGroup
 	defer runner.Wait()
 	defer end()
-	conn := newConn(client, s.Accounts, join)
+	conn := newConn(client, s.Accounts, func() bool { return s.MayLogIn(remote) }, join)
 	runner.Go(func() {
 		defer s.Panics.Recover("connection", client.Cut, "remote", remote.String())
 		conn.run(running)
