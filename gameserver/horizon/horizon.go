@@ -14,6 +14,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"net/netip"
 	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -48,7 +49,7 @@ type Horizon struct {
 
 	mu struct {
 		sync.Mutex
-		asking   map[string]int // by address: requests for hashes and hosts that are being answered
+		asking   map[netip.Prefix]int // by address: requests for hashes and hosts that are being answered
 		made     *lru.Cache[Key, made]
 		contents *lru.Cache[string, []byte] // by name and hash; compressed with gzip
 	}
@@ -66,7 +67,7 @@ func New(query Query, t Terrain, r prometheus.Registerer) *Horizon {
 		terrain: t, edits: newEdits(query), one: semaphore.NewWeighted(1), limit: rate.NewLimiter(groundRate, groundBurst),
 		grounds: newCache[Key, []terrain.TopBlock](maxGrounds), metrics: newMetrics(r),
 	}
-	h.mu.asking = make(map[string]int)
+	h.mu.asking = make(map[netip.Prefix]int)
 	h.mu.made, h.mu.contents = newCache[Key, made](maxContents), newCache[string, []byte](maxContents)
 	return h
 }

@@ -258,7 +258,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// An address with many requests for hashes at the same time does not make others wait: some of its requests are refused.
+// An address, or a /64 of IPv6, with many requests for hashes at the same time does not make others wait: some of its requests are refused.
 func TestHashesOfAnAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHorizon(t, &world{})
@@ -276,9 +276,9 @@ func TestHashesOfAnAddress(t *testing.T) {
 		}
 		var first []func() int
 		for i := range maxAsking {
-			first = append(first, ask(fmt.Sprintf("192.0.2.1:%d", i+1)))
+			first = append(first, ask(fmt.Sprintf("[2001:db8::%d]:1", i+1)))
 		}
-		more, other := ask("192.0.2.1:99"), ask("192.0.2.2:1")
+		more, other := ask("[2001:db8::99]:1"), ask("[2001:db8:0:1::1]:1")
 		if more() != http.StatusTooManyRequests {
 			t.Errorf("one more request of the address: %d", more())
 		}
@@ -288,7 +288,7 @@ func TestHashesOfAnAddress(t *testing.T) {
 				t.Errorf("request %d of the address: %d", i, code())
 			}
 		}
-		if again := ask("192.0.2.1:100"); other() != http.StatusOK || again() == http.StatusTooManyRequests {
+		if again := ask("[2001:db8::1]:100"); other() != http.StatusOK || again() == http.StatusTooManyRequests {
 			t.Errorf("another address: %d, the same one later: %d", other(), again())
 		}
 		crew.Wait()

@@ -6,8 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -127,13 +127,21 @@ func (h *Horizon) serveHosts(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(answer) //nolint:errcheck,errchkjson // the client left
 }
 
-func addressOf(r *http.Request) string {
-	address, _, _ := net.SplitHostPort(r.RemoteAddr) // it has that form
-	return address
+// addressOf returns the address of a request; of IPv6 a /64, which is one customer's.
+func addressOf(r *http.Request) netip.Prefix {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Prefix{} // it has that form
+	}
+	address := from.Addr().Unmap()
+	if address.Is4() {
+		return netip.PrefixFrom(address, address.BitLen())
+	}
+	return netip.PrefixFrom(address.WithZone(""), 64).Masked()
 }
 
 // begin counts a request for hashes or hosts until end is called. It reports false if its address has too many.
-func (h *Horizon) begin(address string) bool {
+func (h *Horizon) begin(address netip.Prefix) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.mu.asking[address] >= maxAsking {
@@ -143,7 +151,7 @@ func (h *Horizon) begin(address string) bool {
 	return true
 }
 
-func (h *Horizon) end(address string) {
+func (h *Horizon) end(address netip.Prefix) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.mu.asking[address]--; h.mu.asking[address] == 0 {
