@@ -17,36 +17,42 @@ const exchangeTime = 10 * time.Second
 
 // exchanging is an exchange that others may wait for.
 type exchanging struct {
-	done chan struct{} // closed at its end
-	err  error
+	done   chan struct{} // closed at its end
+	err    error
+	gaveUp bool // the one who began it had no more time; others may
 }
 
 // Await returns when both nodes have shown each other valid certificates, or the reason why not.
 func (g *Gate) Await(ctx context.Context, id peer.ID) error {
-	g.mu.Lock()
-	if _, there := g.mu.admitted[id]; there {
-		g.mu.Unlock()
-		return nil
-	}
-	e, running := g.mu.running[id]
-	if !running {
-		e = &exchanging{done: make(chan struct{})}
-		g.mu.running[id] = e
-	}
-	g.mu.Unlock()
-	if !running {
-		e.err = g.exchange(ctx, id)
+	for {
 		g.mu.Lock()
-		delete(g.mu.running, id)
+		if _, there := g.mu.admitted[id]; there {
+			g.mu.Unlock()
+			return nil
+		}
+		e, running := g.mu.running[id]
+		if !running {
+			e = &exchanging{done: make(chan struct{})}
+			g.mu.running[id] = e
+		}
 		g.mu.Unlock()
-		close(e.done)
-		return e.err
-	}
-	select {
-	case <-e.done:
-		return e.err
-	case <-ctx.Done():
-		return ctx.Err()
+		if !running {
+			e.err = g.exchange(ctx, id)
+			e.gaveUp = ctx.Err() != nil
+			g.mu.Lock()
+			delete(g.mu.running, id)
+			g.mu.Unlock()
+			close(e.done)
+			return e.err
+		}
+		select {
+		case <-e.done:
+			if !e.gaveUp {
+				return e.err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 

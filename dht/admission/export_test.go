@@ -11,6 +11,20 @@ import (
 // KeepUp does what Run does once a minute.
 func (g *Gate) KeepUp(ctx context.Context) { g.keepUp(ctx) }
 
+// BeginExchange stands for the exchange with a node that somebody else has begun. End ends it, for lack of time.
+func (g *Gate) BeginExchange(id peer.ID) (end func()) {
+	e := &exchanging{done: make(chan struct{}), err: context.DeadlineExceeded, gaveUp: true}
+	g.mu.Lock()
+	g.mu.running[id] = e
+	g.mu.Unlock()
+	return func() {
+		g.mu.Lock()
+		delete(g.mu.running, id)
+		g.mu.Unlock()
+		close(e.done)
+	}
+}
+
 // AddCharter adds a charter that the holders of the root keys have sealed.
 func (g *Gate) AddCharter(raw []byte) error {
 	g.mu.Lock()

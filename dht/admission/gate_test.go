@@ -12,6 +12,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/event"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/dht/admission"
@@ -159,6 +160,43 @@ func TestNodesWithCertificatesAreServed(t *testing.T) {
 		if err := pair[0].play(t, pair[1]); err != nil {
 			t.Errorf("pair %d: %v", i, err)
 		}
+	}
+}
+
+// waited is a context that reports when somebody waits for its end.
+type waited struct {
+	context.Context
+	on chan struct{}
+}
+
+func (w waited) Done() <-chan struct{} {
+	select {
+	case w.on <- struct{}{}:
+	default:
+	}
+	return w.Context.Done()
+}
+
+// Whoever waits for an exchange that another one has begun, and had no more time for, begins it again.
+func TestImpatienceIsNotShared(t *testing.T) {
+	w := newWorld(t)
+	founder := w.found()
+	a := w.join(founder, "Ada")
+	if err := a.play(t, founder); err != nil {
+		t.Fatal(err)
+	}
+	id, err := peer.Decode(founder.host.PeerID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Forget(id)
+	end := a.BeginExchange(id)
+	ctx, answer := waited{nettest.Context(t), make(chan struct{}, 1)}, make(chan error)
+	go func() { answer <- a.Await(ctx, id) }()
+	<-ctx.on
+	end()
+	if err := <-answer; err != nil {
+		t.Error(err)
 	}
 }
 
