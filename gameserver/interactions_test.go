@@ -12,6 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -274,6 +275,9 @@ func TestNoEventsAfterHandover(t *testing.T) {
 		s := v.gateways[0].g.sessions.Of(guestID("p0"))
 		here := s.place.detach()
 		last := s.presence()
+		if err := setHome(s, motion.Pose{}); err == nil {
+			t.Error("the home is set, and forgotten")
+		}
 		v.people[0].send(sessionmsg.Chat{Text: "too late"})
 		v.people[0].send(sessionmsg.Hit{Player: guestID("p1").String()})
 		pass(2 * time.Second)

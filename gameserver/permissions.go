@@ -65,10 +65,11 @@ func (h here) names(ctx context.Context) ([]string, uint64) {
 	return append(here, others...), players + uint64(len(here))
 }
 
-// FindPlayer returns the player here whom others see under the name, in any case.
+// FindPlayer returns the player here whom others see under the name, in any case. A registered name is only its owner's.
 func (h here) FindPlayer(name string) (nodemsg.FoundPlayer, bool) {
+	owner, registered := h.OwnerOf(name)
 	for _, p := range h.g.playersHere() {
-		if strings.EqualFold(p.Name, name) {
+		if strings.EqualFold(p.Name, name) && (!registered || p.Player == owner) {
 			return nodemsg.FoundPlayer{Player: p.Player, Name: p.Name, Pose: p.Pose}, true
 		}
 	}
@@ -91,12 +92,17 @@ func (h here) OwnerOf(name string) (player.ID, bool) { return h.g.enforcer.Owner
 // errNoHomes is why a home cannot be set while a world is upgraded: older nodes refuse the records of players who have one.
 var errNoHomes = errors.New("homes can be set as soon as all nodes of the world are upgraded")
 
+// errOnTheWay is why the home of a player is not set who is moved to another gateway at the moment.
+var errOnTheWay = errors.New("you are being moved to another node: set your home there")
+
 // setHome changes the player's home.
 func setHome(s *session, home motion.Pose) error {
 	if s.g.Understood != nil && !s.g.Understood(nodemsg.VersionHomes) {
 		return errNoHomes
 	}
-	s.place.setHome(home)
+	if !s.place.setHome(home) {
+		return errOnTheWay
+	}
 	return nil
 }
 

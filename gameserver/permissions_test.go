@@ -100,6 +100,21 @@ func TestSessionsAreModerated(t *testing.T) {
 		}
 		pass(time.Minute)
 		r.join("eve", 1) // again
+		bob, old := r.join("bob", 1), r.connect("old")
+		old.send(`{"type":1,"args":[0,0],"player":"old"}` + "\n")
+		pass(time.Second)
+		if _, known := (here{r.g}).FindPlayer("old"); !known {
+			t.Error("a guest is not found")
+		}
+		world.register(t, "bob")
+		world.register(t, "old")
+		pass(time.Second)
+		if bob.mu.failure.Code != wire.FailNameTaken {
+			t.Errorf("a guest whose name somebody else has registered: %+v", bob.mu.failure)
+		}
+		if it, known := (here{r.g}).FindPlayer("old"); known {
+			t.Errorf("a guest is found under somebody else's name: %+v", it)
+		}
 	})
 }
 

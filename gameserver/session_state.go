@@ -107,11 +107,15 @@ func (p *place) home() (home motion.Pose, set bool) {
 	return *p.mu.home, true
 }
 
-// setHome sets the player's home.
-func (p *place) setHome(home motion.Pose) {
+// setHome sets the player's home. It reports false if they have moved to another gateway already.
+func (p *place) setHome(home motion.Pose) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.mu.detached {
+		return false
+	}
 	p.mu.home = &home
+	return true
 }
 
 // moveTo moves the player. It reports false if they have moved to another gateway already.

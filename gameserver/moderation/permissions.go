@@ -3,6 +3,7 @@ package moderation
 import (
 	"context"
 	"crypto/ed25519"
+	"fmt"
 	"net"
 	"reflect"
 	"slices"
@@ -76,8 +77,19 @@ func (s *Permissions) Judge() error {
 	if err := s.enforcer.refusal(v); err != nil {
 		return err
 	}
+	if err := s.refuseName(); err != nil {
+		return err
+	}
 	s.tell()
 	return nil
+}
+
+// refuseName returns an error if another player has registered the name since the player joined.
+func (s *Permissions) refuseName() error {
+	if owner, registered := s.enforcer.OwnerOf(s.who.Name); !registered || owner == s.who.Player {
+		return nil
+	}
+	return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf("another player has registered the name %s: join again under another name", s.who.Name)}
 }
 
 // MayGo reports whether the border of the world lets the player go from one place to another.
