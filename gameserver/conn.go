@@ -14,6 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/voxelpopuli/voxeld/gameserver/accept"
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
@@ -79,7 +80,7 @@ func (c *lineConn) detach() (release func()) {
 	}
 	c.Conn, c.in = socket, bufio.NewReader(socket)
 	return func() {
-		hangUp(socket)
+		accept.HangUp(socket)
 		socket.Release()
 	}
 }
@@ -133,14 +134,8 @@ func (c *lineConn) Flush() error {
 	return err
 }
 
-// close sends the end of the stream, and unblocks the reader. hangUp does the rest.
-func (c *lineConn) close() error {
-	half, ok := c.Conn.(halfCloser)
-	if !ok {
-		return c.Conn.Close()
-	}
-	return errors.Join(half.CloseWrite(), c.SetReadDeadline(time.Now()))
-}
+// close sends the end of the stream, and unblocks the reader. accept.HangUp does the rest.
+func (c *lineConn) close() error { return accept.CloseInOrder(c.Conn) }
 
 func (c *lineConn) cut()             { c.Conn.Close() } //nolint:errcheck // readers and writers see the error
 func (c *lineConn) remote() net.Addr { return c.RemoteAddr() }
@@ -155,26 +150,6 @@ func (c *lineConn) ready() bool {
 type resetConn struct{ lineConn }
 
 func (c *resetConn) close() error { return c.Conn.Close() }
-
-// halfCloser is a connection whose directions close separately; a *net.TCPConn.
-type halfCloser interface{ CloseWrite() error }
-
-const (
-	// hangUpTime and hangUpBytes bound how long a closed connection is still read.
-	hangUpTime  = 500 * time.Millisecond
-	hangUpBytes = 4 << 20
-)
-
-// hangUp closes a TCP connection so that the last message is delivered: closing a socket while the client still sends resets it,
-// and the client may never read the reason.
-func hangUp(c net.Conn) {
-	defer c.Close() //nolint:errcheck // done with
-	half, ok := c.(halfCloser)
-	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(hangUpTime)) != nil {
-		return
-	}
-	io.CopyN(io.Discard, c, hangUpBytes) //nolint:errcheck // whatever the error
-}
 
 // socketConn carries messages over WebSocket: JSON in text frames, CBOR in binary frames.
 type socketConn struct {

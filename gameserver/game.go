@@ -20,7 +20,7 @@ import (
 // serveGame serves the game port: VoxelPopuli's own protocol, and sessions over plain TCP.
 func (g *Gateway) serveGame(ctx context.Context, l net.Listener) error {
 	return accept.Serve(ctx, l, g.Logger, g.metrics.panics, func(ctx context.Context, c net.Conn) {
-		defer hangUp(c)
+		defer accept.HangUp(c)
 		if err := g.serveConnection(ctx, c); err != nil && !isClosed(err) {
 			g.Logger.Debug("game connection refused or ended", "remote", c.RemoteAddr().String(), "error", err)
 		}

@@ -165,8 +165,8 @@ func TestNodesWithCertificatesAreServed(t *testing.T) {
 
 // waited is a context that reports when somebody waits for its end.
 type waited struct {
-	context.Context
-	on chan struct{}
+	context.Context //nolint:containedctx // it is one itself
+	on              chan struct{}
 }
 
 func (w waited) Done() <-chan struct{} {

@@ -30,7 +30,6 @@ type Server struct {
 	Session  func(ctx context.Context, c *Conn, remote net.Addr, join sessionmsg.Join)
 	Accounts *Accounts
 	MayLogIn func(remote net.Addr) bool // counts an attempt to log in against the address
-	HangUp   func(net.Conn)             // closes a connection so that what was sent is delivered
 	Panics   *isolate.Panics
 	Logger   *slog.Logger
 }
@@ -38,7 +37,7 @@ type Server struct {
 // Serve serves connections until ctx ends or the listener fails, and returns when all of them have ended.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return accept.Serve(ctx, l, s.Logger, s.Panics, func(ctx context.Context, c net.Conn) {
-		defer s.HangUp(c)
+		defer accept.HangUp(c)
 		if err := s.serveEither(ctx, c); err != nil {
 			s.Logger.Debug("connection of another game refused or ended", "remote", c.RemoteAddr().String(), "error", err)
 		}

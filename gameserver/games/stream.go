@@ -46,15 +46,3 @@ func closeWrite(c net.Conn) error {
 	}
 	return c.Close()
 }
-
-// CloseInOrder ends what is sent, and makes reads return. The gateway closes the connection when the client has read the rest.
-func CloseInOrder(c net.Conn) error {
-	half, ok := c.(interface{ CloseWrite() error })
-	if !ok {
-		return c.Close()
-	}
-	if err := half.CloseWrite(); err != nil {
-		return err
-	}
-	return c.SetReadDeadline(time.Now())
-}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/gameserver/accept"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -129,7 +130,7 @@ func (cl *Client) Flush() error {
 }
 
 // Close ends the connection in order. The gateway closes it when the client has read the rest.
-func (cl *Client) Close() error { return games.CloseInOrder(cl.c) }
+func (cl *Client) Close() error { return accept.CloseInOrder(cl.c) }
 
 // Cut ends the connection at once.
 func (cl *Client) Cut() { cl.c.Close() } //nolint:errcheck // readers and writers see the error
