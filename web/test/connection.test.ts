@@ -128,6 +128,25 @@ describe('connection', () => {
     expect(events.lost).toHaveBeenCalledWith('The server stopped responding.', expect.any(Number))
   })
 
+  test('a hidden page, whose heartbeat comes once a minute, sends something more often', () => {
+    const { setInterval } = globalThis
+    vi.stubGlobal('setInterval', (beat: () => void) => setInterval(beat, 60_000))
+    const { connection, events } = setup()
+    Socket.last.welcome()
+    for (let s = 0; s < 600; s += 20) {
+      const pings = Socket.last.sentOf('ping')
+      expect(pings.length, `after ${s} s`).toBeGreaterThanOrEqual(1 + s / 20)
+      vi.advanceTimersByTime(30)
+      Socket.last.receive({ type: 'pong', nonce: pings.at(-1)!.nonce, time_of_day: 0 })
+      vi.advanceTimersByTime(20_000)
+    }
+    expect(events.lost).not.toHaveBeenCalled()
+    connection.leave()
+    const sent = Socket.last.sent.length
+    vi.advanceTimersByTime(120_000)
+    expect(Socket.last.sent).toHaveLength(sent)
+  })
+
   test('measures the round trip', () => {
     const { connection } = setup()
     Socket.last.welcome()

@@ -14,6 +14,8 @@ import {
 import { AvatarDecoder, TICK_FRAME } from './tick'
 
 const PING_MS = 2000
+/** From a pong to the next ping, at most. The server ends a session of which it has received nothing for 60 s. */
+const PING_AGAIN_MS = 20_000
 /** Heartbeats without a message from the server. Counted, not timed: browsers run timers of hidden pages once a minute. */
 const MAX_SILENT_HEARTBEATS = 5
 
@@ -32,6 +34,7 @@ export interface Traffic {
 export class Link {
   private readonly socket: WebSocket
   private readonly heartbeatTimer: number
+  private pingTimer = 0
   private decoder: AvatarDecoder | null = null // from the welcome on
   private silentHeartbeats = 0 // since the last message from the server
   private readonly pings = new Map<number, number>() // nonce to the time when the ping was sent
@@ -75,6 +78,7 @@ export class Link {
   /** Closes the socket without an event. */
   close(): void {
     window.clearInterval(this.heartbeatTimer)
+    window.clearTimeout(this.pingTimer)
     this.socket.onopen = this.socket.onmessage = this.socket.onclose = null
     this.socket.close()
   }
@@ -116,6 +120,9 @@ export class Link {
     const sentAt = this.pings.get(nonce)
     if (sentAt !== undefined) this.traffic.ping = performance.now() - sentAt
     this.pings.delete(nonce)
+    // browsers run the heartbeat of a hidden page once a minute, but not a timer that a message has set
+    window.clearTimeout(this.pingTimer)
+    this.pingTimer = window.setTimeout(() => this.ping(), PING_AGAIN_MS)
   }
 
   private heartbeat(): void {
