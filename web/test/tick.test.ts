@@ -79,6 +79,18 @@ describe('tick frames', () => {
     expect(decoder.extrapolate(200)).toEqual([])
   })
 
+  test.each([27, 30, 60, 24 * 60])('after %i minutes without a frame, the clock goes on', (minutes) => {
+    const decoder = new AvatarDecoder(TICK)
+    const frame = (tick: number) => Uint8Array.of(0x01, tick & 0xff, (tick >> 8) & 0xff)
+    const first = 60_000
+    decoder.decode(frame(first), 0)
+    decoder.decode(frame(first + 20), 20 * TICK)
+    const later = minutes * 60 * (1000 / TICK) + 1 // ticks
+    for (const late of [0, 150, 0])
+      expect(decoder.decode(frame(first + later), later * TICK + late).tick - (first - 0x10000)).toBe(later)
+    expect(decoder.decode(frame(first + later + 8), (later + 8) * TICK).tick - (first - 0x10000)).toBe(later + 8)
+  })
+
   test('malformed frames are refused', () => {
     for (const hex of [
       '',

@@ -74,9 +74,10 @@ export class AvatarDecoder {
     return frame
   }
 
-  /** Sets the tick from its low 16 bits, and adjusts the clock. */
+  /** Sets the tick from its low 16 bits and the clock, and adjusts the clock. There may have been no frame for hours: nothing has moved. */
   private setTick(low: number, now: number): void {
-    this.tick += ((low - this.tick + 0x18000) & 0xffff) - 0x8000
+    const expected = this.begunAt < Infinity ? Math.round(this.timeAt(now)) : 0
+    this.tick = expected + ((low - expected + 0x18000) & 0xffff) - 0x8000
     const begunAt = now - this.tick * this.tickMS
     this.begunAt = begunAt < this.begunAt ? begunAt : this.begunAt + (begunAt - this.begunAt) * LATE_GAIN
   }
