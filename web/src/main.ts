@@ -4,10 +4,11 @@ import type { Game } from './game/game'
 import { find } from './hud/dom'
 import { Title, type JoinChoice } from './hud/title'
 import { defaults, loadSettings } from './settings/settings'
+import { storage } from './settings/storage'
 import { loadTexts, texts } from './text/texts'
 
 async function main(): Promise<void> {
-  const settings = loadSettings(localStorage, defaults(false))
+  const settings = loadSettings(storage, defaults(false))
   await loadTexts(settings.language)
   const canvas = find(document, 'canvas')
   const hud = find(document, 'div', '#hud')

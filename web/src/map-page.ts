@@ -2,9 +2,10 @@
 
 import { find } from './hud/dom'
 import { defaults, loadSettings } from './settings/settings'
+import { storage } from './settings/storage'
 import { loadTexts, texts } from './text/texts'
 
-loadTexts(loadSettings(localStorage, defaults(false)).language)
+loadTexts(loadSettings(storage, defaults(false)).language)
   .then(() => import('./public-map'))
   .then(({ start }) => start())
   .catch((reason: unknown) => {

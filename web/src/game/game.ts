@@ -19,6 +19,7 @@ import { setOwnSkin } from '../render/figure'
 import { View } from '../render/view'
 import { actionOf, type Action } from '../settings/bindings'
 import type { Settings } from '../settings/settings'
+import { storage } from '../settings/storage'
 import { texts } from '../text/texts'
 import { kindOf, useDoor } from '../world/blocks'
 import type { PendingEdit } from '../world/edits'
@@ -60,7 +61,7 @@ export function startGame(
   let hints: HintControl | null = null // loaded for newcomers
   let wavedAt = -WAVE_MS
   let hintsLoading: Promise<void> | null = null
-  const store = new Store(settings, localStorage)
+  const store = new Store(settings, storage)
   const world = new World()
   const body = new Body()
   const avatars = new Avatars(world)
@@ -103,11 +104,11 @@ export function startGame(
     },
     link: () => placeLink(location.href, body),
     key: () => {
-      const secret = storedKey(localStorage)
+      const secret = storedKey(storage)
       return secret && { secret, name: settings.name }
     },
     keyImported: ({ secret, name }) => {
-      storeKey(localStorage, secret)
+      storeKey(storage, secret)
       settings.name = name
       settings.guest = false
       store.save()
@@ -357,7 +358,9 @@ export function startGame(
       () => import('./map-control'),
     ]
     void Promise.allSettled(parts.map((load) => load()))
-    void import('./keep-page').catch(() => undefined)
+    void import('./keep-page')
+      .then(({ keepPage }) => keepPage((text) => hud.chat.addNotice(text)))
+      .catch(() => undefined)
     effects.use((part) => part.applySettings())
     claims.use((part) => part.update())
     signs.use(() => undefined) // it shows them

@@ -9,6 +9,7 @@ import { placeLink } from '../net/place-link'
 import type { Session } from '../net/session'
 import type { Body } from '../player/body'
 import { actionOf } from '../settings/bindings'
+import { storage } from '../settings/storage'
 import { chunkOf } from '../world/coords'
 import type { World } from '../world/world'
 import type { Screens } from './screens'
@@ -17,7 +18,7 @@ import type { Store } from './store'
 export class MapControl {
   readonly panel: WorldMap
   private readonly loaded: LoadedLand
-  private bookmarks = new Bookmarks(localStorage, '')
+  private bookmarks = new Bookmarks(storage, '')
   private world = ''
 
   constructor(
@@ -75,7 +76,7 @@ export class MapControl {
 
   private bookmarksHere(): Bookmarks {
     const world = this.session.welcome?.world ?? ''
-    if (world !== this.world) this.bookmarks = new Bookmarks(localStorage, (this.world = world))
+    if (world !== this.world) this.bookmarks = new Bookmarks(storage, (this.world = world))
     return this.bookmarks
   }
 }

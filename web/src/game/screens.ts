@@ -8,6 +8,7 @@ import type { Welcome } from '../net/protocol'
 import type { Session } from '../net/session'
 import type { Body } from '../player/body'
 import type { View } from '../render/view'
+import { storage } from '../settings/storage'
 import { texts } from '../text/texts'
 import { generateBackdrop } from '../world/backdrop'
 import type { World } from '../world/world'
@@ -54,7 +55,7 @@ export class Screens {
     this.session.join({
       name,
       view: this.quality.joining(),
-      identity: guest ? null : loadIdentity(localStorage),
+      identity: guest ? null : loadIdentity(storage),
       skin: this.store.settings.skin,
     })
   }

@@ -5,6 +5,7 @@ import type { Title } from '../hud/title'
 import { gatewayOf } from '../net/endpoints'
 import { drawsInSoftware } from '../render/view'
 import { defaults, loadSettings } from '../settings/settings'
+import { storage } from '../settings/storage'
 import { startGame, type Game } from './game'
 import { installTestHook } from './test-hook'
 
@@ -12,7 +13,7 @@ import { installTestHook } from './test-hook'
 export function start(title: Title): Game {
   const software = drawsInSoftware()
   document.documentElement.toggleAttribute('data-software', software) // see style.css
-  const settings = loadSettings(localStorage, defaults(software))
+  const settings = loadSettings(storage, defaults(software))
   const game = startGame(find(document, 'canvas'), find(document, 'div', '#hud'), title, gatewayOf(location), settings)
   installTestHook(game.hook)
   return game

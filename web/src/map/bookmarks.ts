@@ -39,11 +39,7 @@ export class Bookmarks {
 
   private set(list: readonly Bookmark[]): void {
     this.list = list
-    try {
-      this.storage.setItem(KEY + this.world, JSON.stringify(list))
-    } catch (reason) {
-      console.warn('Bookmarks cannot be stored:', reason) // they last as long as the page
-    }
+    this.storage.setItem(KEY + this.world, JSON.stringify(list))
   }
 }
 

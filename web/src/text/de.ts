@@ -307,6 +307,8 @@ export const laterTexts: LaterTexts = {
   copy: 'Kopieren',
   copied: 'Kopiert',
   aimAtBlock: 'Ziel auf einen Block.',
+  notStored:
+    'Dieser Browser kann deinen Schlüssel, deine Einstellungen und deine Lesezeichen nicht speichern. Sie gelten, bis du diese Seite schließt.',
 
   menu: {
     title: 'Menü',

@@ -11,6 +11,7 @@ export const enLater = {
   copy: 'Copy',
   copied: 'Copied',
   aimAtBlock: 'Aim at a block.',
+  notStored: 'This browser cannot store your key, settings and bookmarks. They last until you close this page.',
 
   menu: {
     title: 'Menu',

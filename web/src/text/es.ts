@@ -306,6 +306,8 @@ export const laterTexts: LaterTexts = {
   copy: 'Copiar',
   copied: 'Copiado',
   aimAtBlock: 'Apunta a un bloque.',
+  notStored:
+    'Este navegador no puede guardar tu clave, tus ajustes ni tus marcadores. Duran hasta que cierres esta página.',
 
   menu: {
     title: 'Menú',
