@@ -56,9 +56,8 @@ export class Controls {
     window.addEventListener('wheel', (event) => this.wheelTurn(event), { passive: true })
     target.addEventListener('contextmenu', (event) => event.preventDefault())
     document.addEventListener('pointerlockchange', () => {
-      const locked = document.pointerLockElement === target
-      if (locked && !this.active) document.exitPointerLock() // a panel has opened meanwhile
-      if (!locked && this.active && !this.unlocked) {
+      if (this.hasLock() && !this.active) document.exitPointerLock() // a panel has opened meanwhile
+      if (!this.hasLock() && this.active && !this.unlocked) {
         this.active = false
         this.releaseAll()
         this.events.pointerReleased()
@@ -72,14 +71,14 @@ export class Controls {
     this.unlocked = true // until the browser has locked it
     if (!this.lockable || this.input.current !== 'mouse') return true
     try {
-      if (document.pointerLockElement !== this.target) await this.lock()
+      await this.lock()
     } catch (reason) {
       // browsers refuse without a click, and for about a second after Escape; if they have no lock, play without it
       this.lockable = reason instanceof DOMException && reason.name !== 'NotSupportedError'
       return !this.lockable
     }
-    this.unlocked = false
-    return true
+    this.unlocked = !this.hasLock()
+    return this.hasLock()
   }
 
   /** Frees the pointer while the player uses no mouse, without leaving the world. */
@@ -88,12 +87,24 @@ export class Controls {
     if (document.pointerLockElement) document.exitPointerLock()
   }
 
+  private hasLock(): boolean {
+    return document.pointerLockElement === this.target
+  }
+
+  /** Requests a lock, and waits until the browser has locked the pointer or refused. */
   private async lock(): Promise<void> {
+    if (this.hasLock()) return
     try {
       await this.target.requestPointerLock({ unadjustedMovement: true })
     } catch {
       await this.target.requestPointerLock() // Linux does not support unadjusted movement
     }
+    if (this.hasLock()) return
+    // a browser that returns no promise reports by an event
+    await new Promise((settled) => {
+      for (const name of ['pointerlockchange', 'pointerlockerror'])
+        document.addEventListener(name, settled, { once: true })
+    })
   }
 
   /** Releases the pointer without an event, for a panel that opens. */

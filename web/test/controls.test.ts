@@ -1,0 +1,105 @@
+// Pointer lock, as browsers have it: with a promise (Chromium), and without (others, which report by events only).
+
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Controls } from '../src/input/controls'
+import { InputSwitch } from '../src/input/kind'
+import { DEFAULTS } from '../src/settings/bindings'
+
+class Page extends EventTarget {
+  pointerLockElement: unknown = null
+  exitPointerLock = vi.fn()
+}
+
+let page: Page
+const requestPointerLock = vi.fn<() => Promise<void> | undefined>()
+let controls: Controls
+const events = {
+  acted: vi.fn(),
+  slotChosen: vi.fn(),
+  jumpPressedTwice: vi.fn(),
+  clicked: vi.fn(),
+  scrolled: vi.fn(),
+  pointerReleased: vi.fn(),
+}
+let target: HTMLElement
+
+beforeEach(() => {
+  vi.clearAllMocks()
+  page = new Page()
+  vi.stubGlobal('window', new EventTarget())
+  vi.stubGlobal('document', page)
+  requestPointerLock.mockReset()
+  target = Object.assign(new EventTarget(), { requestPointerLock }) as unknown as HTMLElement
+  controls = new Controls(target, new InputSwitch(vi.fn()), () => ({ ...DEFAULTS }), events)
+})
+
+afterEach(() => {
+  vi.unstubAllGlobals()
+})
+
+function answer(locked: boolean): void {
+  page.pointerLockElement = locked ? target : null
+  page.dispatchEvent(new Event(locked ? 'pointerlockchange' : 'pointerlockerror'))
+}
+
+/** Moves the mouse, and reports whether the camera turned. */
+function turns(): boolean {
+  window.dispatchEvent(Object.assign(new Event('mousemove'), { movementX: 5, movementY: 0, buttons: 0 }))
+  return controls.consumeTurn().x !== 0
+}
+
+function click(): void {
+  target.dispatchEvent(Object.assign(new Event('mousedown'), { button: 0 }))
+}
+
+const BROWSERS: [string, (locked: boolean) => Promise<void> | undefined][] = [
+  [
+    'with promises',
+    (locked) => {
+      if (!locked) return Promise.reject(new DOMException('no click', 'NotAllowedError'))
+      answer(true)
+      return Promise.resolve()
+    },
+  ],
+  [
+    'without promises',
+    (locked) => {
+      queueMicrotask(() => queueMicrotask(() => answer(locked)))
+      return undefined
+    },
+  ],
+]
+
+describe.each(BROWSERS)('in a browser %s', (_, respond) => {
+  test('the mouse turns the camera and clicks once the pointer is locked', async () => {
+    requestPointerLock.mockImplementation(() => respond(true))
+    expect(await controls.capture()).toBe(true)
+    expect(turns()).toBe(true)
+    click()
+    expect(events.clicked.mock.calls).toEqual([[0]])
+    expect(await controls.capture()).toBe(true)
+    expect(requestPointerLock).toHaveBeenCalledTimes(1)
+  })
+
+  test('a refused lock is reported, and a click asks again instead of breaking a block', async () => {
+    requestPointerLock.mockImplementation(() => respond(false))
+    expect(await controls.capture()).toBe(false)
+    expect(turns()).toBe(false)
+    requestPointerLock.mockImplementation(() => respond(true))
+    click()
+    await vi.waitFor(() => expect(turns()).toBe(true))
+    expect(events.clicked).not.toHaveBeenCalled()
+    click()
+    expect(events.clicked.mock.calls).toEqual([[0]])
+    page.pointerLockElement = null // Escape
+    page.dispatchEvent(new Event('pointerlockchange'))
+    expect(events.pointerReleased).toHaveBeenCalledTimes(1)
+  })
+})
+
+test('a browser without pointer lock turns the camera while a button is held', async () => {
+  requestPointerLock.mockRejectedValue(new TypeError('requestPointerLock is not a function'))
+  expect(await controls.capture()).toBe(true)
+  click()
+  expect(events.clicked.mock.calls).toEqual([[0]])
+})
