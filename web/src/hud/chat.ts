@@ -50,7 +50,9 @@ export class Chat {
       if (event.code === 'Escape' && !event.isComposing) this.close()
     })
     this.root.addEventListener('focusout', ({ relatedTarget }) => {
-      if (this.open && !(relatedTarget instanceof Node && this.root.contains(relatedTarget))) this.close()
+      // when the window loses the focus, its active element stays what it was
+      const stays = this.root.contains(relatedTarget as Node | null) || this.root.contains(document.activeElement)
+      if (this.open && !stays) this.close()
     })
   }
 
