@@ -151,6 +151,18 @@ for (const { name, width, height } of PHONES) {
     await player.page.waitForSelector('.touch-stick', { state: 'visible' })
     await player.until(() => document.querySelectorAll('.hints .done').length === 5) // by all that happened before
 
+    // a panel that opens closes the list of players, and the button says so
+    await fingers.tap('.touch-players[aria-pressed=false]')
+    await player.page.waitForSelector('.players', { state: 'visible' })
+    await fingers.tap('.touch-chat')
+    await player.until(() => document.activeElement?.matches('.chat-input'))
+    await player.page.keyboard.press('Escape')
+    await player.page.waitForSelector('.players', { state: 'hidden' })
+    await fingers.tap('.touch-players[aria-pressed=false]')
+    await player.page.waitForSelector('.players', { state: 'visible' })
+    await fingers.tap('.touch-players[aria-pressed=true]')
+    await player.page.waitForSelector('.players', { state: 'hidden' })
+
     await fingers.tap('.touch-blocks')
     await player.page.waitForSelector('.inventory', { state: 'visible' })
     await player.picture(`touch-${name}-blocks`)

@@ -1,6 +1,7 @@
 // Input devices other than keyboard and mouse. Their code is loaded when they are used first.
 
 import type { Hud } from '../hud/hud'
+import type { TouchControls } from '../hud/touch-controls'
 import { moveFocus } from '../hud/focus'
 import type { Controls } from '../input/controls'
 import type { GamepadInput } from '../input/gamepad'
@@ -21,6 +22,7 @@ function openDialogs(): HTMLDialogElement[] {
 export class Devices implements System {
   private touch: Promise<void> | null = null
   private touchInput: TouchInput | null = null
+  private touchControls: TouchControls | null = null
   private pads = 0 // connected
   private padInput: GamepadInput | null = null
 
@@ -40,7 +42,10 @@ export class Devices implements System {
       this.pads++
       void this.loadPad()
     })
-    window.addEventListener('gamepaddisconnected', () => this.pads--)
+    window.addEventListener('gamepaddisconnected', () => {
+      this.pads--
+      if (input.current === 'gamepad' && store.screen === 'play') screens.show('menu') // which releases what was held
+    })
   }
 
   use(kind: InputKind): void {
@@ -51,6 +56,7 @@ export class Devices implements System {
 
   update({ now, dt }: Frame): void {
     this.touchInput?.update(now)
+    this.touchControls?.update()
     if (this.pads === 0 || !this.padInput) return
     const pad = navigator.getGamepads().find((pad) => pad?.mapping === 'standard')
     if (pad) this.padInput.update(pad, this.store.screen === 'play', now, dt)
@@ -69,7 +75,8 @@ export class Devices implements System {
       },
       buttons: this.buttons,
     })
-    hud.addInWorld(new TouchControls(controls).root)
+    this.touchControls = new TouchControls(controls)
+    hud.addInWorld(this.touchControls.root)
   }
 
   private async loadPad(): Promise<void> {

@@ -28,8 +28,9 @@ const ICONS = {
 
 export class TouchControls {
   readonly root: HTMLElement
+  private readonly players = iconButton('players')
 
-  constructor(controls: Controls) {
+  constructor(private readonly controls: Controls) {
     const now = () => performance.now()
     const tapped = (action: keyof typeof ICONS) => {
       const button = iconButton(action)
@@ -46,13 +47,10 @@ export class TouchControls {
         button.addEventListener(end, () => controls.lift(action))
       return button
     }
-    const players = iconButton('players')
-    players.setAttribute('aria-pressed', 'false')
+    const { players } = this
     onTap(players, () => {
-      const open = players.getAttribute('aria-pressed') !== 'true'
-      players.setAttribute('aria-pressed', String(open))
-      if (open) controls.press('players', now())
-      else controls.lift('players')
+      if (controls.performs('players')) controls.lift('players')
+      else controls.press('players', now())
     })
     this.root = el(
       'div',
@@ -62,6 +60,11 @@ export class TouchControls {
       el('div', 'touch-pad', tapped('fly'), held('jump'), held('sink')),
     )
     this.root.addEventListener('contextmenu', (event) => event.preventDefault())
+  }
+
+  /** Shows whether the list of players is open; called once per frame. A panel that opens closes the list. */
+  update(): void {
+    this.players.ariaPressed = String(this.controls.performs('players'))
   }
 }
 
