@@ -188,6 +188,32 @@ describe('the loader', () => {
     }
     expect(asked).toBe(1)
   })
+
+  it('asks again when the gateway has been silent for ten seconds', async () => {
+    const gone = new AbortController()
+    const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(gone.signal)
+    const fetch = vi.fn(
+      (_: string, { signal }: { signal: AbortSignal }) =>
+        new Promise<Response>((_, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason as Error))
+        }),
+    )
+    vi.stubGlobal('fetch', fetch)
+    const loader = new TileLoader(() => undefined)
+    loader.want(tilesAround(0, 0))
+    loader.update('http://gone/surface', 0)
+    loader.update('http://node/surface', 20_000)
+    expect(fetch).toHaveBeenCalledTimes(1)
+    expect(timeout).toHaveBeenCalledWith(10_000)
+    gone.abort()
+    await vi.waitFor(() => {
+      loader.update('http://node/surface', 20_000)
+      expect(fetch).toHaveBeenCalledTimes(2)
+    })
+    expect(fetch.mock.lastCall![0]).toMatch(/^http:\/\/node\//)
+    vi.restoreAllMocks()
+    vi.unstubAllGlobals()
+  })
 })
 
 it('far land fades out where a chunk appears, and is back at once', () => {

@@ -8,7 +8,12 @@ const FAILED_MS = 10_000
 const AT_ONCE = 4
 const MAX_NAMED = 80 // in a request
 
+const TIMEOUT_MS = 10_000
+
 export type Fetch = (url: string) => Promise<Response>
+
+/** Fetches from a gateway, whose machine may be gone without a word. */
+export const fetchInTime: Fetch = (url) => fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) })
 
 export class TileLoader {
   private wanted: TileKey[] = []
@@ -20,7 +25,7 @@ export class TileLoader {
 
   constructor(
     private readonly loaded: (key: TileKey, bytes: Uint8Array) => void,
-    private readonly load: Fetch = (url) => fetch(url),
+    private readonly load = fetchInTime,
   ) {}
 
   /** Sets the tiles that are wanted, the nearest first. */

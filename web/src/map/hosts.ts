@@ -1,6 +1,6 @@
 // Which nodes lead the regions of the land that is looked at, by colour. Asked again while they are shown.
 
-import type { Fetch } from '../horizon/loader'
+import { fetchInTime } from '../horizon/loader'
 import { across, down, type Frame } from './frame'
 
 /** Blocks along a side of a sector. */
@@ -31,7 +31,7 @@ export class Hosts {
 
   constructor(
     private readonly changed: () => void,
-    private readonly load: Fetch = (url) => fetch(url),
+    private readonly load = fetchInTime,
   ) {}
 
   /** Asks the gateway with that address of surface tiles, if it is time. Called as long as a frame is shown. */
