@@ -184,6 +184,23 @@ describe('session', () => {
     session.leave()
   })
 
+  test('a pose goes before an edit, but never more than 100 in a second', () => {
+    const { session, body } = setup()
+    const sent = () => Socket.last.sent.map(({ type }) => type)
+    body.x += 0.1
+    session.edit(1, 9, 1, 0, 1000)
+    expect(sent().slice(-2)).toEqual(['move', 'edit'])
+    for (let now = 1001; now < 2000; now += 5) {
+      body.x += 0.1
+      session.edit(1, 9, 1, now % 2, now)
+      session.sendPose(now)
+    }
+    expect(Socket.last.sentOf('edit')).toHaveLength(201)
+    expect(Socket.last.sentOf('move').length).toBeGreaterThan(60)
+    expect(Socket.last.sentOf('move').length).toBeLessThan(100)
+    session.leave()
+  })
+
   test('offline, chat and hits are not sent, and the player is told so', () => {
     const { session, events } = setup()
     const socket = Socket.last
@@ -227,6 +244,26 @@ describe('session', () => {
     Socket.last.receive(permissions('')) // an admin has released it
     expect(Socket.last.sentOf('command')).toHaveLength(2)
     expect(events.permissions).toHaveBeenCalledTimes(3)
+    session.leave()
+  })
+
+  test('commands are numbered by the clock of the server, as far as that of this machine has come', () => {
+    const hour = 3_600_000
+    const { session } = setup(new Identity(new Uint8Array(32).fill(7)))
+    const seqs = () => Socket.last.sentOf('command').map(({ seq }) => Number(seq))
+    vi.setSystemTime(10 * hour)
+    Socket.last.welcome({ next_seq: 7 * hour * 1000 })
+    session.sendCommand('help') // this clock is fast
+    vi.advanceTimersByTime(1000)
+    session.sendCommand('help')
+    expect(seqs()).toEqual([7 * hour * 1000, (7 * hour + 1000) * 1000])
+    vi.setSystemTime(7 * hour + 2000) // corrected
+    vi.advanceTimersByTime(1000)
+    session.sendCommand('help')
+    expect(seqs().at(-1)).toBe((7 * hour + 2000) * 1000)
+    Socket.last.welcome({ next_seq: 99 * hour * 1000 }) // a gateway that lies
+    session.sendCommand('help')
+    expect(seqs().at(-1)).toBe((7 * hour + 3000) * 1000)
     session.leave()
   })
 

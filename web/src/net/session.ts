@@ -34,6 +34,8 @@ import { Surroundings } from './surroundings'
 import { WITHOUT_BLOCK, RETRYABLE, correctionMessage, denialMessage, failureMessage } from './messages'
 
 const MOVE_MS = 50
+/** From one move to the next, at least: the server accepts 100 a second. */
+const MIN_MOVE_MS = 12
 const RETRY_MS = 700
 const MAX_RETRIES = 40
 const HOUR_MS = 3_600_000
@@ -158,6 +160,12 @@ export class Session {
     this.connection.send({ type: 'move', x, y, z, yaw, pitch })
   }
 
+  /** Sends the pose against which the server will check the reach of what follows, unless one was sent just now. */
+  private sendPoseFirst(now: number): void {
+    if (now - this.lastMove > MIN_MOVE_MS) this.lastMove = 0
+    this.sendPose(now)
+  }
+
   /** Moves avatars for which the server sends no updates because they move as predicted. */
   extrapolate(now: number): void {
     for (const delta of this.connection.extrapolate(now)) this.apply(delta, now)
@@ -165,8 +173,7 @@ export class Session {
 
   /** Changes a block locally at once, and sends the edit; text is that of a sign. */
   edit(x: number, y: number, z: number, block: number, now: number, text = ''): boolean {
-    this.lastMove = 0 // the server checks reach against the latest pose
-    this.sendPose(now)
+    this.sendPoseFirst(now)
     const hours = Math.floor((now - this.welcomedAt) / HOUR_MS)
     this.edits.skipTo((this.welcome?.next_seq ?? 0) + hours * HOUR_MS * 1000) // seqs of signed edits must be near the time
     const edit = this.edits.make(x, y, z, block, text)
@@ -199,8 +206,10 @@ export class Session {
       this.connection.send({ type: 'command', text })
       return true
     }
-    const { world, name } = this.welcome
-    const seq = Math.max(this.lastCommand + 1, Date.now() * 1000)
+    const { world, name, next_seq } = this.welcome
+    // the server's time, but not later than this machine's: a gateway that lies could hold back a command of the future
+    const time = Math.min(next_seq + (performance.now() - this.welcomedAt) * 1000, Date.now() * 1000)
+    const seq = Math.max(this.lastCommand + 1, Math.floor(time))
     this.lastCommand = seq
     this.connection.send({ type: 'command', text, seq, signature: this.identity.signCommand(world, seq, name, text) })
     return true
@@ -219,8 +228,7 @@ export class Session {
       this.events.toast(texts.notPossible)
       return
     }
-    this.lastMove = 0 // the server checks reach against the latest pose
-    this.sendPose(performance.now())
+    this.sendPoseFirst(performance.now())
     this.connection.send(message)
   }
 
@@ -235,8 +243,7 @@ export class Session {
   private resend(cx: number, cz: number): void {
     const waiting = this.edits.waitingIn(cx, cz)
     if (waiting.length === 0) return
-    this.lastMove = 0 // as for a new edit: the player may have moved since the last pose
-    this.sendPose(performance.now())
+    this.sendPoseFirst(performance.now())
     for (const edit of waiting) this.sendEdit(edit)
   }
 
