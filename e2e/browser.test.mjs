@@ -84,6 +84,8 @@ test('a second player sees both edits, a new one at once, and the first player',
 test('players chat', async () => {
   await ada.page.keyboard.press('KeyT')
   await ada.page.keyboard.type('hello bob')
+  // as when the window loses the focus: the line stays
+  await ada.page.$eval('.chat-input', (line) => line.dispatchEvent(new FocusEvent('focusout', { bubbles: true })))
   await ada.page.keyboard.press('Enter')
   await bob.page.waitForFunction(() => document.querySelector('.chat-log').textContent.includes('hello bob'))
   await ada.until(() => window.__voxeld.state().screen === 'play')
@@ -124,6 +126,18 @@ test('the daemon is killed and restarted: the players reconnect, and the edits a
   await ada.click('left')
   await bob.untilBlock(broken.at(-1), AIR)
   assert.ok((await ada.coloursOf('6-back')) > COLOURS)
+})
+
+test('without the storage of the browser, a player plays, and is told that nothing is stored', async () => {
+  await bob.page.addInitScript(() => {
+    const get = () => {
+      throw new DOMException('The storage is blocked.', 'SecurityError')
+    }
+    Object.defineProperty(window, 'localStorage', { get })
+  })
+  await bob.reload()
+  await bob.untilChat('This browser cannot store')
+  await bob.picture('7-without-storage')
 })
 
 test('the pages had no errors, and no requests to other origins', () => {
