@@ -3,6 +3,7 @@ import { fromBase64, toHex } from '../src/net/bytes'
 import { Identity } from '../src/net/identity'
 import { Session } from '../src/net/session'
 import { Body } from '../src/player/body'
+import { storage } from '../src/settings/storage'
 import { worldOf } from './columns'
 import { AS, ORIGIN, Socket, fakeNetwork } from './socket'
 
@@ -264,6 +265,15 @@ describe('session', () => {
     Socket.last.welcome({ next_seq: 99 * hour * 1000 }) // a gateway that lies
     session.sendCommand('help')
     expect(seqs().at(-1)).toBe((7 * hour + 3000) * 1000)
+    session.leave()
+  })
+
+  test('a key that this browser cannot store takes no name', () => {
+    const { session } = setup(new Identity(new Uint8Array(32).fill(7)))
+    const lasts = vi.spyOn(storage, 'lasts', 'get').mockReturnValue(false)
+    Socket.last.receive(permissions(''))
+    expect(Socket.last.sentOf('command')).toEqual([])
+    lasts.mockRestore()
     session.leave()
   })
 

@@ -3,6 +3,7 @@
 
 import type { Pose } from '../motion/pose'
 import type { Body } from '../player/body'
+import { storage } from '../settings/storage'
 import { texts } from '../text/texts'
 import { Claims } from '../world/claims'
 import { Clock } from '../world/clock'
@@ -366,7 +367,8 @@ export class Session {
     this.permissions = permissions
     this.events.permissions(permissions)
     const own = this.welcome?.name === this.chosenName // otherwise it is somebody else's, and ours has a fingerprint
-    if (first && this.identity && permissions.name === '' && own && this.mayUse('register'))
+    // a name belongs to its key for good: not to one that lasts only as long as the page
+    if (first && this.identity && permissions.name === '' && own && storage.lasts && this.mayUse('register'))
       this.sendCommand('register')
   }
 
