@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/region/succession"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -29,6 +30,10 @@ const (
 	reseedEvery = 5 * time.Second
 	// reseedTime bounds one attempt.
 	reseedTime = 20 * time.Second
+	// confirmTime bounds how long others may take to confirm a removal, which followers learn of a little later than the leader, and
+	// confirmPause is the time between two questions.
+	confirmTime  = 3 * time.Second
+	confirmPause = 200 * time.Millisecond
 	// maxReseeds bounds how often a region's copy is replaced while the node runs. If it is damaged once more, the file itself
 	// is broken in a way that rewriting does not repair, and only another file helps.
 	maxReseeds = 3
@@ -39,6 +44,7 @@ type Reseeder struct {
 	Node
 
 	Supervisor *placement.Supervisor
+	Judge      *succession.Judge
 	Damages    *Damages
 	// OpenMember returns the group of a region, possibly the catalog, that this node is a member of, as far as it knows, and loads it
 	// first if necessary.
@@ -146,8 +152,10 @@ func (r *Reseeder) Reseed(ctx context.Context, info nodemsg.Region) error {
 	if r.replacedSince(info.ID, damaged) {
 		return r.Replaced(info.ID)
 	}
+	own, sure := r.ownPosition(info)
 	if known, err := r.newest(ctx, info); err == nil {
 		info = known
+		own.Replica = max(own.Replica, replicaOf(info, r.Self.Peer))
 	}
 	if l := r.Regions.Loaded(info.ID); l != nil && l.Raft().Status().Self {
 		heir := r.Supervisor.Successor(r.Regions.GroupOf(l))
@@ -161,9 +169,12 @@ func (r *Reseeder) Reseed(ctx context.Context, info nodemsg.Region) error {
 			return err
 		}
 	}
-	id, err := r.requestRemoval(ctx, info)
+	id, err := r.requestRemoval(ctx, info, own)
 	if err != nil {
 		return err
+	}
+	if sure {
+		id = own.Replica // whatever the answer says: a tombstone with a later id would keep this node out of the group
 	}
 	if r.replacedSince(info.ID, max(id, damaged)) {
 		return r.Replaced(info.ID) // it was invited again before this answer arrived
@@ -249,8 +260,25 @@ func (r *Reseeder) replacedSince(id, damaged uint64) bool {
 	return err == nil && p.Replica > damaged
 }
 
-// requestRemoval asks the other members until the leader has removed this node's replica. It returns the replica's id.
-func (r *Reseeder) requestRemoval(ctx context.Context, info nodemsg.Region) (uint64, error) {
+// ownPosition returns the replica of this node, and the members of its group: those of the open group, else what is stored, else what info says.
+// Sure means that this is its last replica: its copy can be read, and the data was not put back.
+func (r *Reseeder) ownPosition(info nodemsg.Region) (own replica.Position, sure bool) {
+	if open := r.openActor(info.ID); open != nil && open.Raft() != nil {
+		own = replica.Position{Replica: actor.OwnReplica(open.Raft(), r.Self.Peer), Members: open.Raft().Configuration()}
+		return own, own.Replica != 0
+	}
+	if own, err := r.Replicas.Position(info.ID); err == nil && own.Members.Index != 0 {
+		return own, own.Replica != 0 && !r.Damages.Old(info.ID)
+	}
+	own = replica.Position{Replica: replicaOf(info, r.Self.Peer), Members: actor.ConfigurationOf(info.Epoch)}
+	for _, m := range info.Members {
+		own.Members.Members = append(own.Members.Members, replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})
+	}
+	return own, false
+}
+
+// requestRemoval asks the other members until the leader has removed this node's replica, and others confirm that. It returns the replica's id.
+func (r *Reseeder) requestRemoval(ctx context.Context, info nodemsg.Region, own replica.Position) (uint64, error) {
 	failures := []error{errors.New("no other member could remove the replica")}
 	id := uint64(0)
 	for _, m := range info.Members {
@@ -259,15 +287,41 @@ func (r *Reseeder) requestRemoval(ctx context.Context, info nodemsg.Region) (uin
 			continue
 		}
 		answer, err := r.Questions.Ask(ctx, m.Peer, nodemsg.Question{Rejoin: &nodemsg.RejoinRequest{Group: info.ID}})
-		if err == nil && answer.Replica != 0 {
-			return max(id, answer.Replica), nil
+		if err == nil && answer.Replica == 0 {
+			err = errors.New("it does not know this question; upgrade it")
 		}
 		if err == nil {
-			err = errors.New("it does not know this question; upgrade it")
+			removed := own
+			removed.Replica = cmp.Or(own.Replica, answer.Replica)
+			err = r.confirm(ctx, info.ID, removed, m.Peer)
+		}
+		if err == nil {
+			return max(id, answer.Replica), nil
 		}
 		failures = append(failures, fmt.Errorf("%s: %w", m.Peer, err))
 	}
 	return 0, errors.Join(failures...)
+}
+
+// confirm returns an error unless others confirm what a member answers: that the group continues without the replica here. A member that lies
+// would have this node discard what it has acknowledged. Of two voters, the other one is believed: nobody else knows.
+func (r *Reseeder) confirm(ctx context.Context, id uint64, own replica.Position, by string) error {
+	others := slices.DeleteFunc(slices.Clone(own.Members.Members), func(m replica.Member) bool { return m.Learner || m.Peer == r.Self.Peer })
+	if len(others) == 1 && others[0].Peer == by {
+		return nil
+	}
+	judge := *r.Judge
+	judge.Contradicted = func(string, string) {} // followers may only be late
+	ctx, cancel := context.WithTimeout(ctx, confirmTime)
+	defer cancel()
+	for !judge.Judge(ctx, id, own).Confirmed {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("it says that the replica is removed: %w", errUnconfirmed)
+		case <-time.After(confirmPause):
+		}
+	}
+	return nil
 }
 
 // discard deletes a region's rows, readable or not, and leaves a tombstone for the replica id.

@@ -380,6 +380,14 @@ type RegionStatus struct {
 	Undivided string `cbor:"18,keyasint,omitempty"`
 	// Voucher is the signature of an issuer that answers for its open copy of the catalog; nil if the sender is none.
 	Voucher *Voucher `cbor:"19,keyasint,omitempty"`
+	// Structure is how the region was split and merged; nil if the sender cannot say. Only on request (Log), and not of the catalog.
+	Structure *Structure `cbor:"20,keyasint,omitempty"`
+}
+
+// Structure says how a copy of a region was split and merged: Split and Merged are as in Region.
+type Structure struct {
+	Split  uint64 `cbor:"1,keyasint,omitempty"`
+	Merged uint64 `cbor:"2,keyasint,omitempty"`
 }
 
 // Voucher is an issuer's signature of VouchedText.
