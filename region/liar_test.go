@@ -3,6 +3,7 @@ package region
 import (
 	"math"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,38 +31,42 @@ func (n *node) ask(peer string, q nodemsg.Question) nodemsg.Answer {
 	return answer
 }
 
-// lies has a member say of its groups that they continue with itself alone, and that it has removed whoever asks for that.
-func (n *network) lies(liar string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.forge = func(peer string, q nodemsg.Question) *nodemsg.Answer {
+// withLiar starts A, B and C. Once lying is set, C says of its groups that they continue with itself alone, and that it has removed whoever asks
+// for that.
+func withLiar(t *testing.T, near ...string) (n *network, a, b *node, lying *atomic.Bool) {
+	n, lying = newNetwork(t), new(atomic.Bool)
+	n.copies = 3
+	n.near(near...)
+	n.meddle = func(to, _ string, q *nodemsg.Question) *nodemsg.Answer {
 		switch {
-		case peer != liar:
+		case to != "C" || !lying.Load():
 		case q.Rejoin != nil:
 			return &nodemsg.Answer{Replica: math.MaxUint64}
 		case q.Status != nil:
 			var said nodemsg.Answer
 			for _, id := range q.Status.Regions {
 				said.Statuses = append(said.Statuses, nodemsg.RegionStatus{
-					Region: id, State: nodemsg.StateOpen, Epoch: 1 << 47, Members: []nodemsg.MemberStatus{{Replica: nodemsg.Replica{ID: 9, Peer: liar}}},
+					Region: id, State: nodemsg.StateOpen, Epoch: 1 << 47, Members: []nodemsg.MemberStatus{{Replica: nodemsg.Replica{ID: 9, Peer: to}}},
 				})
 			}
 			return &said
 		}
 		return nil
 	}
+	a, b, _ = n.start("A", newDisk()), n.start("B", newDisk()), n.start("C", newDisk())
+	return n, a, b, lying
 }
 
 // A member reports changes of a region to the catalog that leave the members' peers as they are, and has the others told that the region goes on
 // without their replicas. They keep their copies, and the members can be changed as before.
 func TestLiarMovesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, a, b, _ := three(t)
+		n, a, b, lying := withLiar(t, "A", "B", "C")
 		n.start("D", newDisk())
 		g := a.follow(here)
 		g.edit(stone(1))
 		<-time.After(20 * time.Second)
-		n.lies("C")
+		lying.Store(true)
 		info := a.Regions(t.Context())[0].Region
 		replicas := b.replicaID(info.ID)
 		for name, change := range map[string]func(*nodemsg.Region){
@@ -135,10 +140,7 @@ func TestLiarReportsWhatIsPast(t *testing.T) {
 // back, although the liar has named a replica id that nobody exceeds.
 func TestLiarRemovesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := newNetwork(t)
-		n.copies = 3
-		n.near("C", "A", "B")
-		a, b, _ := n.start("A", newDisk()), n.start("B", newDisk()), n.start("C", newDisk())
+		n, a, b, lying := withLiar(t, "C", "A", "B")
 		g := a.follow(here)
 		g.edit(stone(1))
 		n.near("A", "B", "C") // C does not lead it any more
@@ -155,7 +157,7 @@ func TestLiarRemovesNobody(t *testing.T) {
 		}
 		victim := map[*node]*node{a: b, b: a}[leader]
 		before := victim.replicaID(info.ID)
-		n.lies("C")
+		lying.Store(true)
 		n.cut(leader.peer, true)
 		if err := victim.reseeder.Reseed(t.Context(), info); err == nil {
 			t.Error("it believes that it was removed")

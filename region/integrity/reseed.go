@@ -30,10 +30,6 @@ const (
 	reseedEvery = 5 * time.Second
 	// reseedTime bounds one attempt.
 	reseedTime = 20 * time.Second
-	// confirmTime bounds how long others may take to confirm a removal, which followers learn of a little later than the leader, and
-	// confirmPause is the time between two questions.
-	confirmTime  = 3 * time.Second
-	confirmPause = 200 * time.Millisecond
 	// maxReseeds bounds how often a region's copy is replaced while the node runs. If it is damaged once more, the file itself
 	// is broken in a way that rewriting does not repair, and only another file helps.
 	maxReseeds = 3
@@ -270,11 +266,7 @@ func (r *Reseeder) ownPosition(info nodemsg.Region) (own replica.Position, sure 
 	if own, err := r.Replicas.Position(info.ID); err == nil && own.Members.Index != 0 {
 		return own, own.Replica != 0 && !r.Damages.Old(info.ID)
 	}
-	own = replica.Position{Replica: replicaOf(info, r.Self.Peer), Members: actor.ConfigurationOf(info.Epoch)}
-	for _, m := range info.Members {
-		own.Members.Members = append(own.Members.Members, replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})
-	}
-	return own, false
+	return r.Judge.PositionIn(info), false
 }
 
 // requestRemoval asks the other members until the leader has removed this node's replica, and others confirm that. It returns the replica's id.
@@ -291,9 +283,7 @@ func (r *Reseeder) requestRemoval(ctx context.Context, info nodemsg.Region, own 
 			err = errors.New("it does not know this question; upgrade it")
 		}
 		if err == nil {
-			removed := own
-			removed.Replica = cmp.Or(own.Replica, answer.Replica)
-			err = r.confirm(ctx, info.ID, removed, m.Peer)
+			err = r.Judge.Confirm(ctx, info.ID, own, m.Peer, answer.Replica)
 		}
 		if err == nil {
 			return max(id, answer.Replica), nil
@@ -301,27 +291,6 @@ func (r *Reseeder) requestRemoval(ctx context.Context, info nodemsg.Region, own 
 		failures = append(failures, fmt.Errorf("%s: %w", m.Peer, err))
 	}
 	return 0, errors.Join(failures...)
-}
-
-// confirm returns an error unless others confirm what a member answers: that the group continues without the replica here. A member that lies
-// would have this node discard what it has acknowledged. Of two voters, the other one is believed: nobody else knows.
-func (r *Reseeder) confirm(ctx context.Context, id uint64, own replica.Position, by string) error {
-	others := slices.DeleteFunc(slices.Clone(own.Members.Members), func(m replica.Member) bool { return m.Learner || m.Peer == r.Self.Peer })
-	if len(others) == 1 && others[0].Peer == by {
-		return nil
-	}
-	judge := *r.Judge
-	judge.Contradicted = func(string, string) {} // followers may only be late
-	ctx, cancel := context.WithTimeout(ctx, confirmTime)
-	defer cancel()
-	for !judge.Judge(ctx, id, own).Confirmed {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("it says that the replica is removed: %w", errUnconfirmed)
-		case <-time.After(confirmPause):
-		}
-	}
-	return nil
 }
 
 // discard deletes a region's rows, readable or not, and leaves a tombstone for the replica id.

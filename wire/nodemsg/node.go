@@ -81,8 +81,8 @@ type Question struct {
 	Invite *Invite `cbor:"6,keyasint,omitempty"`
 	// Sleep asks a member to close its replica of an idle region. The member refuses while it lags behind.
 	Sleep *Sleep `cbor:"7,keyasint,omitempty"`
-	// Moved reports new members of a region to the catalog. Only a member that the catalog lists may send it, and the others are asked
-	// whether it is so (docs/adr/0040).
+	// Moved reports a region's new members, split or merge to the catalog. Only a member that the catalog lists may send it, and the others
+	// are asked whether it is so (docs/adr/0040).
 	Moved *Region `cbor:"8,keyasint,omitempty"`
 	// RegionFailure reports to a member that the region failed on another one. The answer is empty.
 	Failure *RegionFailure `cbor:"11,keyasint,omitempty"`
@@ -98,7 +98,7 @@ type Question struct {
 	// Leaving reports that the asking node is shutting down and must not be chosen for anything. The answer is empty.
 	Leaving *Leaving `cbor:"9,keyasint,omitempty"`
 	// RejoinRequest asks a region's leader to remove the asker's damaged replica and to add the asker again under another
-	// replica id. The answer holds the removed replica id.
+	// replica id. The answer holds the removed replica id; the asker verifies that it is removed (docs/adr/0076).
 	Rejoin *RejoinRequest `cbor:"10,keyasint,omitempty"`
 	// Split asks a region's leader to divide the region between the halves of its cell, for an operator. The answer is empty.
 	Split *Release `cbor:"16,keyasint,omitempty"`
