@@ -278,6 +278,9 @@ func (l *Liar) capture(ctx context.Context) (believed int) {
 func (l *Liar) renumber(ctx context.Context) (believed int) {
 	all, _ := l.Regions(ctx)
 	for _, r := range all {
+		if len(r.Members) == 1 {
+			continue // it founded the region
+		}
 		moved := r
 		moved.Epoch++
 		moved.Members = slices.Clone(r.Members)
