@@ -1,6 +1,7 @@
 package region
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,70 +13,92 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// A node that reports a change of a region's members to the catalog may lie: it could name itself as the only one. The members that the
-// catalog lists took part in the change, so they are asked. Those that cannot answer do not count: if most of them are lost, the region
-// changes without them.
+// A node that reports a change of a region to the catalog may lie: it could name itself as the only member, or the others as replicas that they
+// are not. The members that the catalog lists took part in the change, so they are asked. Those that cannot answer do not count: if most of
+// them are lost, the region changes without them. See docs/adr/0040 and docs/adr/0076.
 
 const (
 	// consentTries is how often members are asked, and consentPause the time between: a follower learns of a change a little later
 	// than the leader that reports it.
-	consentTries = 4
+	consentTries = 8
 	consentPause = 150 * time.Millisecond
-	consentTime  = time.Second // bounds one answer
+	// answerTime bounds one answer, and consentTime all of them.
+	answerTime  = time.Second
+	consentTime = 4 * time.Second
 )
 
-// consent returns an error if members of the region that the catalog lists know better than a peer that reports a change of its members.
+// consent returns an error if members of the region that the catalog lists know better than a member that reports a change of it. It leaves
+// reports that change nothing, and those of others, to the catalog.
 func (h *Host) consent(ctx context.Context, peer string, known, moved nodemsg.Region) error {
-	if !moved.Newer(known) || samePeers(known, moved) {
+	if known.ID != moved.ID || !moved.Newer(known) || !actor.HasMember(known, peer) {
 		return nil
 	}
-	var agree, disagree int
-	for try := range consentTries {
-		if try > 0 {
-			select {
-			case <-time.After(consentPause):
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		agree, disagree = h.askMembers(ctx, peer, known, moved)
-		if disagree == 0 || 2*(agree+1) > len(known.Members) {
+	ctx, cancel := context.WithTimeout(ctx, consentTime)
+	defer cancel()
+	var said opinions
+	for try := 0; try < consentTries && ctx.Err() == nil; try++ {
+		if said = h.askMembers(ctx, peer, known, moved); said.consent() {
 			return nil
 		}
+		select {
+		case <-time.After(consentPause):
+		case <-ctx.Done():
+		}
 	}
-	h.Logger.Warn("change of members not accepted: other members know nothing of it", "region", moved.ID, "cell", moved.Cell.String(), "reported_by", peer, "epoch", moved.Epoch)
-	h.contradictions.Add(peer, fmt.Sprintf("the members of region %v are %s", moved.Cell, peersOf(moved)))
-	return fmt.Errorf("region %d: %d of its members know nothing of epoch %d, and %d agree", moved.ID, disagree, moved.Epoch, agree)
+	if said.disagree > 0 {
+		h.Logger.Warn("change of a region not accepted: other members know nothing of it", "region", moved.ID, "cell", moved.Cell.String(), "reported_by", peer, "epoch", moved.Epoch)
+		h.contradictions.Add(peer, fmt.Sprintf("the members of region %v are %s", moved.Cell, peersOf(moved)))
+	}
+	return fmt.Errorf("region %d: of its %d voters, %d agree with epoch %d; %d members know nothing of it, and %d know a later one",
+		moved.ID, said.voters, said.agree, moved.Epoch, said.disagree, said.later)
 }
 
-// askMembers asks the members that the catalog lists, but the peer, and returns how many have seen the change, and how many have not.
-func (h *Host) askMembers(ctx context.Context, peer string, known, moved nodemsg.Region) (agree, disagree int) {
+// opinions counts what the members that the catalog lists say of a change.
+type opinions struct {
+	voters, agree   int // those that may vote, and how many of them have seen the change: whoever reports it has
+	disagree, later int
+}
+
+// consent reports whether the change is to be accepted. A learner may lack it for long, so it cannot prevent what most voters have seen.
+func (o opinions) consent() bool { return 2*o.agree > o.voters || o.disagree+o.later == 0 }
+
+// askMembers asks the members that the catalog lists, but the peer.
+func (h *Host) askMembers(ctx context.Context, peer string, known, moved nodemsg.Region) (said opinions) {
 	var crew sync.WaitGroup
 	var mu sync.Mutex
+	for _, m := range known.Members {
+		if m.Learner {
+			continue
+		}
+		if said.voters++; m.Peer == peer {
+			said.agree++
+		}
+	}
 	for _, m := range known.Members {
 		if m.Peer == peer {
 			continue
 		}
 		crew.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, consentTime)
+			ctx, cancel := context.WithTimeout(ctx, answerTime)
 			defer cancel()
-			said, _, err := h.regions.askStatuses(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{moved.ID}, Log: true})
-			if err != nil || len(said) != 1 {
+			status, _, err := h.regions.askStatuses(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{moved.ID}, Log: true})
+			if err != nil || len(status) != 1 {
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			switch confirms(said[0], moved) {
-			case yes:
-				agree++
-			case no:
-				disagree++
-			case unknown:
+			switch of := confirms(status[0], moved); {
+			case of == yes && !m.Learner:
+				said.agree++
+			case of == no:
+				said.disagree++
+			case of == later:
+				said.later++
 			}
 		})
 	}
 	crew.Wait()
-	return agree, disagree
+	return said
 }
 
 // opinion is what a member says of a change.
@@ -85,27 +108,41 @@ const (
 	unknown opinion = iota // it has no copy, or not a good one: it was removed, perhaps
 	yes
 	no
+	later // it knows a later change, so it cannot say how the region was after this one
 )
 
-// confirms returns what a member's status says of the change.
+// confirms returns what a member's status says of the change. An earlier version does not say how the region was split and merged.
 func confirms(s nodemsg.RegionStatus, moved nodemsg.Region) opinion {
-	switch {
-	case s.State != nodemsg.StateOpen && s.State != nodemsg.StateClosed && s.State != nodemsg.StateQuarantined:
+	if s.State != nodemsg.StateOpen && s.State != nodemsg.StateClosed && s.State != nodemsg.StateQuarantined {
 		return unknown
-	case s.Epoch < moved.Epoch:
-		return no
-	case s.Epoch > moved.Epoch:
-		return yes // the change is followed by others
 	}
-	if slices.ContainsFunc(s.Members, func(m nodemsg.MemberStatus) bool { return !actor.HasMember(moved, m.Replica.Peer) }) {
+	has := nodemsg.Region{Epoch: s.Epoch, Split: moved.Split, Merged: moved.Merged}
+	if s.Structure != nil {
+		has.Split, has.Merged = s.Structure.Split, s.Structure.Merged
+	}
+	switch {
+	case moved.Newer(has):
+		return no
+	case has.Newer(moved):
+		return later
+	case has.Split != moved.Split || has.Merged != moved.Merged || !sameReplicas(s.Members, moved.Members):
 		return no
 	}
 	return yes
 }
 
-// samePeers reports whether two descriptions of a region name the same nodes.
-func samePeers(a, b nodemsg.Region) bool {
-	return len(a.Members) == len(b.Members) && !slices.ContainsFunc(a.Members, func(m nodemsg.Member) bool { return !actor.HasMember(b, m.Peer) })
+// sameReplicas reports whether a group has exactly these members, as the same replicas.
+func sameReplicas(group []nodemsg.MemberStatus, members []nodemsg.Member) bool {
+	if len(group) != len(members) {
+		return false
+	}
+	for i, m := range members {
+		replica := nodemsg.Replica{ID: cmp.Or(m.Replica, uint64(i)+1), Peer: m.Peer, Learner: m.Learner} // the first members are numbered
+		if !slices.ContainsFunc(group, func(s nodemsg.MemberStatus) bool { return s.Replica == replica }) {
+			return false
+		}
+	}
+	return true
 }
 
 // peersOf returns the peer ids of a region's members, for people.

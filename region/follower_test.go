@@ -228,21 +228,6 @@ func TestStrangersAreRejected(t *testing.T) {
 		g.edit(stone(1))
 		<-time.After(time.Second) // C has loaded the region by now
 		info := a.Regions(t.Context())[0].Region
-		ask := func(it *node, peer string, q nodemsg.Question) nodemsg.Answer {
-			question, err := nodemsg.EncodeQuestion(q)
-			if err != nil {
-				t.Fatal(err)
-			}
-			reply, err := it.AnswerQuestion(t.Context(), peer, question)
-			if err != nil {
-				t.Fatal(err)
-			}
-			answer, err := nodemsg.DecodeAnswer(reply)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return answer
-		}
 		stolen := info
 		stolen.Epoch, stolen.Leader, stolen.Members = 1000, "X", []nodemsg.Member{member("X")}
 		for name, q := range map[string]nodemsg.Question{
@@ -252,25 +237,25 @@ func TestStrangersAreRejected(t *testing.T) {
 			}},
 			"sleep": {Sleep: &nodemsg.Sleep{Group: info.ID}},
 		} {
-			if answer := ask(c, "X", q); answer.Error == "" {
+			if answer := c.ask("X", q); answer.Error == "" {
 				t.Errorf("%s: C obeyed: %+v", name, answer)
 			}
 		}
-		if answer := ask(a, "X", nodemsg.Question{Moved: &stolen}); answer.Error == "" {
+		if answer := a.ask("X", nodemsg.Question{Moved: &stolen}); answer.Error == "" {
 			t.Errorf("moved: the catalog obeyed: %+v", answer)
 		}
 		// A member that lies to the catalog is contradicted by the others.
 		for _, epochs := range []uint64{0, 1, 2, 1 << 40} {
 			captured := info
 			captured.Epoch, captured.Split, captured.Leader, captured.Members = info.Epoch+epochs, 1, "C", []nodemsg.Member{member("C")}
-			if answer := ask(a, "C", nodemsg.Question{Moved: &captured}); answer.Error == "" {
+			if answer := a.ask("C", nodemsg.Question{Moved: &captured}); answer.Error == "" {
 				t.Errorf("moved by C, by %d epochs: the catalog obeyed: %+v", epochs, answer)
 			}
 		}
-		if answer := ask(c, "B", nodemsg.Question{Sleep: &nodemsg.Sleep{Group: info.ID}}); answer.Error == "" {
+		if answer := c.ask("B", nodemsg.Question{Sleep: &nodemsg.Sleep{Group: info.ID}}); answer.Error == "" {
 			t.Error("a member went to sleep because one asked that does not lead the region")
 		}
-		if answer := ask(c, "A", nodemsg.Question{Sleep: &nodemsg.Sleep{Group: info.ID, Index: 1 << 40}}); answer.Error == "" {
+		if answer := c.ask("A", nodemsg.Question{Sleep: &nodemsg.Sleep{Group: info.ID, Index: 1 << 40}}); answer.Error == "" {
 			t.Error("a member that lags behind went to sleep")
 		}
 		c.hibernation.receive("X", nodemsg.RaftMessage{Group: info.ID, Data: []byte("garbage")})

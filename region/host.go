@@ -232,7 +232,7 @@ func (h *Host) wireIntegrity() (err error) {
 	}
 	h.supervisor.NotifyEvicted = h.supersession.NotifyEvicted
 	h.reseeder = &integrity.Reseeder{
-		Node: node, Supervisor: h.supervisor, Damages: h.damages, OpenMember: h.regions.openMember, Records: h.Records,
+		Node: node, Supervisor: h.supervisor, Judge: h.supersession.Judge, Damages: h.damages, OpenMember: h.regions.openMember, Records: h.Records,
 		Replaced: h.replaced, ReopenCatalog: h.reopenCatalog,
 	}
 	h.scrubber = &integrity.Scrubber{Node: node, ScrubberOptions: integrity.ScrubberOptions{

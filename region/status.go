@@ -75,6 +75,11 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 	if log || s.State == nodemsg.StateQuarantined {
 		fillFromDisk(r.Replicas, &s)
 	}
+	if log && id != world.CatalogID {
+		if structure, err := world.StructureIn(r.Storage.Get, id); err == nil {
+			s.Structure = &nodemsg.Structure{Split: structure.Split, Merged: structure.Merged}
+		}
+	}
 	for _, text := range []*string{&s.Why, &s.Undivided} {
 		*text = strings.ToValidUTF8((*text)[:min(len(*text), maxReason)], "")
 	}

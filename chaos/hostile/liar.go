@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/voxelpopuli/voxeld/dht"
 	"github.com/voxelpopuli/voxeld/dht/admission"
@@ -135,7 +136,8 @@ func (l *Liar) Heard(ctx context.Context, peer string) bool {
 
 func (l *Liar) protocol(name string) string { return "/voxeld/" + l.world.ID()[:16] + name }
 
-// answer answers as the only member of the catalog, which leads all land. It agrees to become a member of groups, and does nothing for them.
+// answer answers as the only member of the catalog, which leads all land. It agrees to become a member of groups, and to remove others from them,
+// and does nothing of that.
 func (l *Liar) answer(_ context.Context, _ string, question []byte) ([]byte, error) {
 	q, err := nodemsg.DecodeQuestion(question)
 	if err != nil {
@@ -154,6 +156,8 @@ func (l *Liar) answer(_ context.Context, _ string, question []byte) ([]byte, err
 			}
 			answer.Statuses = append(answer.Statuses, status)
 		}
+	case q.Rejoin != nil:
+		answer.Replica = unbeatable
 	case q.Authority != nil:
 		l.asked.Add(1)
 		region := l.claim(cmp.Or(q.Authority.ID, 77))
@@ -241,6 +245,8 @@ type Lie struct {
 // Lies are all lies but the founding of land, of which nodes may do a little.
 var Lies = []Lie{
 	{"I am the only member of every region", (*Liar).capture},
+	{"every region has you as a replica that you are not", (*Liar).renumber},
+	{"you have forgotten entries of every region", (*Liar).accuse},
 	{"every region has failed", (*Liar).quarantine},
 	{"every region sleeps", (*Liar).sleep},
 	{"every region continues without you", (*Liar).supersede},
@@ -266,6 +272,68 @@ func (l *Liar) capture(ctx context.Context) (believed int) {
 		}
 	}
 	return believed
+}
+
+// renumber reports regions with the members that they have, as other replicas, and then claims to these that the regions continue without them.
+func (l *Liar) renumber(ctx context.Context) (believed int) {
+	all, _ := l.Regions(ctx)
+	for _, r := range all {
+		if len(r.Members) == 1 {
+			continue // it founded the region
+		}
+		moved := r
+		moved.Epoch++
+		moved.Members = slices.Clone(r.Members)
+		for i := range moved.Members {
+			moved.Members[i].Replica = unbeatable - uint64(i) //nolint:gosec // few
+		}
+		for _, peer := range l.victims {
+			if answer, ok := l.ask(ctx, peer, nodemsg.Question{Moved: &moved}); ok && answer.Region != nil && answer.Region.ID == r.ID && answer.Region.Members[0].Replica == unbeatable {
+				believed++
+			}
+		}
+	}
+	return believed + l.supersede(ctx)
+}
+
+// accuse sends the other members of all groups heartbeats of the next term: the group counts on entries that they do not have. Who believes that
+// asks to be removed, the liar too, which says that it is done.
+func (l *Liar) accuse(ctx context.Context) int {
+	all, _ := l.Regions(ctx)
+	for _, peer := range l.victims {
+		var frame nodemsg.RaftFrame
+		for _, r := range append(all, nodemsg.Region{ID: world.CatalogID}) {
+			answer, ok := l.ask(ctx, peer, nodemsg.Question{Status: &nodemsg.StatusRequest{Regions: []uint64{r.ID}}})
+			if !ok || len(answer.Statuses) == 0 {
+				continue
+			}
+			s := answer.Statuses[0]
+			self := slices.IndexFunc(s.Members, func(m nodemsg.MemberStatus) bool { return m.Replica.Peer == l.Self.Peer })
+			if self < 0 || s.Term == 0 {
+				continue
+			}
+			frame.Messages = append(frame.Messages, nodemsg.RaftMessage{Group: r.ID, Data: heartbeat(s.Members[self].Replica.ID, s.Replica, s.Term+1)})
+		}
+		s, err := l.host.Open(ctx, peer, l.protocol(regiontransport.RaftProtocol))
+		if err != nil || len(frame.Messages) == 0 {
+			continue
+		}
+		(&nodemsg.RaftWriter{W: s}).Write(frame) //nolint:errcheck // the node may end the stream
+		s.Close()                                //nolint:errcheck // all has been said
+	}
+	return 0 // later lies, and whoever compares the replicas, find out
+}
+
+// heartbeat returns the raft message of a leader that has committed more than anybody has.
+func heartbeat(from, to, term uint64) (message []byte) {
+	const msgHeartbeat = 8
+	for _, field := range [...]struct {
+		number protowire.Number
+		value  uint64
+	}{{1, msgHeartbeat}, {2, to}, {3, from}, {4, term}, {8, unbeatable}} { // of raftpb.Message
+		message = protowire.AppendVarint(protowire.AppendTag(message, field.number, protowire.VarintType), field.value)
+	}
+	return message
 }
 
 func (l *Liar) quarantine(ctx context.Context) int {

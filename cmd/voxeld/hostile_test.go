@@ -135,6 +135,13 @@ func TestLiar(t *testing.T) {
 	if member == 0 {
 		t.Fatal("the liar is a member of no region: the test shows nothing")
 	}
+	replicas := func() (all []map[uint64]uint64) {
+		for _, d := range honest {
+			all = append(all, l.Replicas(t.Context(), d.Status.Peer, regions))
+		}
+		return all
+	}
+	before := replicas()
 	for _, lie := range hostile.Lies {
 		if n := lie.Tell(l, t.Context()); n > 0 {
 			t.Errorf("%q was believed %d times", lie.Name, n)
@@ -212,6 +219,13 @@ func TestLiar(t *testing.T) {
 		t.Error("doctor names the liar on no node")
 	}
 
+	for i, after := range replicas() {
+		for id, replica := range before[i] {
+			if after[id] != replica {
+				t.Errorf("%s was replica %d of region %d, and is %d", honest[i].Status.Peer, replica, id, after[id])
+			}
+		}
+	}
 	newcomer := startDaemon(t, "--join", honest[0].invite())
 	newcomer.terminate()
 	newcomer.start()

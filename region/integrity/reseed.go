@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/region/succession"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -39,6 +40,7 @@ type Reseeder struct {
 	Node
 
 	Supervisor *placement.Supervisor
+	Judge      *succession.Judge
 	Damages    *Damages
 	// OpenMember returns the group of a region, possibly the catalog, that this node is a member of, as far as it knows, and loads it
 	// first if necessary.
@@ -146,8 +148,10 @@ func (r *Reseeder) Reseed(ctx context.Context, info nodemsg.Region) error {
 	if r.replacedSince(info.ID, damaged) {
 		return r.Replaced(info.ID)
 	}
+	own, sure := r.ownPosition(info)
 	if known, err := r.newest(ctx, info); err == nil {
 		info = known
+		own.Replica = max(own.Replica, replicaOf(info, r.Self.Peer))
 	}
 	if l := r.Regions.Loaded(info.ID); l != nil && l.Raft().Status().Self {
 		heir := r.Supervisor.Successor(r.Regions.GroupOf(l))
@@ -161,9 +165,12 @@ func (r *Reseeder) Reseed(ctx context.Context, info nodemsg.Region) error {
 			return err
 		}
 	}
-	id, err := r.requestRemoval(ctx, info)
+	id, err := r.requestRemoval(ctx, info, own)
 	if err != nil {
 		return err
+	}
+	if sure {
+		id = own.Replica // whatever the answer says: a tombstone with a later id would keep this node out of the group
 	}
 	if r.replacedSince(info.ID, max(id, damaged)) {
 		return r.Replaced(info.ID) // it was invited again before this answer arrived
@@ -249,8 +256,21 @@ func (r *Reseeder) replacedSince(id, damaged uint64) bool {
 	return err == nil && p.Replica > damaged
 }
 
-// requestRemoval asks the other members until the leader has removed this node's replica. It returns the replica's id.
-func (r *Reseeder) requestRemoval(ctx context.Context, info nodemsg.Region) (uint64, error) {
+// ownPosition returns the replica of this node, and the members of its group: those of the open group, else what is stored, else what info says.
+// Sure means that this is its last replica: its copy can be read, and the data was not put back.
+func (r *Reseeder) ownPosition(info nodemsg.Region) (own replica.Position, sure bool) {
+	if open := r.openActor(info.ID); open != nil && open.Raft() != nil {
+		own = replica.Position{Replica: actor.OwnReplica(open.Raft(), r.Self.Peer), Members: open.Raft().Configuration()}
+		return own, own.Replica != 0
+	}
+	if own, err := r.Replicas.Position(info.ID); err == nil && own.Members.Index != 0 {
+		return own, own.Replica != 0 && !r.Damages.Old(info.ID)
+	}
+	return r.Judge.PositionIn(info), false
+}
+
+// requestRemoval asks the other members until the leader has removed this node's replica, and others confirm that. It returns the replica's id.
+func (r *Reseeder) requestRemoval(ctx context.Context, info nodemsg.Region, own replica.Position) (uint64, error) {
 	failures := []error{errors.New("no other member could remove the replica")}
 	id := uint64(0)
 	for _, m := range info.Members {
@@ -259,11 +279,14 @@ func (r *Reseeder) requestRemoval(ctx context.Context, info nodemsg.Region) (uin
 			continue
 		}
 		answer, err := r.Questions.Ask(ctx, m.Peer, nodemsg.Question{Rejoin: &nodemsg.RejoinRequest{Group: info.ID}})
-		if err == nil && answer.Replica != 0 {
-			return max(id, answer.Replica), nil
+		if err == nil && answer.Replica == 0 {
+			err = errors.New("it does not know this question; upgrade it")
 		}
 		if err == nil {
-			err = errors.New("it does not know this question; upgrade it")
+			err = r.Judge.Confirm(ctx, info.ID, own, m.Peer, answer.Replica)
+		}
+		if err == nil {
+			return max(id, answer.Replica), nil
 		}
 		failures = append(failures, fmt.Errorf("%s: %w", m.Peer, err))
 	}

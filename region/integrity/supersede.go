@@ -123,11 +123,8 @@ func (u *Supersession) CheckInvited(ctx context.Context, peer string, id, replic
 	if err != nil || own.Members.Index == 0 || own.Replica >= replica || u.Judge.Judge(ctx, id, own, peer).Confirmed {
 		return nil //nolint:nilerr // there is no copy, or one that cannot be read
 	}
-	return fmt.Errorf("invited to group %d as replica %d: %w as replica %d", id, replica, errUnconfirmed, own.Replica)
+	return fmt.Errorf("invited to group %d as replica %d: %w as replica %d", id, replica, succession.ErrUnconfirmed, own.Replica)
 }
-
-// errUnconfirmed is returned if a node says that the group continues without the copy here, and nothing confirms it.
-var errUnconfirmed = errors.New("neither most of its members nor the catalog confirm that the group continues without this node")
 
 // Check checks a peer's message that a region was recovered without this node, and drops the copy if that is confirmed.
 func (u *Supersession) Check(ctx context.Context, peer string, id uint64) error {
@@ -143,7 +140,7 @@ func (u *Supersession) Check(ctx context.Context, peer string, id uint64) error 
 	case !v.Claimed:
 		return nil // this copy is of the same group, or of a later one
 	case !v.Confirmed:
-		return fmt.Errorf("region %d: %w", id, errUnconfirmed)
+		return fmt.Errorf("region %d: %w", id, succession.ErrUnconfirmed)
 	}
 	u.Logger.Warn("region was recovered without this node; its copy is dropped", "region", id, "cell", Name(info))
 	if open != nil {

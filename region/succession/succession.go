@@ -7,6 +7,7 @@ package succession
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -23,7 +24,14 @@ const (
 	// catalog to confirm it. The catalog is only asked if a member says so.
 	answerTime = time.Second
 	lookTime   = 5 * time.Second
+	// confirmTime bounds how long a node waits until others confirm that it was removed, which followers learn of a little later than the
+	// leader, and confirmPause is the time between two questions.
+	confirmTime  = 3 * time.Second
+	confirmPause = 200 * time.Millisecond
 )
+
+// ErrUnconfirmed is returned if a node says that the group continues without the copy here, and nothing confirms it.
+var ErrUnconfirmed = errors.New("neither most of its members nor the catalog confirm that the group continues without this node")
 
 // A Judge decides for one node. Its methods may be called from any goroutine.
 type Judge struct {
@@ -93,6 +101,40 @@ func (j *Judge) Judge(ctx context.Context, id uint64, own replica.Position, also
 		}
 	}
 	return v
+}
+
+// Confirm waits until it is certain that a group has removed the replica of this node, which is at a position, as another member says. That one
+// also names the replica, in case this node does not know it. The error is ErrUnconfirmed if nothing confirms the removal. Of two voters, the
+// other one is believed: nobody else knows.
+func (j *Judge) Confirm(ctx context.Context, id uint64, own replica.Position, by string, removed uint64) error {
+	own.Replica = cmp.Or(own.Replica, removed)
+	others := slices.DeleteFunc(slices.Clone(own.Members.Members), func(m replica.Member) bool { return m.Learner || m.Peer == j.Self })
+	if len(others) == 1 && others[0].Peer == by {
+		return nil
+	}
+	quiet := *j
+	quiet.Contradicted = func(string, string) {} // others may only be late
+	ctx, cancel := context.WithTimeout(ctx, confirmTime)
+	defer cancel()
+	for !quiet.Judge(ctx, id, own).Confirmed {
+		select {
+		case <-ctx.Done():
+			return ErrUnconfirmed
+		case <-time.After(confirmPause):
+		}
+	}
+	return nil
+}
+
+// PositionIn returns the position of this node's replica according to a description of its region: what it promised is not known.
+func (j *Judge) PositionIn(info nodemsg.Region) replica.Position {
+	own := replica.Position{Members: actor.ConfigurationOf(info.Epoch)}
+	for _, m := range info.Members {
+		if own.Members.Members = append(own.Members.Members, replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner}); m.Peer == j.Self {
+			own.Replica = m.Replica
+		}
+	}
+	return own
 }
 
 // ask asks nodes for the status of a group, all at once. Those that do not answer are not in the result.

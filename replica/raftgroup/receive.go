@@ -129,7 +129,8 @@ func (c *messageCheck) admit(m *raftpb.Message, status raft.BasicStatus, reads *
 	case raftpb.MsgHeartbeat:
 		// A leader announces to a member only commits that the member has acknowledged, and therefore stored.
 		if m.GetTerm() >= term && m.GetCommit() > c.floor {
-			c.lost = c.lost || m.GetCommit() > c.log.Last
+			led := m.GetTerm() == term && (status.Lead == 0 || status.Lead == m.GetFrom()) // others may claim any commit
+			c.lost = c.lost || led && m.GetCommit() > c.log.Last
 			return refuse("commit is beyond the log")
 		}
 	case raftpb.MsgAppResp:

@@ -81,8 +81,8 @@ type Question struct {
 	Invite *Invite `cbor:"6,keyasint,omitempty"`
 	// Sleep asks a member to close its replica of an idle region. The member refuses while it lags behind.
 	Sleep *Sleep `cbor:"7,keyasint,omitempty"`
-	// Moved reports new members of a region to the catalog. Only a member that the catalog lists may send it, and the others are asked
-	// whether it is so (docs/adr/0040).
+	// Moved reports a region's new members, split or merge to the catalog. Only a member that the catalog lists may send it, and the others
+	// are asked whether it is so (docs/adr/0040).
 	Moved *Region `cbor:"8,keyasint,omitempty"`
 	// RegionFailure reports to a member that the region failed on another one. The answer is empty.
 	Failure *RegionFailure `cbor:"11,keyasint,omitempty"`
@@ -98,7 +98,7 @@ type Question struct {
 	// Leaving reports that the asking node is shutting down and must not be chosen for anything. The answer is empty.
 	Leaving *Leaving `cbor:"9,keyasint,omitempty"`
 	// RejoinRequest asks a region's leader to remove the asker's damaged replica and to add the asker again under another
-	// replica id. The answer holds the removed replica id.
+	// replica id. The answer holds the removed replica id; the asker verifies that it is removed (docs/adr/0076).
 	Rejoin *RejoinRequest `cbor:"10,keyasint,omitempty"`
 	// Split asks a region's leader to divide the region between the halves of its cell, for an operator. The answer is empty.
 	Split *Release `cbor:"16,keyasint,omitempty"`
@@ -380,6 +380,14 @@ type RegionStatus struct {
 	Undivided string `cbor:"18,keyasint,omitempty"`
 	// Voucher is the signature of an issuer that answers for its open copy of the catalog; nil if the sender is none.
 	Voucher *Voucher `cbor:"19,keyasint,omitempty"`
+	// Structure is how the region was split and merged; nil if the sender cannot say. Only on request (Log), and not of the catalog.
+	Structure *Structure `cbor:"20,keyasint,omitempty"`
+}
+
+// Structure says how a copy of a region was split and merged: Split and Merged are as in Region.
+type Structure struct {
+	Split  uint64 `cbor:"1,keyasint,omitempty"`
+	Merged uint64 `cbor:"2,keyasint,omitempty"`
 }
 
 // Voucher is an issuer's signature of VouchedText.
