@@ -110,6 +110,7 @@ func laterMessages() []interface{ Valid() error } {
 		}}},
 		signs(),
 		ToRegion{Enter: []Body{{Player: player.GuestID("bob"), Name: "bob", Guest: true, Pose: aPose, Skin: 0x03fa10cd}}},
+		Question{Structure: &StructureRequest{Region: 7, Copy: true}},
 	}
 }
 
