@@ -207,7 +207,7 @@ func (h *Host) wireIntegrity() (err error) {
 	h.regions.Node = node
 	h.Splitter = &split.Splitter{
 		Node: node, Follow: h.Follow, Create: h.create, Pieces: h.pieces, Lands: h.regions.lands, Quarantined: h.failures.Quarantined,
-		Metrics: split.NewMetrics(h.Registerer), Askers: split.NewAskers(),
+		AskStatuses: h.regions.askStatuses, Metrics: split.NewMetrics(h.Registerer), Askers: split.NewAskers(),
 	}
 	h.AutoSplit = autosplit.New(autosplit.Options{
 		Node: node, Splitter: h.Splitter, Supervisor: h.supervisor, Failures: h.failures, Led: h.regions.ledLands,

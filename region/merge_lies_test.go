@@ -211,6 +211,25 @@ func TestFreezeIsRefused(t *testing.T) {
 	})
 }
 
+// A member that is taken for the leader of a half is not asked for its land, since the others say that it does not lead it.
+func TestMergeConfirmsLeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := splitWithLiar(t)
+		for _, it := range w.nodes {
+			follow := it.Splitter.Follow
+			it.Splitter.Follow = func(ctx context.Context, pos grid.ChunkPos) (transport.Link, nodemsg.Region, error) {
+				link, info, err := follow(ctx, pos)
+				info.Leader = w.liar
+				return link, info, err
+			}
+		}
+		err := w.nodes[1].Splitter.Merge(t.Context(), hereCell)
+		if want := "do not say that " + w.liar + " leads it"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want: %s", err, want)
+		}
+	})
+}
+
 // Whoever asks a region to give up attempts to come does not prevent all later merges.
 func TestAbandonedAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

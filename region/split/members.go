@@ -2,11 +2,15 @@ package split
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -145,4 +149,51 @@ func (s *Splitter) copyHere(ctx context.Context, id uint64) (nodemsg.Region, uin
 	}
 	info.ID, info.Split, info.Merged = id, structure.Split, structure.Merged
 	return info, structure.Attempt
+}
+
+// confirmLeader returns an error unless most members of a half say that a node leads it. Routes may be lies, and whoever is taken for the leader
+// hands over the land that the merged region has then.
+func (s *Splitter) confirmLeader(ctx context.Context, half nodemsg.Region, leader string) error {
+	listed, err := s.Directory.ByID(ctx, half.ID)
+	if errors.Is(err, directory.ErrNotFounded) { // not yet: it has the members with which it began
+		listed, err = half, nil
+	}
+	if err != nil {
+		return err
+	}
+	for try := range confirmTries {
+		if try > 0 {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(confirmPause):
+			}
+		}
+		if s.ledBy(ctx, listed, leader) {
+			return nil
+		}
+	}
+	return fmt.Errorf("most members of %v do not say that %s leads it: %w", half.Cell, leader, actor.ErrNotHere)
+}
+
+// ledBy reports whether most members of a region say that a node leads it.
+func (s *Splitter) ledBy(ctx context.Context, listed nodemsg.Region, leader string) bool {
+	ctx, cancel := context.WithTimeout(ctx, pollTime)
+	defer cancel()
+	var asking sync.WaitGroup
+	var votes atomic.Int32
+	most := func() bool { return 2*int(votes.Load()) > len(listed.Members) }
+	for _, m := range listed.Members {
+		asking.Go(func() {
+			said, _, err := s.AskStatuses(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{listed.ID}})
+			if err == nil && said[0].Leader == leader {
+				votes.Add(1)
+			}
+			if most() {
+				cancel()
+			}
+		})
+	}
+	asking.Wait()
+	return most()
 }

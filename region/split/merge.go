@@ -148,6 +148,9 @@ func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Re
 		if err == nil && info.ID != child.ID {
 			err = fmt.Errorf("%v is split itself: merge that first", child.Cell)
 		}
+		if err == nil {
+			err = s.confirmLeader(ctx, child, info.Leader)
+		}
 		if err != nil {
 			return err
 		}

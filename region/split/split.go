@@ -47,6 +47,7 @@ type Splitter struct {
 	Lands  func() []*actor.Land // the loaded regions
 	// Quarantined reports whether a region is quarantined here.
 	Quarantined func(id uint64) bool
+	AskStatuses integrity.AskStatuses
 	Metrics     *Metrics
 	Askers      *transport.PeerLimits // of splits, by other nodes
 
