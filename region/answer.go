@@ -47,12 +47,12 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 	case q.Sleep != nil:
 		err = h.hibernation.accept(ctx, peer, *q.Sleep)
 	case q.Split != nil:
-		err = h.Splitter.SplitHere(ctx, q.Split.Region)
+		err = h.Splitter.SplitFor(ctx, peer, q.Split.Region)
 	case q.Merge != nil:
 		err = h.Splitter.MergeHere(ctx, q.Merge.Region)
 	case q.Structure != nil:
 		var info nodemsg.Region
-		if info, answer.Attempt, err = h.Splitter.StructureHere(ctx, *q.Structure); err == nil {
+		if info, answer.Attempt, err = h.Splitter.StructureHere(ctx, *q.Structure); err == nil && info.ID != 0 {
 			answer.Region = &info
 		}
 	case q.Resolve != nil:

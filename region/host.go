@@ -207,7 +207,7 @@ func (h *Host) wireIntegrity() (err error) {
 	h.regions.Node = node
 	h.Splitter = &split.Splitter{
 		Node: node, Follow: h.Follow, Create: h.create, Pieces: h.pieces, Lands: h.regions.lands, Quarantined: h.failures.Quarantined,
-		Metrics: split.NewMetrics(h.Registerer),
+		AskStatuses: h.regions.askStatuses, Metrics: split.NewMetrics(h.Registerer), Askers: split.NewAskers(),
 	}
 	h.AutoSplit = autosplit.New(autosplit.Options{
 		Node: node, Splitter: h.Splitter, Supervisor: h.supervisor, Failures: h.failures, Led: h.regions.ledLands,
@@ -221,7 +221,7 @@ func (h *Host) wireIntegrity() (err error) {
 	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, export.MaxNodes) }
 	h.damages = integrity.NewDamages(h.Self.Peer, m)
 	h.quarantine = &integrity.Quarantine{
-		Node: node, Failures: h.failures, ReadOnly: h.regions.readOnly, CatalogReleased: h.regions.catalogReleased,
+		Node: node, Failures: h.failures, Reports: integrity.NewReports(), ReadOnly: h.regions.readOnly, CatalogReleased: h.regions.catalogReleased,
 	}
 	h.supersession, err = integrity.NewSupersession(node, &succession.Judge{
 		Self: h.Self.Peer, Ask: h.regions.askStatuses, Suspected: h.detector.Suspected, Suspect: h.detector.Suspect,
@@ -380,7 +380,7 @@ func (h *Host) servePiece(ctx context.Context, peer string, f nodemsg.Fetch) nod
 	case f.Base != nil:
 		return h.bases.Serve(ctx, *f.Base)
 	case f.Freeze != nil:
-		return h.Splitter.FreezeHere(ctx, *f.Freeze)
+		return h.Splitter.FreezeHere(ctx, peer, *f.Freeze)
 	case f.Digests != nil:
 		l = h.regions.Loaded(f.Digests.Group)
 	case f.Part != nil:

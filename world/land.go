@@ -133,8 +133,11 @@ func (l *Land) Pins() []Pin {
 func (l *Land) Structure() Structure { return l.structure }
 
 // Needs returns the version of the first nodes that understand the rows of a region. Entries of its log may need a later one: those with
-// texts of signs that are gone.
+// texts of signs that are gone. A region that is split needs what its halves may, since they may be merged.
 func Needs(l *Land) int {
+	if l.structure.Split != 0 && l.structure.Signed {
+		return nodemsg.VersionSigns
+	}
 	for _, g := range l.pinned {
 		if len(g.signs) > 0 {
 			return nodemsg.VersionSigns

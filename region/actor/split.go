@@ -365,6 +365,12 @@ func StructureOf(ctx context.Context, l *Land) (info nodemsg.Region, s world.Str
 	return got.info, got.structure, cmp.Or(err, got.err)
 }
 
+// CopyOf returns a region's structure as the copy on this node has it, led here or not.
+func CopyOf(ctx context.Context, l *Land) (world.Structure, error) {
+	answer := make(chan world.Structure, 1)
+	return Await(ctx, l.Actor, answer, func() { l.deliver(); answer <- l.contents.Land.Structure() })
+}
+
 // EndMerged ends a child on this node because it was merged into the parent, to which the gateways are sent; nil if that is not known.
 func EndMerged(l *Land, parent *nodemsg.Region) {
 	l.Enqueue(func() {

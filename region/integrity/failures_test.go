@@ -52,6 +52,22 @@ func TestFailureRecord(t *testing.T) {
 	}
 }
 
+// However many failures a node reports, few are kept, and they still count; those of other nodes are not lost.
+func TestFailuresAreBounded(t *testing.T) {
+	var r failureRecord
+	at := time.Unix(0, 0)
+	r.add(failure{at, "A", fault.Panicked, false}, "A")
+	for i := range 100_000 {
+		r.add(failure{at.Add(time.Duration(i)), "B", fault.Kind(i % 256), i%2 == 0}, "A")
+	}
+	if n := len(r.failures); n > 1+4*maxAlike {
+		t.Errorf("%d failures are kept", n)
+	}
+	if here, everywhere := r.add(failure{at.Add(time.Minute), "A", fault.Panicked, true}, "A"); !here || !everywhere {
+		t.Errorf("two failures here, one of them as the leader, and others of another leader: %v, %v", here, everywhere)
+	}
+}
+
 func TestSchedule(t *testing.T) {
 	s := newSchedule(time.Hour)
 	s.drawn = func() float64 { return .5 }

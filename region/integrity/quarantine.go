@@ -29,11 +29,15 @@ type Quarantine struct {
 	Node
 
 	Failures *Failures
+	Reports  *transport.PeerLimits // of failures, by other nodes
 	// ReadOnly reads a quarantined region's land from storage.
 	ReadOnly func(nodemsg.Region) (*actor.Land, error)
 	// CatalogReleased is called when the catalog is released.
 	CatalogReleased func()
 }
+
+// NewReports returns the limits for Reports.
+func NewReports() *transport.PeerLimits { return transport.NewPeerLimits(failureRate, failureBurst) }
 
 // QuarantinedReason is the reason that the gateways of such a region get.
 const QuarantinedReason = "the region is quarantined"
@@ -70,6 +74,9 @@ func (q *Quarantine) ApplyRemoteFailure(peer string, word nodemsg.RegionFailure)
 	}
 	if !actor.HasMember(info, peer) {
 		return fmt.Errorf("%s is not a member of region %d", peer, word.Region)
+	}
+	if !q.Reports.Allow(peer) {
+		return fmt.Errorf("a node may report %d failures a second, %d at once", failureRate, failureBurst)
 	}
 	shut := false
 	q.Failures.with(word.Region, func(r *failureRecord) {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -133,14 +135,21 @@ func (s *Splitter) MergeHere(ctx context.Context, id uint64) error {
 	return nil
 }
 
-// attempt freezes both children, and merges them. If that fails, it abandons the attempt, so that they thaw.
+// attempt freezes both children, and merges them. If that fails, it abandons the attempt, so that they thaw. All members must know all rows of
+// land: an older version would refuse the entry alone.
 func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Region, attempt uint64) error {
+	if err := s.require(ctx, l.Raft().Members(), nodemsg.VersionSigns); err != nil {
+		return err
+	}
 	children := world.ChildrenOf(parent)
 	var leaders [2]string
 	for half, child := range children {
 		info, err := s.find(ctx, child.Cell)
 		if err == nil && info.ID != child.ID {
 			err = fmt.Errorf("%v is split itself: merge that first", child.Cell)
+		}
+		if err == nil {
+			err = s.confirmLeader(ctx, child, info.Leader)
 		}
 		if err != nil {
 			return err
@@ -203,33 +212,65 @@ func (s *Splitter) ResolveHere(id uint64) {
 	}
 }
 
-// FreezeHere freezes a child that this node leads.
-func (s *Splitter) FreezeHere(ctx context.Context, f nodemsg.Freeze) nodemsg.Fetched {
+// FreezeHere freezes a child that this node leads, because a member of its parent merges it. The parent must have come to that attempt: a child that
+// is frozen for one to come would not thaw.
+func (s *Splitter) FreezeHere(ctx context.Context, peer string, f nodemsg.Freeze) nodemsg.Fetched {
 	l := s.Regions.Loaded(f.Group)
 	if l == nil {
 		return nodemsg.Fetched{Error: actor.ErrNotHere.Error()}
 	}
-	rows, err := actor.Freeze(ctx, l, f.Attempt)
+	rows, err := s.freeze(ctx, l, peer, f.Attempt)
 	if err != nil {
 		return nodemsg.Fetched{Error: err.Error()}
 	}
 	return nodemsg.Fetched{Data: rows}
 }
 
-// StructureHere returns a region that this node leads, or comes to lead, and the number of its attempt to merge its children.
+func (s *Splitter) freeze(ctx context.Context, l *actor.Land, peer string, attempt uint64) ([]byte, error) {
+	structure, err := actor.CopyOf(ctx, l)
+	if err == nil && structure.Parent == 0 {
+		err = fmt.Errorf("region %d is no part of another one", l.ID())
+	}
+	if err != nil {
+		return nil, err
+	}
+	listed, err := s.Directory.Exactly(ctx, l.Cell().Parent())
+	switch {
+	case err != nil:
+		return nil, err
+	case listed.ID != structure.Parent:
+		return nil, errBehind
+	case !actor.HasMember(listed, peer):
+		return nil, fmt.Errorf("%s is not a member of region %d, of which this is a part", peer, listed.ID)
+	}
+	if s.await(ctx, listed, func(of statement) bool { return of.split == structure.ParentSplit && of.attempt >= attempt }) < 0 {
+		return nil, fmt.Errorf("most members of region %d do not know of this attempt to merge", listed.ID)
+	}
+	return actor.Freeze(ctx, l, attempt)
+}
+
+// StructureHere returns a region that this node leads, or comes to lead, and the number of its attempt to merge its children; or what the copy
+// here has of it: the id of the region is 0 if there is none.
 func (s *Splitter) StructureHere(ctx context.Context, q nodemsg.StructureRequest) (nodemsg.Region, uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, leadTime)
 	defer cancel()
+	if q.Copy {
+		info, attempt := s.copyHere(ctx, q.Region)
+		return info, attempt, nil
+	}
 	l, err := s.Lead(ctx, q.Region)
 	if err != nil {
 		return nodemsg.Region{}, 0, err
 	}
-	if _, busy := s.merging.Load(q.Region); !busy && q.Abandon != 0 {
-		if err := actor.ProposeAbandon(ctx, l, q.Abandon-1); err != nil {
-			return nodemsg.Region{}, 0, err
-		}
-	}
 	info, structure, err := actor.StructureOf(ctx, l)
+	if _, busy := s.merging.Load(q.Region); err != nil || busy || q.Abandon <= structure.Attempt {
+		return info, structure.Attempt, err
+	}
+	// One attempt at a time: a number that nobody has reached must not end all attempts to come.
+	if err := actor.ProposeAbandon(ctx, l, structure.Attempt); err != nil {
+		return nodemsg.Region{}, 0, err
+	}
+	info, structure, err = actor.StructureOf(ctx, l)
 	return info, structure.Attempt, err
 }
 
@@ -259,7 +300,7 @@ func (s *Splitter) resolve(ctx context.Context, l *actor.Land, structure world.S
 		return err
 	}
 	// The parent was itself merged, or is not listed yet.
-	if live, err := s.live(ctx, structure.Parent, cell); err != nil || live {
+	if live, err := s.live(ctx, structure.Parent, cell, false); err != nil || live {
 		return err
 	}
 	actor.EndMerged(l, nil)
@@ -272,43 +313,60 @@ func (s *Splitter) resolveWith(ctx context.Context, l *actor.Land, listed nodems
 	if leads {
 		abandon = structure.Frozen
 	}
-	parent, attempt, err := s.askStructure(ctx, listed, abandon)
-	switch {
-	case err != nil:
+	answered, err := s.askStructure(ctx, listed, abandon)
+	if err != nil {
 		return err
-	case parent.Split != structure.ParentSplit:
-		if to := s.Regions.Loaded(parent.ID); to != nil {
+	}
+	abandoned := func(of statement) bool { return of.split == structure.ParentSplit && of.attempt >= structure.Frozen }
+	switch s.await(ctx, listed, undone(structure.ParentSplit), abandoned) {
+	case 0:
+		if to := s.Regions.Loaded(listed.ID); to != nil {
 			actor.PassAvatars(l, to)
 		}
-		actor.EndMerged(l, &parent)
-	case leads && attempt >= structure.Frozen:
-		return actor.ProposeThaw(ctx, l, structure.Frozen-1)
+		if listed.Split == structure.ParentSplit { // the catalog is a little behind
+			listed.Split, listed.Merged = 0, structure.ParentSplit+1
+		}
+		if actor.HasMember(listed, answered.Leader) {
+			listed.Leader = answered.Leader
+		}
+		actor.EndMerged(l, &listed)
+	case 1:
+		if leads {
+			return actor.ProposeThaw(ctx, l, structure.Frozen-1)
+		}
 	}
 	return nil
 }
 
-// askStructure asks a region's leader what the region is now.
-func (s *Splitter) askStructure(ctx context.Context, listed nodemsg.Region, abandon uint64) (nodemsg.Region, uint64, error) {
+// askStructure asks a region's leader what the region is now, and to end attempts to merge before a number. Other members say what they know afterwards:
+// the region is open then. The members are asked in any order, so that one that misleads is not always the first.
+func (s *Splitter) askStructure(ctx context.Context, listed nodemsg.Region, abandon uint64) (nodemsg.Region, error) {
 	q := nodemsg.StructureRequest{Region: listed.ID, Abandon: abandon}
+	listed.Members = slices.Clone(listed.Members)
+	rand.Shuffle(len(listed.Members), func(i, j int) { listed.Members[i], listed.Members[j] = listed.Members[j], listed.Members[i] })
 	answer, err := s.askMembers(ctx, listed, nodemsg.Question{Structure: &q}, func() (nodemsg.Answer, error) {
-		info, attempt, err := s.StructureHere(ctx, q)
-		return nodemsg.Answer{Region: &info, Attempt: attempt}, err
+		info, _, err := s.StructureHere(ctx, q)
+		return nodemsg.Answer{Region: &info}, err
 	})
 	if err == nil && (answer.Region == nil || answer.Region.ID != listed.ID) {
 		err = errors.New("the answer is about another region")
 	}
 	if err != nil {
-		return nodemsg.Region{}, 0, err
+		return nodemsg.Region{}, err
 	}
-	return *answer.Region, answer.Attempt, nil
+	return *answer.Region, nil
 }
 
 // errBehind is returned while the catalog does not list what the regions' own logs say.
 var errBehind = errors.New("the catalog is behind")
 
+// errUnsure is returned while too few members say what has become of a region.
+var errUnsure = errors.New("too few members of the region above say that it was merged")
+
 // live reports whether the region of the cell exists: whether the log of its parent says so, and that of the parent's parent, and so on
-// up to the region that the catalog has founded. Otherwise it was merged.
-func (s *Splitter) live(ctx context.Context, id uint64, cell grid.Cell) (bool, error) {
+// up to the region that the catalog has founded. Otherwise it was merged. It exists as long as one member says so, since others may be behind.
+// Empty means that no land is lost if it exists and others have not noticed yet.
+func (s *Splitter) live(ctx context.Context, id uint64, cell grid.Cell, empty bool) (bool, error) {
 	if cell.Label.Len() == grid.FoundingLabel {
 		founded, err := s.Directory.Exactly(ctx, cell)
 		return founded.ID == id, err
@@ -323,17 +381,26 @@ func (s *Splitter) live(ctx context.Context, id uint64, cell grid.Cell) (bool, e
 	if err != nil {
 		return false, err
 	}
-	if exists, err := s.live(ctx, listed.ID, above); err != nil || !exists {
+	if exists, err := s.live(ctx, listed.ID, above, empty); err != nil || !exists {
 		return false, cmp.Or(err, errBehind)
 	}
-	info, _, err := s.askStructure(ctx, listed, 0)
-	switch {
-	case err != nil:
+	if _, err := s.askStructure(ctx, listed, 0); err != nil {
 		return false, err
-	case info.Split == 0:
-		return false, nil
-	case !direct:
-		return false, errBehind
 	}
-	return isChild(info, id), nil
+	all := s.poll(ctx, listed, func(statements) bool { return false })
+	split := func(of statement) bool { return of.split != 0 && !all.most(undone(of.split)) } // others are behind
+	child := func(of statement) bool {
+		above := listed
+		above.Split = of.split
+		return split(of) && isChild(above, id)
+	}
+	switch {
+	case !direct && all.anybody(split):
+		return false, errBehind
+	case all.anybody(child):
+		return true, nil
+	case all.most(func(of statement) bool { return of.split != 0 || of.merged != 0 || empty }): // it is another region's land
+		return false, nil
+	}
+	return false, errUnsure
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
@@ -46,7 +47,9 @@ type Splitter struct {
 	Lands  func() []*actor.Land // the loaded regions
 	// Quarantined reports whether a region is quarantined here.
 	Quarantined func(id uint64) bool
+	AskStatuses integrity.AskStatuses
 	Metrics     *Metrics
+	Askers      *transport.PeerLimits // of splits, by other nodes
 
 	proposed  sync.Map // regions whose split this node has proposed: id → time.Time
 	merging   sync.Map // regions whose children this node is merging: id → nil
@@ -149,6 +152,27 @@ func (s *Splitter) find(ctx context.Context, cell grid.Cell) (nodemsg.Region, er
 	return nodemsg.Region{}, failed
 }
 
+// A node may have the regions that another one leads split splitBurst times at once, and then once every splitPause: more than operators
+// need, and too little to divide the world into single chunks before quiet halves are merged again.
+const (
+	splitPause = 10 * time.Second
+	splitBurst = 30
+)
+
+// NewAskers returns the limits for Askers.
+func NewAskers() *transport.PeerLimits {
+	return transport.NewPeerLimits(rate.Every(splitPause), splitBurst)
+}
+
+// SplitFor is SplitHere because another node asks for it.
+func (s *Splitter) SplitFor(ctx context.Context, peer string, id uint64) error {
+	if l := s.Regions.Loaded(id); l != nil && l.Raft().Status().Self && !s.Askers.Allow(peer) {
+		return fmt.Errorf("split %v: a node may have %d regions split at once, then one every %v: wait, or enter the command on the node that leads it",
+			l.Cell(), splitBurst, splitPause)
+	}
+	return s.SplitHere(ctx, id)
+}
+
 // SplitHere splits a region that this node leads. All members must know splits, and those of the catalog: an older version would ignore
 // the entry, and go on with the whole land. A member that is down applies it later.
 func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
@@ -167,12 +191,7 @@ func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
 	for _, m := range catalog.Members {
 		members = append(members, m.Peer)
 	}
-	slices.Sort(members)
-	var asking errgroup.Group // at once: one that is down costs a timeout
-	for _, peer := range slices.DeleteFunc(slices.Compact(members), func(peer string) bool { return peer == s.Self.Peer }) {
-		asking.Go(func() error { return s.Detector.Require(ctx, peer, nodemsg.VersionSplits) })
-	}
-	if err := asking.Wait(); err != nil {
+	if err := s.require(ctx, members, nodemsg.VersionSplits); err != nil {
 		return fmt.Errorf("split %v: %w", l.Cell(), err)
 	}
 	s.proposed.Store(id, time.Now())
@@ -181,6 +200,16 @@ func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
 		return fmt.Errorf("split %v: %w", l.Cell(), err)
 	}
 	return nil
+}
+
+// require returns an error unless all nodes understand a version of the messages.
+func (s *Splitter) require(ctx context.Context, peers []string, version int) error {
+	slices.Sort(peers)
+	var asking errgroup.Group // at once: one that is down costs a timeout
+	for _, peer := range slices.DeleteFunc(slices.Compact(peers), func(peer string) bool { return peer == s.Self.Peer }) {
+		asking.Go(func() error { return s.Detector.Require(ctx, peer, version) })
+	}
+	return asking.Wait()
 }
 
 // Begin has the children of a split begin on this node, durably, and then calls done. If this node leads the parent, it stands for

@@ -89,7 +89,7 @@ func (s *Splitter) sweep(ctx context.Context, info nodemsg.Region) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, mergeTime)
 	defer cancel()
-	if live, err := s.live(ctx, info.ID, info.Cell); err != nil || live {
+	if merged, err := s.merged(ctx, info); err != nil || !merged {
 		return err
 	}
 	s.Logger.Info("copy of a merged region deleted", "region", info.ID, "cell", info.Cell.String())
@@ -98,6 +98,28 @@ func (s *Splitter) sweep(ctx context.Context, info nodemsg.Region) error {
 		return nil
 	}
 	return s.Regions.Delete(info)
+}
+
+// merged reports whether a region that is stored here was merged.
+func (s *Splitter) merged(ctx context.Context, info nodemsg.Region) (bool, error) {
+	structure, err := world.StructureIn(s.Storage.Get, info.ID)
+	if err != nil {
+		return false, err
+	}
+	listed, err := s.Directory.Exactly(ctx, info.Cell.Parent())
+	switch {
+	case err == nil && listed.ID == structure.Parent:
+		_, err = s.askStructure(ctx, listed, 0)
+		return err == nil && s.await(ctx, listed, undone(structure.ParentSplit)) == 0, err
+	case err != nil && !errors.Is(err, directory.ErrNotFounded):
+		return false, err
+	}
+	id, cell, empty := structure.Parent, info.Cell.Parent(), structure.Parent == 0
+	if empty { // it has never received its land
+		id, cell = info.ID, info.Cell
+	}
+	live, err := s.live(ctx, id, cell, empty)
+	return !live, err
 }
 
 // DeleteMerged deletes the copies here of the halves of a region whose split at the index was undone. It returns at once; what it cannot

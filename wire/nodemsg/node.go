@@ -123,6 +123,9 @@ type StructureRequest struct {
 	Region uint64 `cbor:"1,keyasint"`
 	// Abandon has the leader end its attempt before this number to merge the children, unless it is still busy with it. 0: none.
 	Abandon uint64 `cbor:"2,keyasint,omitempty"`
+	// Copy asks what the node's own copy has, whether it leads the region or not: without a copy there is no region in the answer. Earlier versions
+	// answer only if they lead it.
+	Copy bool `cbor:"3,keyasint,omitempty"`
 }
 
 // RejoinRequest names a region whose local copy the asker cannot use.
