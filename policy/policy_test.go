@@ -436,7 +436,7 @@ func TestBannedAuthorSignsALaterTime(t *testing.T) {
 	s.say("bob", "register")
 	s.say("", "role bob moderator")
 	s.say("", "ban bob 2h")
-	act := sign("bob", uint64((23*time.Hour).Microseconds()), s.now, "ban eve")
+	act := sign("bob", uint64((23 * time.Hour).Microseconds()), s.now, "ban eve")
 	if err := s.Try(act); err == nil || err.Error() != "You are banned from this world by an operator (2 hours left)." {
 		t.Errorf("it may be entered: %v", err)
 	}
