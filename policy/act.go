@@ -23,6 +23,9 @@ type author struct {
 	role Role
 	// entered is when the catalog's leader entered the act, in Unix milliseconds; for what a player could gain by signing another time.
 	entered int64
+	// entering means that the act is not in the catalog yet. Then more is refused than when it is applied: what a version refuses in addition must not
+	// change what the acts of before have done.
+	entering bool
 }
 
 // operatorName is what operators are called in sanctions.

@@ -32,7 +32,7 @@ func timeOf(a nodemsg.Act) int64 {
 // Skip counts an act that counts for nothing.
 func (s *State) Skip() { s.acts++ }
 
-// Try returns why Apply would refuse the act.
+// Try returns why the act must not be entered now: mostly why Apply would refuse it.
 func (s *State) Try(a nodemsg.Act) error {
 	if s.acts >= MaxActs {
 		return fmt.Errorf("this world has had %d commands that changed its policy, and takes no more", MaxActs)
@@ -54,12 +54,18 @@ func (s *State) run(a nodemsg.Act, change bool) (Effect, error) {
 	case s.lastSeq(a) > a.Seq, a.Operator && a.Charter < s.charter:
 		return Effect{}, errors.New("that command is older than one that was carried out already: if the clock of your machine was set back, wait until it catches up")
 	}
-	by := author{id: authorOf(a), name: s.NameFor(authorOf(a), a.Name), role: s.roleOf(authorOf(a), false), entered: a.At}
+	by := author{id: authorOf(a), name: s.NameFor(authorOf(a), a.Name), role: s.roleOf(authorOf(a), false), entered: a.At, entering: !change}
 	if a.Operator {
-		by = author{id: authorOf(a), name: operatorName, role: operator, entered: a.At}
+		by.name, by.role = operatorName, operator
 	}
-	if ban := s.Judge(Subject{Player: by.id, Name: by.name}, time.UnixMilli(at)).Ban; ban != nil && !a.Operator {
-		return Effect{}, errors.New(ban.Describe(time.UnixMilli(at)))
+	times := []int64{at}
+	if by.entering {
+		times = append(times, a.At) // the author may have signed a time when they will not be banned any more
+	}
+	for _, when := range times {
+		if ban := s.Judge(Subject{Player: by.id, Name: by.name}, time.UnixMilli(when)).Ban; ban != nil && !a.Operator {
+			return Effect{}, errors.New(ban.Describe(time.UnixMilli(when)))
+		}
 	}
 	if by.role.AtLeast(c.Role) && !by.role.MayUse(c) {
 		return Effect{}, fmt.Errorf("the role %v may not use /%s", by.role, c.Name)

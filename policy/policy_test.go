@@ -429,3 +429,18 @@ func FuzzAct(f *testing.F) {
 		}
 	})
 }
+
+// Who is banned for a while cannot sign a time when they will not be banned any more. What was entered before that was refused keeps its effect.
+func TestBannedAuthorSignsALaterTime(t *testing.T) {
+	s := newScript(t)
+	s.say("bob", "register")
+	s.say("", "role bob moderator")
+	s.say("", "ban bob 2h")
+	act := sign("bob", uint64((23 * time.Hour).Microseconds()), s.now, "ban eve")
+	if err := s.Try(act); err == nil || err.Error() != "You are banned from this world by an operator (2 hours left)." {
+		t.Errorf("it may be entered: %v", err)
+	}
+	if _, err := s.Apply(act); err != nil {
+		t.Errorf("one that is in the catalog: %v", err)
+	}
+}

@@ -81,8 +81,13 @@ func rollbackOf(s *State, by author, args []string) (*Rollback, error) {
 	}
 	if len(args) == 0 {
 		for i := range slices.Backward(s.rollbacks) {
-			if s.rollbacks[i].By == by.name {
-				return &s.rollbacks[i], nil
+			r := &s.rollbacks[i]
+			switch {
+			case r.By != by.name:
+			case by.entering && r.by.id != by.id && by.role != operator:
+				return nil, fmt.Errorf("rollback %d was ordered by another player with your name: name the number of yours, which /rollbacks lists", r.ID)
+			default:
+				return r, nil
 			}
 		}
 		return nil, errors.New("you have ordered no rollback: name the number of one that /rollbacks lists")

@@ -164,3 +164,30 @@ func TestRollbacksAreBounded(t *testing.T) {
 		t.Errorf("%d rollbacks are kept, from %d on", len(all), all[0].ID)
 	}
 }
+
+// Whoever plays with the name of a moderator cannot end their rollback by leaving out its number. What was entered before that was refused keeps its
+// effect.
+func TestRollbackOfANamesake(t *testing.T) {
+	s := newScript(t)
+	s.say("", "role "+idOf("ada").String()+" moderator")
+	box := grid.BoxOf(grid.Pos{X: 9, Y: 60, Z: -9}, grid.Pos{X: -9, Y: 20, Z: 9})
+	s.say("ada", RevertText("eve", start.UnixMilli(), box))
+	for _, command := range []string{"pause", "resume", "abort", "undo"} {
+		s.seq++
+		act := sign("eve", s.seq, s.now, command)
+		act.Name = "ada"
+		if err := s.Try(act); err == nil || !strings.HasPrefix(err.Error(), "rollback 1 was ordered by another player with your name") {
+			t.Errorf("/%s: %v", command, err)
+		}
+		if _, err := s.Apply(act); err != nil {
+			t.Errorf("/%s that is in the catalog: %v", command, err)
+		}
+	}
+	s.say("ada", RevertText("eve", start.UnixMilli(), box))
+	if got := s.say("ada", "pause"); got != "Rollback 3 is paused." {
+		t.Error(got)
+	}
+	if got := s.say("", RevertText("eve", start.UnixMilli(), box)) + s.say("", "abort"); !strings.HasSuffix(got, "Rollback 4 is aborted: what it has undone stays so.") {
+		t.Error(got)
+	}
+}

@@ -29,8 +29,8 @@ func Signed(world string, a nodemsg.Act) bool {
 	return ed25519.Verify(a.Key, SignedText(world, a), a.Signature)
 }
 
-// Verify returns an error unless the author has signed the act, and is an issuer if the act is an operator's. Of ErrUnknownCharter
-// the caller must wait for the charter; after any other error the act counts for nothing, on every node.
+// Verify returns an error unless the author has signed the act, and is an issuer if the act is an operator's. The act then counts for nothing, on
+// every node; after ErrUnknownCharter only until the charter is known: all acts must be applied again then.
 func Verify(world string, a nodemsg.Act, issued Issued) error {
 	if !Signed(world, a) {
 		return errors.New("the signature of the command is wrong")

@@ -49,6 +49,9 @@ func New() *State {
 // Acts returns the number of acts applied.
 func (s *State) Acts() uint64 { return s.acts }
 
+// Charter returns the newest charter under which an operator has given a command; 0 if there is none.
+func (s *State) Charter() uint64 { return s.charter }
+
 // Settings returns the world's settings.
 func (s *State) Settings() Settings { return s.settings }
 

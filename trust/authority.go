@@ -67,6 +67,9 @@ func (a *Authority) Issued(number uint64, node Key) (issued, known bool) {
 	return a.chain[i].Issues(node), true
 }
 
+// Closing reports whether the first charter is a ClosingCharter.
+func (a *Authority) Closing() bool { return len(a.chain) > 0 && a.chain[0].Number == ClosingCharter }
+
 // Revocations returns all sealed revocations, in a fixed order.
 func (a *Authority) Revocations() [][]byte {
 	all := make([][]byte, 0, len(a.revoked))

@@ -18,6 +18,10 @@ const (
 	maxText    = 64 // bytes of a name or a reason
 )
 
+// ClosingCharter is the number of the first charter of a world that was open. It says that what operators ordered before counts on. Worlds that earlier
+// versions closed have the time as the number of their first charter.
+const ClosingCharter = 1
+
 // World is a world id.
 type World [32]byte
 

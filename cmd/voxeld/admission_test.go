@@ -23,6 +23,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/netns"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // revocationTime is how long it may take until all nodes have excluded a revoked one.
@@ -263,7 +264,8 @@ func TestTokenFile(t *testing.T) {
 	b.start() // it has its certificate
 }
 
-// An open world is closed, one node after the other, without losing an edit. Then a stranger is refused.
+// An open world is closed, one node after the other, without losing an edit, or what operators and those whom they gave roles have ordered. Then a
+// stranger is refused.
 func TestOpenWorldIsClosed(t *testing.T) {
 	t.Parallel()
 	a := newDaemon(t, kit.Options{})
@@ -282,6 +284,25 @@ func TestOpenWorldIsClosed(t *testing.T) {
 	ann.until("the ground", func() bool { _, ok := ann.at(built); return ok })
 	ann.put(built, chunk.Brick)
 	ann.leave()
+	token := a.operate("owner")
+	ada, mod := joinWithKey(t, b.Game, "ada", "ada's key"), joinWithKey(t, c.Game, "mod", "mod's key")
+	ada.command("register")
+	mod.command("register")
+	for _, step := range []struct {
+		by         *tester
+		text, want string
+	}{
+		{ada, "owner " + token, "You own this world"},
+		{ada, "role mod moderator", "mod has the role moderator."},
+		{mod, "ban eve", "eve is banned for good."},
+	} {
+		if got := step.by.command(step.text); !strings.HasPrefix(got, step.want) {
+			t.Errorf("%s: %s", step.text, got)
+		}
+	}
+	b.operate("ban", "gus")
+	ada.leave()
+	mod.leave()
 	threefold(t, all)
 
 	a.operate("peers", "close")
@@ -297,6 +318,23 @@ func TestOpenWorldIsClosed(t *testing.T) {
 		eventually(t, "everybody knows everybody", patience, func() bool { return d.connected() == 2 })
 	}
 	join(t, c.Game, "bob", 1).sees(built, chunk.Brick)
+	for _, d := range all {
+		for _, name := range []string{"eve", "gus"} {
+			if code := dialSession(t, d.Game, name, 1).ended(); code != wire.FailBanned {
+				t.Errorf("%s, who is banned, is answered %q", name, code)
+			}
+		}
+	}
+	ada, mod = joinWithKey(t, b.Game, "ada", "ada's key"), joinWithKey(t, c.Game, "mod", "mod's key")
+	ada.until("the role of an owner", func() bool { return ada.Permissions.Role == "owner" })
+	mod.until("the role of a moderator", func() bool { return mod.Permissions.Role == "moderator" })
+	if got := ada.command("pardon eve"); got != "The ban of eve is lifted." {
+		t.Error(got)
+	}
+	eventually(t, "a command under the charter ends the time without one", patience, func() bool {
+		return strings.Contains(a.operate("audit"), "set players builder")
+	})
+	agree(t, a, b, c)
 	if said := newDaemon(t, kit.Options{}).refused(address); !strings.Contains(said, "with a token only") {
 		t.Errorf("without a token: %s", said)
 	}

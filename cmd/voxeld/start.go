@@ -354,6 +354,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		options.Attester = admission.Attester{Gate: gate}
 		options.Excluded = func(peer string) bool { return admission.Excluded(gate, peer) }
 		options.Operator.Charter = func() uint64 { return admission.Charter(gate).Number }
+		options.Operator.WasOpen = admission.CountsOpen(gate)
 		options.Issued = func(charter uint64, node ed25519.PublicKey) (bool, error) {
 			issued, known := admission.Issued(gate, charter, node)
 			if !known {

@@ -30,6 +30,9 @@ func addIssuer(g *Gate, node trust.Key, operator string, roots ...trust.Signer) 
 	if next.Issues(node) {
 		return nil
 	}
+	if g.WasOpen && g.mu.authority.Charter().Number == 0 {
+		next.Number = trust.ClosingCharter
+	}
 	next.Issuers = append(next.Issuers, trust.Issuer{Key: node, Name: operator})
 	return succeed(g, next, roots...)
 }

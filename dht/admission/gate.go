@@ -18,7 +18,8 @@ import (
 // Options configure a Gate.
 type Options struct {
 	World   trust.World
-	Roots   []trust.Key // of the world's genesis
+	Roots   []trust.Key // of the world's genesis, or of its closing
+	WasOpen bool        // the genesis names no root keys: the world was open until it was closed
 	Genesis []byte      // encoded; given to newcomers
 	Storage Storage
 	Host    *transport.Host

@@ -371,3 +371,29 @@ func BenchmarkFirstQuestion(b *testing.B) {
 		})
 	}
 }
+
+// A world that was open begins with a charter by which its operators' commands from before go on counting, on all nodes. In a world that an earlier
+// version closed the first charter has the time as its number.
+func TestClosingCharter(t *testing.T) {
+	for _, test := range []struct{ wasOpen, closing, want bool }{{true, true, true}, {true, false, false}, {false, false, false}} {
+		w := newWorld(t)
+		first := w.start()
+		first.options.WasOpen = test.closing
+		w.open(first)
+		if err := admission.Appoint(first.Gate, "Ada", w.root); err != nil {
+			t.Fatal(err)
+		}
+		secret, err := first.Invite(trust.Invitation{Operator: "Bob", Uses: 1}, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := w.start()
+		n.options.WasOpen = test.wasOpen
+		if err := w.enroll(n, first, secret); err != nil {
+			t.Fatal(err)
+		}
+		if got := admission.CountsOpen(w.open(n).Gate); got != test.want {
+			t.Errorf("%+v: %v", test, got)
+		}
+	}
+}

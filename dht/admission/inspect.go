@@ -42,6 +42,13 @@ func Issued(g *Gate, charter uint64, node ed25519.PublicKey) (issued, known bool
 	return g.mu.authority.Issued(charter, trust.Key(node))
 }
 
+// CountsOpen reports whether what operators ordered while the world was open counts on.
+func CountsOpen(g *Gate) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.WasOpen && g.mu.authority.Closing()
+}
+
 // Charter returns the newest charter that is known here.
 func Charter(g *Gate) trust.Charter {
 	g.mu.Lock()

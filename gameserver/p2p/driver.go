@@ -182,7 +182,12 @@ func (r *roundOutput) to(peer string) *[]overlay.Message {
 func (d *Driver) step(avatars []Avatar, now uint32) roundOutput {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now = max(now, d.mu.remotes.round+1)
+	if ahead := int32(d.mu.remotes.round - now); ahead > silentRounds {
+		d.mu.remotes.startAgain(now)
+		clear(d.mu.locals)
+	} else if ahead >= 0 {
+		now = d.mu.remotes.round + 1
+	}
 	d.mu.remotes.round = now
 	d.syncMachines(avatars)
 	r := roundOutput{round: now, messages: d.routes}

@@ -4,11 +4,13 @@ import (
 	"math"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -51,5 +53,65 @@ func TestGatheringWaitsForWhoSentLastTime(t *testing.T) {
 		if _, there := n.last["b"]; there && test.last["b"] == 8 {
 			t.Error("who was silent for a round is waited for again")
 		}
+	}
+}
+
+// A gateway whose clock is set back by an hour exchanges updates with the others again at once. A small step does not count rounds twice.
+func TestClockIsSetBack(t *testing.T) {
+	for _, kind := range []string{PSense, Areacast} {
+		t.Run(kind, func(t *testing.T) {
+			const now = 1_000_000
+			ann, bob := &testAvatar{player.GuestID("ann"), motion.Pose{Y: 25}}, &testAvatar{player.GuestID("bob"), motion.Pose{X: 5, Y: 25}}
+			of := map[string]*testAvatar{"peerThisNodeA": ann, "peerThisNodeB": bob}
+			drivers := make(map[string]*Driver)
+			for peer := range of {
+				d := NewDriver(Options{Overlay: kind, Peer: peer, MaxView: 2, Rules: player.Rules{Height: 32}.WithDefaults(), Registerer: prometheus.NewRegistry()})
+				for home, a := range of {
+					if home != peer {
+						d.Merge(&nodemsg.ChunkDelta{Chunk: a.pose.Chunk(), Enter: []nodemsg.Body{{Player: a.id, Pose: a.pose, Gateway: home}}}, nil)
+					}
+				}
+				drivers[peer] = d
+			}
+			play := func(rounds map[string]uint32) {
+				out := make(map[string]roundOutput)
+				for peer, d := range drivers {
+					r := d.step([]Avatar{of[peer]}, rounds[peer])
+					d.renew(&r)
+					out[peer] = r
+				}
+				for from, r := range out {
+					for to, messages := range r.messages {
+						places, err := drivers[to].receive(from, overlay.AppendPacket(nil, *messages))
+						if err != nil {
+							t.Fatal(err)
+						}
+						drivers[to].applyPlaces(places)
+					}
+				}
+			}
+			sees := func(peer string, a *testAvatar) bool {
+				known := drivers[peer].mu.remotes.byID[numberOf(a.id)]
+				return known.fresh && math.Abs(known.body.Pose.X-a.pose.X) < .1
+			}
+			const hour = 3600 * 20
+			for i := range uint32(20) {
+				play(map[string]uint32{"peerThisNodeA": now + i + hour, "peerThisNodeB": now + i})
+			}
+			if sees("peerThisNodeA", bob) || sees("peerThisNodeB", ann) {
+				t.Fatal("gateways an hour apart take each other's updates: the test shows nothing")
+			}
+			for i := range uint32(20) {
+				ann.pose.X += .1
+				bob.pose.X += .1
+				play(map[string]uint32{"peerThisNodeA": now + 20 + i, "peerThisNodeB": now + 20 + i})
+			}
+			if !sees("peerThisNodeA", bob) || !sees("peerThisNodeB", ann) {
+				t.Error("they do not take each other's updates after the clock was set back")
+			}
+			if r := drivers["peerThisNodeA"].step(nil, now+30); r.round != now+40 {
+				t.Errorf("after round %d comes %d", now+39, r.round)
+			}
+		})
 	}
 }

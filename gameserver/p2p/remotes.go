@@ -107,6 +107,14 @@ func (r *remoteAvatars) restoreSilent(steps []relocation) []relocation {
 	return steps
 }
 
+// startAgain records that the clock was set back to a round by more than gateways' clocks may differ: all that is known is as old as it may be. Else
+// nobody would take this gateway's updates, nor it theirs, until the clock has caught up.
+func (r *remoteAvatars) startAgain(now uint32) {
+	for _, a := range r.byID {
+		a.overlayRound, a.regionRound, a.routed = now-silentRounds-1, now, 0
+	}
+}
+
 // merge records a region's delta of a chunk, and removes from it what the overlay has newer. Holds reports whether a player is in
 // the chunk of the mirror.
 func (r *remoteAvatars) merge(n *nodemsg.ChunkDelta, holds func(player.ID) bool) {

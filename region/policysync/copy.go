@@ -63,11 +63,13 @@ type Storage interface {
 	Commit(writes []kv.Write) error
 }
 
-// Operator signs for the operator of this node. Charter returns the number of the newest charter that this node knows.
+// Operator signs for the operator of this node.
 type Operator struct {
 	Key     ed25519.PublicKey
 	Sign    func(text []byte) ([]byte, error)
-	Charter func() uint64
+	Charter func() uint64 // returns the number of the newest charter that this node knows
+	// WasOpen means that the world was open, and all were operators: commands without a charter count until the first that has one.
+	WasOpen bool
 }
 
 // Options configure a Copy. All fields are required.
@@ -115,23 +117,43 @@ type asked struct {
 // Open returns the copy with the acts that are stored.
 func Open(o Options) (*Copy, error) {
 	c := &Copy{Options: o, metrics: newMetrics(o.Registerer), limits: transport.NewPeerLimits(commandRate, commandBurst)}
-	c.mu.list.state, c.mu.asking = policy.New(), make(map[asked]chan<- effect)
+	c.mu.asking = make(map[asked]chan<- effect)
 	c.mu.changed, c.mu.announce = func() {}, func(string) {}
-	err := o.Storage.Scan(Table, nil, func(key, value []byte) error {
-		if string(key) != string(acts.Key(c.mu.list.state.Acts()+1)) {
-			return fmt.Errorf("its key %x does not follow act %d", key, c.mu.list.state.Acts())
+	var err error
+	if c.mu.list, err = c.read(); err != nil {
+		return nil, err
+	}
+	c.setBuilders(c.mu.list.state)
+	return c, nil
+}
+
+// read returns the list of the stored acts.
+func (c *Copy) read() (list, error) {
+	l := c.newList()
+	err := c.Storage.Scan(Table, nil, func(key, value []byte) error {
+		if string(key) != string(acts.Key(l.state.Acts()+1)) {
+			return fmt.Errorf("its key %x does not follow act %d", key, l.state.Acts())
 		}
 		act, err := nodemsg.DecodeAct(value)
 		if err == nil {
-			_, err = c.apply(&c.mu.list, act, policy.Verify(c.World, act, c.Issued))
+			_, err = c.apply(&l, act, c.judge(act))
 		}
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the policy: %w", err)
+		return list{}, fmt.Errorf("read the policy: %w", err)
 	}
-	c.setBuilders(c.mu.list.state)
-	return c, nil
+	return l, nil
+}
+
+// judge returns why an act in the catalog counts for nothing.
+func (c *Copy) judge(act nodemsg.Act) error {
+	return policy.Verify(c.World, act, func(charter uint64, node ed25519.PublicKey) (bool, error) {
+		if charter == 0 && c.Operator.WasOpen {
+			return true, nil
+		}
+		return c.Issued(charter, node)
+	})
 }
 
 // Notify has changed called after each change, and announce with each line for all players. They must not block, nor use the Copy.
@@ -141,36 +163,15 @@ func (c *Copy) Notify(changed func(), announce func(text string)) {
 	c.mu.changed, c.mu.announce = changed, announce
 }
 
-// Run keeps the copy up to date until ctx ends.
-func (c *Copy) Run(ctx context.Context) {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	failing := false
-	for {
-		err := c.update(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if err == nil {
-			c.metrics.updated.SetToCurrentTime()
-		} else if !failing {
-			c.Logger.Warn("the policy cannot be brought up to date: bans and roles that are new elsewhere have no effect here yet", "error", err)
-		}
-		failing = err != nil
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 // update asks the catalog for the acts that are missing here, and applies them.
 func (c *Copy) update(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	c.pull.Lock()
 	defer c.pull.Unlock()
+	if err := c.judgeAgain(); err != nil {
+		return err
+	}
 	for {
 		page, err := c.missing(ctx, c.known())
 		if errors.Is(err, actor.ErrOtherActs) {
@@ -220,7 +221,7 @@ func (c *Copy) known() nodemsg.ActsRequest {
 // replace takes all acts from the catalog, in the place of those here, which count until then. The caller holds pull.
 func (c *Copy) replace(ctx context.Context) error {
 	c.Logger.Warn("the catalog has other commands than this node: all roles, names and bans are taken from it")
-	fresh := list{state: policy.New()}
+	fresh := c.newList()
 	var writes []kv.Write
 	err := c.Storage.Scan(Table, nil, func(key, _ []byte) error {
 		writes = append(writes, kv.Write{Table: Table, Key: bytes.Clone(key)})
@@ -232,7 +233,7 @@ func (c *Copy) replace(ctx context.Context) error {
 			break
 		}
 		for _, act := range page {
-			if _, err = c.apply(&fresh, act, policy.Verify(c.World, act, c.Issued)); err != nil {
+			if _, err = c.apply(&fresh, act, c.judge(act)); err != nil {
 				break
 			}
 			writes = append(writes, fresh.row(act))
@@ -245,19 +246,39 @@ func (c *Copy) replace(ctx context.Context) error {
 		return err
 	}
 	c.others, c.unsaved = time.Time{}, writes
-	c.setBuilders(fresh.state)
+	c.setList(fresh)
+	return c.save()
+}
+
+// judgeAgain applies all acts again if a charter is new that one of them may have waited for. The caller holds pull.
+func (c *Copy) judgeAgain() error {
+	if !c.mu.list.waits || c.mu.list.charter == c.Operator.Charter() { // only who holds pull changes them
+		return nil
+	}
+	if err := c.save(); err != nil {
+		return err
+	}
+	fresh, err := c.read()
+	if err == nil {
+		c.setList(fresh)
+	}
+	return err
+}
+
+// setList publishes a list in the place of the one before. The caller holds pull.
+func (c *Copy) setList(l list) {
+	c.setBuilders(l.state)
 	c.mu.Lock()
-	c.mu.list = fresh
+	c.mu.list = l
 	changed := c.mu.changed
 	c.mu.Unlock()
 	changed()
-	return c.save()
 }
 
 // add applies and stores acts that follow those here. The caller holds pull.
 func (c *Copy) add(page []nodemsg.Act) (err error) {
 	for _, act := range page {
-		invalid := policy.Verify(c.World, act, c.Issued)
+		invalid := c.judge(act)
 		c.mu.Lock()
 		var did effect
 		if did, err = c.apply(&c.mu.list, act, invalid); err == nil {
@@ -311,7 +332,12 @@ type effect struct {
 type list struct {
 	state  *policy.State
 	digest nodemsg.ActsDigest
+	// charter is the newest one that was known when the list was begun. Waits means that an act counts for nothing because its charter was not known.
+	charter uint64
+	waits   bool
 }
+
+func (c *Copy) newList() list { return list{state: policy.New(), charter: c.Operator.Charter()} }
 
 func (l *list) known() nodemsg.ActsRequest {
 	return nodemsg.ActsRequest{After: l.state.Acts(), Digest: l.digest}
@@ -326,16 +352,15 @@ func (l *list) row(act nodemsg.Act) kv.Write {
 	return kv.Write{Table: Table, Key: acts.Key(l.state.Acts()), Value: value}
 }
 
-// apply applies the next act to a list. Invalid is what policy.Verify returned for it. An error means that it cannot be judged yet.
+// apply applies the next act to a list. Invalid is what judge returned for it. An act whose charter is not known must hold up no other: whoever leads the
+// catalog could name a charter that will never be.
 func (c *Copy) apply(l *list, act nodemsg.Act, invalid error) (did effect, err error) {
-	if errors.Is(invalid, policy.ErrUnknownCharter) {
-		return effect{}, invalid
-	}
 	if l.digest, err = l.digest.Next(act); err != nil {
 		return effect{}, err
 	}
 	if invalid != nil {
 		l.state.Skip()
+		l.waits = l.waits || errors.Is(invalid, policy.ErrUnknownCharter)
 		c.metrics.acts.WithLabelValues("forged").Inc()
 		c.Logger.Warn("a command in the catalog counts for nothing", "number", l.state.Acts(), "error", invalid)
 		return effect{err: invalid}, nil

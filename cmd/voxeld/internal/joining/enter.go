@@ -32,7 +32,7 @@ func (n *Node) Enter(ctx context.Context, g world.Genesis, join config.Bootstrap
 		return nil, nil
 	}
 	o := n.options(worldID(g))
-	o.Roots, o.Genesis = roots, g.Encode()
+	o.Roots, o.WasOpen, o.Genesis = roots, g.Open(), g.Encode()
 	gate, err := admission.Open(o)
 	if err != nil {
 		return nil, err

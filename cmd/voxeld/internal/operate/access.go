@@ -106,7 +106,7 @@ func newClose() *cobra.Command {
 		Use: "close", Short: "Close an open world, so that its nodes need certificates", Args: cli.NoArgs,
 		Long: "Gives a world that was created open a root key. Run it on one node, and restart that node: from then on it talks only to nodes that\n" +
 			"have a certificate. Then restart the other nodes, one after the other, with --join and a token that voxeld invite prints on the first.\n" +
-			"Land without a majority of its members on either side waits until they are restarted; nothing is lost.",
+			"Land without a majority of its members on either side waits until they are restarted; nothing is lost, and roles and bans hold.",
 		Example: "  voxeld peers close",
 	}
 	cli.OnNode(c, func(c *cobra.Command, _ []string, socket string) error {
