@@ -84,6 +84,9 @@ type Options struct {
 // never given up again.
 const foundRate, foundBurst = 100, 1000
 
+// failureRate and failureBurst are how many failures of regions a second a node may report, and how many at once.
+const failureRate, failureBurst = 100, 1000
+
 // Operations are the parts of a Host with which others than players use the world.
 type Operations struct {
 	Examiner  *health.Examiner   // finds what is wrong with the world
@@ -221,7 +224,7 @@ func (h *Host) wireIntegrity() (err error) {
 	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, export.MaxNodes) }
 	h.damages = integrity.NewDamages(h.Self.Peer, m)
 	h.quarantine = &integrity.Quarantine{
-		Node: node, Failures: h.failures, Reports: integrity.NewReports(), ReadOnly: h.regions.readOnly, CatalogReleased: h.regions.catalogReleased,
+		Node: node, Failures: h.failures, Reports: transport.NewPeerLimits(failureRate, failureBurst), ReadOnly: h.regions.readOnly, CatalogReleased: h.regions.catalogReleased,
 	}
 	h.supersession, err = integrity.NewSupersession(node, &succession.Judge{
 		Self: h.Self.Peer, Ask: h.regions.askStatuses, Suspected: h.detector.Suspected, Suspect: h.detector.Suspect,

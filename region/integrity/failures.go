@@ -26,8 +26,6 @@ const (
 	maxStorageFailures = 6
 	// maxAlike is how many failures of one kind are kept of one node: more than any count needs.
 	maxAlike = 8
-	// A node may report failureRate failures a second, failureBurst at once.
-	failureRate, failureBurst = 100, 1000
 )
 
 // failure is one failure of a region.
@@ -36,11 +34,6 @@ type failure struct {
 	peer string // the node on which it failed
 	kind fault.Kind
 	led  bool // that node led the region
-}
-
-// alike reports whether two failures count for the same.
-func (s failure) alike(as failure) bool {
-	return s.peer == as.peer && s.led == as.led && (s.kind == fault.Refused) == (as.kind == fault.Refused)
 }
 
 // failureRecord is what this node knows of the failures of one region.
@@ -60,14 +53,12 @@ type failureRecord struct {
 // add records a failure. It reports whether the region is now quarantined on this node, and whether it must be on all members.
 func (r *failureRecord) add(s failure, self string) (here, everywhere bool) {
 	r.failures = slices.DeleteFunc(r.failures, func(old failure) bool { return s.at.Sub(old.at) > failureWindow })
-	alike := 0
-	for i := len(r.failures) - 1; i >= 0; i-- { // newest first
-		if !r.failures[i].alike(s) {
-			continue
-		}
-		if alike++; alike == maxAlike {
-			r.failures = slices.Delete(r.failures, i, i+1)
-		}
+	alike := func(old failure) bool {
+		return old.peer == s.peer && old.led == s.led && (old.kind == fault.Refused) == (s.kind == fault.Refused)
+	}
+	if same := slices.DeleteFunc(slices.Clone(r.failures), func(old failure) bool { return !alike(old) }); len(same) == maxAlike {
+		i := slices.IndexFunc(r.failures, alike)
+		r.failures = slices.Delete(r.failures, i, i+1)
 	}
 	r.failures = append(r.failures, s)
 	own, storage := 0, 0

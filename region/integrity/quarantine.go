@@ -36,9 +36,6 @@ type Quarantine struct {
 	CatalogReleased func()
 }
 
-// NewReports returns the limits for Reports.
-func NewReports() *transport.PeerLimits { return transport.NewPeerLimits(failureRate, failureBurst) }
-
 // QuarantinedReason is the reason that the gateways of such a region get.
 const QuarantinedReason = "the region is quarantined"
 
@@ -76,7 +73,7 @@ func (q *Quarantine) ApplyRemoteFailure(peer string, word nodemsg.RegionFailure)
 		return fmt.Errorf("%s is not a member of region %d", peer, word.Region)
 	}
 	if !q.Reports.Allow(peer) {
-		return fmt.Errorf("a node may report %d failures a second, %d at once", failureRate, failureBurst)
+		return errors.New("the node reports too many failures")
 	}
 	shut := false
 	q.Failures.with(word.Region, func(r *failureRecord) {
