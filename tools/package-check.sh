@@ -83,6 +83,8 @@ serves # at once: systemctl waits until it does
 founded=$(world)
 [ -n "$founded" ] || fail 'voxeld status needs flags on a packaged machine'
 inside adduser --quiet --disabled-password --gecos '' ann
+inside bash -c 'exec 3<>/dev/tcp/127.0.0.1/9102 && printf "GET /metrics HTTP/1.0\r\n\r\n" >&3 && cat <&3' | grep '^voxeld_start_time_seconds ' >/dev/null ||
+	fail 'no metric says when the node started'
 refused 'anybody may use the commands' inside runuser -u ann -- voxeld status
 inside adduser --quiet ann voxeld
 inside runuser -u ann -- voxeld status >/dev/null || fail 'the group voxeld may not use the commands'
