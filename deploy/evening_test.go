@@ -183,13 +183,13 @@ func TestEvening(t *testing.T) {
 	players.check()
 	step("all are upgraded; each of %d acknowledged edits is there", players.book.Edits())
 
-	a.sh("voxeld backup /root/world.voxback && voxeld verify /root/world.voxback && install -o voxeld -m 0600 /var/lib/voxeld/root.key /var/lib/world.key")
+	a.sh("voxeld backup /root/world.voxback && voxeld verify /root/world.voxback && install -m 0600 /var/lib/voxeld/root.key /root/world.key")
 	for _, m := range all {
 		m.sh("systemctl stop voxeld && rm -r /var/lib/voxeld/*")
 	}
 	step("backed up; all machines lost the world")
 
-	a.sh("install -o voxeld -m 0600 /root/world.voxback /var/lib && runuser -u voxeld -- voxeld restore /var/lib/world.voxback --root-key /var/lib/world.key && systemctl start voxeld")
+	a.sh("voxeld restore /root/world.voxback --root-key /root/world.key && systemctl start voxeld")
 	a.serves()
 	token = a.sh("voxeld invite --uses 2")
 	for _, m := range all[1:] {

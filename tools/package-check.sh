@@ -77,6 +77,7 @@ serves() { inside voxeld healthcheck >/dev/null || { inside journalctl -u voxeld
 world() { inside voxeld status --json | sed -n 's/.*"world_id": "\(.*\)".*/\1/p'; }
 
 step 'run'
+inside voxeld init --name Checked >/dev/null # as root; the node runs as voxeld
 echo 'guests = false # mine' >>"$config"
 inside systemctl enable --quiet --now voxeld
 serves # at once: systemctl waits until it does
