@@ -142,7 +142,8 @@ func TestEvening(t *testing.T) {
 	for i, m := range all {
 		m.sh("dpkg -i /voxeld.deb")
 		if i > 0 {
-			m.sh(`echo 'join = ["` + token + `"]' >>/etc/voxeld/voxeld.toml`)
+			m.sh("echo " + token + " | install -g voxeld -m 640 /dev/stdin /etc/voxeld/token")
+			m.sh(`echo 'join = ["@/etc/voxeld/token"]' >>/etc/voxeld/voxeld.toml`)
 		}
 		m.sh(fmt.Sprintf(`echo 'advertise_http = "http://%s:8080"' >>/etc/voxeld/voxeld.toml`, m.ip))
 		m.sh(`echo 'metrics = ":9102"' >>/etc/voxeld/voxeld.toml`)
@@ -172,7 +173,7 @@ func TestEvening(t *testing.T) {
 	step("Prometheus scrapes the three, and the panels of the dashboards have data")
 
 	for _, m := range all {
-		m.sh("dpkg --force-confold -i /next.deb")
+		m.sh("dpkg -i /next.deb </dev/null")
 		m.serves()
 		if is := m.sh("voxeld --version"); !strings.HasPrefix(is, "voxeld next ") {
 			t.Errorf("%s runs %s", m.ip, is)
@@ -193,7 +194,7 @@ func TestEvening(t *testing.T) {
 	a.serves()
 	token = a.sh("voxeld invite --uses 2")
 	for _, m := range all[1:] {
-		m.sh(`sed -i 's/^join = .*/join = ["` + token + `"]/' /etc/voxeld/voxeld.toml && systemctl start voxeld`)
+		m.sh("echo " + token + " >/etc/voxeld/token && systemctl start voxeld")
 	}
 	for _, m := range all {
 		m.serves()

@@ -27,10 +27,10 @@ tools/debian-root.sh "$root"
 
 inside() { nsenter --target "$init" --mount --uts --ipc --net --pid --cgroup -- "$@"; }
 step() { echo "== $*"; }
-# A later version of the same package, with another sample configuration.
+# A later version of the same package, with another sample configuration. The upgrade has no terminal and must not ask.
 dpkg-deb -R "$deb" "$work/next"
 sed -i 's/^Version: .*/&.1/' "$work/next/DEBIAN/control"
-echo '# a new line in the sample' >>"$work/next/etc/voxeld/voxeld.toml"
+echo '# a new line in the sample' >>"$work/next/usr/share/doc/voxeld/voxeld.toml"
 (cd "$work/next" && find . -path ./DEBIAN -prune -o -type f -printf '%P\0' | xargs -0 md5sum >DEBIAN/md5sums)
 dpkg-deb -Zgzip -z1 -b "$work/next" "$work/next.deb" >/dev/null
 cp "$deb" "$root/voxeld.deb"
@@ -132,7 +132,7 @@ inside voxeld status --wait healthy --timeout 1m >/dev/null || fail 'a killed no
 
 step 'upgrade'
 before=$(unit MainPID)
-inside dpkg --force-confdef --force-confold -i /next.deb >"$work/log" 2>&1 || { cat "$work/log" >&2; fail 'the upgrade failed'; }
+inside dpkg -i /next.deb </dev/null >"$work/log" 2>&1 || { cat "$work/log" >&2; fail 'the upgrade failed'; }
 serves
 [ "$(unit UnitFileState)" = enabled ] || fail 'an upgrade disabled the node'
 grep -q '# mine' "$config" || fail 'the upgrade overwrote the configuration'
