@@ -63,6 +63,21 @@ func (s Setting) Text() string {
 	return fmt.Sprint(s.Value)
 }
 
+// Redacted is Text for logs and other output that many can read: it leaves out the secrets of join tokens.
+func (s Setting) Redacted() string {
+	entries, ok := s.Value.([]string)
+	if !ok {
+		return s.Text()
+	}
+	shown := make([]string, len(entries))
+	for i, entry := range entries {
+		if shown[i] = entry; strings.HasPrefix(strings.TrimSpace(entry), secretPrefix) {
+			shown[i] = secretPrefix + "…"
+		}
+	}
+	return strings.Join(shown, ",")
+}
+
 // JSON returns the value for an encoder of JSON: a duration is a text.
 func (s Setting) JSON() any {
 	if d, ok := s.Value.(time.Duration); ok {

@@ -142,7 +142,8 @@ func TestEvening(t *testing.T) {
 	for i, m := range all {
 		m.sh("dpkg -i /voxeld.deb")
 		if i > 0 {
-			m.sh(`echo 'join = ["` + token + `"]' >>/etc/voxeld/voxeld.toml`)
+			m.sh("echo " + token + " | install -g voxeld -m 640 /dev/stdin /etc/voxeld/token")
+			m.sh(`echo 'join = ["@/etc/voxeld/token"]' >>/etc/voxeld/voxeld.toml`)
 		}
 		m.sh(fmt.Sprintf(`echo 'advertise_http = "http://%s:8080"' >>/etc/voxeld/voxeld.toml`, m.ip))
 		m.sh(`echo 'metrics = ":9102"' >>/etc/voxeld/voxeld.toml`)
@@ -172,7 +173,7 @@ func TestEvening(t *testing.T) {
 	step("Prometheus scrapes the three, and the panels of the dashboards have data")
 
 	for _, m := range all {
-		m.sh("dpkg --force-confold -i /next.deb")
+		m.sh("dpkg -i /next.deb </dev/null")
 		m.serves()
 		if is := m.sh("voxeld --version"); !strings.HasPrefix(is, "voxeld next ") {
 			t.Errorf("%s runs %s", m.ip, is)
@@ -183,17 +184,17 @@ func TestEvening(t *testing.T) {
 	players.check()
 	step("all are upgraded; each of %d acknowledged edits is there", players.book.Edits())
 
-	a.sh("voxeld backup /root/world.voxback && voxeld verify /root/world.voxback && install -o voxeld -m 0600 /var/lib/voxeld/root.key /var/lib/world.key")
+	a.sh("voxeld backup /root/world.voxback && voxeld verify /root/world.voxback && install -m 0600 /var/lib/voxeld/root.key /root/world.key")
 	for _, m := range all {
 		m.sh("systemctl stop voxeld && rm -r /var/lib/voxeld/*")
 	}
 	step("backed up; all machines lost the world")
 
-	a.sh("install -o voxeld -m 0600 /root/world.voxback /var/lib && runuser -u voxeld -- voxeld restore /var/lib/world.voxback --root-key /var/lib/world.key && systemctl start voxeld")
+	a.sh("voxeld restore /root/world.voxback --root-key /root/world.key && systemctl start voxeld")
 	a.serves()
 	token = a.sh("voxeld invite --uses 2")
 	for _, m := range all[1:] {
-		m.sh(`sed -i 's/^join = .*/join = ["` + token + `"]/' /etc/voxeld/voxeld.toml && systemctl start voxeld`)
+		m.sh("echo " + token + " >/etc/voxeld/token && systemctl start voxeld")
 	}
 	for _, m := range all {
 		m.serves()

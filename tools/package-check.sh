@@ -27,10 +27,10 @@ tools/debian-root.sh "$root"
 
 inside() { nsenter --target "$init" --mount --uts --ipc --net --pid --cgroup -- "$@"; }
 step() { echo "== $*"; }
-# A later version of the same package, with another sample configuration.
+# A later version of the same package, with another sample configuration. The upgrade has no terminal and must not ask.
 dpkg-deb -R "$deb" "$work/next"
 sed -i 's/^Version: .*/&.1/' "$work/next/DEBIAN/control"
-echo '# a new line in the sample' >>"$work/next/etc/voxeld/voxeld.toml"
+echo '# a new line in the sample' >>"$work/next/usr/share/doc/voxeld/voxeld.toml"
 (cd "$work/next" && find . -path ./DEBIAN -prune -o -type f -printf '%P\0' | xargs -0 md5sum >DEBIAN/md5sums)
 dpkg-deb -Zgzip -z1 -b "$work/next" "$work/next.deb" >/dev/null
 cp "$deb" "$root/voxeld.deb"
@@ -77,12 +77,15 @@ serves() { inside voxeld healthcheck >/dev/null || { inside journalctl -u voxeld
 world() { inside voxeld status --json | sed -n 's/.*"world_id": "\(.*\)".*/\1/p'; }
 
 step 'run'
+inside voxeld init --name Checked >/dev/null # as root; the node runs as voxeld
 echo 'guests = false # mine' >>"$config"
 inside systemctl enable --quiet --now voxeld
 serves # at once: systemctl waits until it does
 founded=$(world)
 [ -n "$founded" ] || fail 'voxeld status needs flags on a packaged machine'
 inside adduser --quiet --disabled-password --gecos '' ann
+inside bash -c 'exec 3<>/dev/tcp/127.0.0.1/9102 && printf "GET /metrics HTTP/1.0\r\n\r\n" >&3 && cat <&3' | grep '^voxeld_start_time_seconds ' >/dev/null ||
+	fail 'no metric says when the node started'
 refused 'anybody may use the commands' inside runuser -u ann -- voxeld status
 inside adduser --quiet ann voxeld
 inside runuser -u ann -- voxeld status >/dev/null || fail 'the group voxeld may not use the commands'
@@ -129,7 +132,7 @@ inside voxeld status --wait healthy --timeout 1m >/dev/null || fail 'a killed no
 
 step 'upgrade'
 before=$(unit MainPID)
-inside dpkg --force-confdef --force-confold -i /next.deb >"$work/log" 2>&1 || { cat "$work/log" >&2; fail 'the upgrade failed'; }
+inside dpkg -i /next.deb </dev/null >"$work/log" 2>&1 || { cat "$work/log" >&2; fail 'the upgrade failed'; }
 serves
 [ "$(unit UnitFileState)" = enabled ] || fail 'an upgrade disabled the node'
 grep -q '# mine' "$config" || fail 'the upgrade overwrote the configuration'

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/backup"
@@ -442,4 +443,38 @@ func TestLostRegion(t *testing.T) {
 	eventually(t, "the region is founded anew", patience, func() bool { return recovered("--anew") })
 	dora := join(t, others[0].Game, "dora", 1)
 	dora.until("terrain", func() bool { b, ok := dora.at(pos); return ok && b != chunk.Glass && b != chunk.Brick })
+}
+
+// What init and restore create as root in a data directory of another user is of that user, as whom the node runs.
+func TestRootCreatesDataForItsOwner(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	file := filepath.Join(t.TempDir(), "world.voxback")
+	largeWorld(t, file, false, 1, 1, 1)
+	key := filepath.Join(filepath.Dir(file), joining.RootKeyFile)
+	for _, args := range [][]string{{"init"}, {"restore", file, "--root-key", key}} {
+		const owner = 65532
+		dir := t.TempDir()
+		if err := os.Chown(dir, owner, owner); err != nil {
+			t.Fatal(err)
+		}
+		if _, errs, code := voxeld(t, append(args, "--data-dir", dir)...); code != 0 {
+			t.Fatalf("voxeld %s: exit %d: %s", args[0], code, errs)
+		}
+		files, err := os.ReadDir(dir)
+		if err != nil || len(files) < 2 {
+			t.Fatalf("voxeld %s created %v, %v", args[0], files, err)
+		}
+		for _, f := range files {
+			info, err := f.Info()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if is := info.Sys().(*syscall.Stat_t); is.Uid != owner || is.Gid != owner {
+				t.Errorf("after voxeld %s the file %s is of %d:%d", args[0], f.Name(), is.Uid, is.Gid)
+			}
+		}
+	}
 }

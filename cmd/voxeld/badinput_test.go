@@ -272,6 +272,8 @@ func TestOperatorsMistakes(t *testing.T) {
 		"admin path in use":     {base(t.TempDir(), "--admin", filepath.Join(d.dir, "admin.sock")), exitFailed, []string{"another daemon", "--admin"}},
 		"unknown command":       {[]string{"stauts"}, exitUsage, []string{"stauts", "did you mean status", "--help"}},
 		"argument to run":       {[]string{"run", "extra"}, exitUsage, []string{"run takes no arguments", "extra"}},
+		"no node to appoint":    {[]string{"peers", "appoint"}, exitUsage, []string{"voxeld peers appoint: accepts 1 arg", "--help"}},
+		"two cells to scrub":    {[]string{"region", "scrub", "0,0/0110", "0,0/0111"}, exitUsage, []string{"voxeld region scrub: accepts at most 1 arg", "--help"}},
 		"argument to status":    {[]string{"status", "extra"}, exitUsage, []string{"status takes no arguments"}},
 		"command of a group":    {[]string{"region", "scrubb"}, exitUsage, []string{`no command "voxeld region scrubb" (did you mean scrub?)`}},
 		"flag without dashes":   {[]string{"version"}, exitUsage, []string{`no command "voxeld version" (did you mean --version?)`}},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
@@ -130,6 +131,36 @@ func planWorld(dataDir string, g world.Genesis) (err error) {
 		return fmt.Errorf("%w: %s holds the planned world %q (%s): start it with voxeld run, or choose another --data-dir", joining.ErrOtherWorld, dataDir, there.Name, there.ID()[:12])
 	}
 	return storePlan(db, g)
+}
+
+// giveToOwner gives the files in the data directory that belong to root to the directory's owner, as whom the node runs. Other users do
+// not change owners.
+func giveToOwner(dataDir string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	dir, err := os.Stat(dataDir)
+	if err != nil {
+		return fmt.Errorf("find owner of data directory: %w", err)
+	}
+	files, err := os.ReadDir(dataDir)
+	if err != nil {
+		return fmt.Errorf("read data directory: %w", err)
+	}
+	owner := dir.Sys().(*syscall.Stat_t)
+	for _, file := range files {
+		info, err := file.Info()
+		if err != nil {
+			return fmt.Errorf("read data directory: %w", err)
+		}
+		if !info.Mode().IsRegular() || info.Sys().(*syscall.Stat_t).Uid != 0 {
+			continue
+		}
+		if err := os.Lchown(filepath.Join(dataDir, file.Name()), int(owner.Uid), int(owner.Gid)); err != nil {
+			return fmt.Errorf("give data to the owner of the data directory: %w", err)
+		}
+	}
+	return nil
 }
 
 // databaseName is the name of the database file in the data directory.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -39,7 +40,7 @@ func newInit() *cobra.Command {
 			if err != nil {
 				return cli.Usage(err)
 			}
-			if err := planWorld(cfg.DataDir, g); err != nil {
+			if err := errors.Join(planWorld(cfg.DataDir, g), giveToOwner(cfg.DataDir)); err != nil {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "World %q: id %s, seed %d, %d blocks high, spawn at %v.\nServe it with: %s run --data-dir %s\n",

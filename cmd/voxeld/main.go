@@ -100,6 +100,7 @@ func newRoot() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
+	cli.MarkArgs(root)
 	return root
 }
 

@@ -5,14 +5,20 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/config"
+	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
+	testmetrics "github.com/voxelpopuli/voxeld/testkit/metrics"
+	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
 var update = flag.Bool("update", false, "write the reference tables into docs/")
@@ -77,4 +83,42 @@ func metricsTable(registry *prometheus.Registry) string {
 	}
 	slices.Sort(rows)
 	return "| metric | meaning | labels |\n|---|---|---|\n" + strings.Join(slices.Compact(rows), "")
+}
+
+// The metrics of the process that alerts and dashboards use are exported where the node sees only processes in /proc, as under the systemd
+// unit (ProcSubset=pid).
+func TestMetricsWithoutProcStat(t *testing.T) {
+	t.Parallel()
+	hidden := []string{"unshare", "--mount", "sh", "-c", `mount -t proc -o subset=pid proc /proc && exec "$@"`, "sh"}
+	if out, err := exec.Command(hidden[0], append(hidden[1:], "true")...).CombinedOutput(); err != nil {
+		t.Skipf("cannot hide /proc/stat, which needs root: %v %s", err, out)
+	}
+	d := newDaemon(t, kit.Options{Options: process.Options{Prefix: hidden}})
+	d.start()
+	m, err := testmetrics.Scrape(t.Context(), d.Metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("../../deploy/grafana/dashboards/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no dashboards (%v)", err)
+	}
+	used := 0
+	for _, file := range append(files, "../../deploy/prometheus/alerts.yml") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range regexp.MustCompile(`\b(process|go)_[a-z_]+`).FindAllString(string(text), -1) {
+			if used++; m[name] == nil {
+				t.Errorf("%s uses %s, which is not exported", file, name)
+			}
+		}
+	}
+	if used == 0 {
+		t.Error("nothing uses a metric of the process")
+	}
+	if at, now := m.Value("voxeld_start_time_seconds"), float64(time.Now().Unix()); at < now-float64(patience/time.Second) || at > now+1 {
+		t.Errorf("the node started at %.0f, and it is %.0f", at, now)
+	}
 }

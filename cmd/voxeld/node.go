@@ -94,9 +94,10 @@ func (p peers) Open(ctx context.Context, peer, protocol string) (io.ReadWriteClo
 	return p.Host.Open(ctx, peer, p.prefix+protocol)
 }
 
-// ready returns why the node cannot take players now, or nil.
+// ready returns why the node cannot take players now, or nil. A node that joins must reach another one, unless the catalog has a leader
+// without any: then this node is all that is left of the world.
 func (n *node) ready() error {
-	if len(n.cfg.Join) == 0 || !n.alone() {
+	if len(n.cfg.Join) == 0 || !n.alone() || n.regions.States().CatalogQuorum {
 		return nil
 	}
 	return errors.New("no other node of the world is connected yet")

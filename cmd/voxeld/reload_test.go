@@ -73,4 +73,14 @@ func TestReload(t *testing.T) {
 	if len(again.Applied) != 0 || len(again.Restart) != 1 || again.Restart[0] != (admin.Change{Option: "replicas", Old: "3", New: "5"}) {
 		t.Errorf("a reload without a change: %+v", again)
 	}
+
+	token := d.invite()
+	save("guests = true\nreplicas = 5\njoin = [\"" + token + "\", \"/dns4/a.example.org/tcp/4001\"]\n")
+	out, errs, code = voxeld(t, "reload", "--data-dir", d.dir)
+	if want := `join changed from "" to vx2…,/dns4/a.example.org/tcp/4001: takes effect`; code != 0 || !strings.Contains(out, want) {
+		t.Errorf("exit %d: no %q in %q %s", code, want, out, errs)
+	}
+	if all := out + d.Output(); strings.Contains(all, token[3:20]) || !strings.Contains(d.Output(), "option=join") {
+		t.Errorf("a reload prints a join token: %s", all)
+	}
 }

@@ -488,7 +488,7 @@ func importPolicy(ctx context.Context, policy *policysync.Copy, parts *stack) er
 
 func (n *node) startMetrics(_ context.Context, parts *stack) error {
 	n.cpu = cputime.New(n.logger, n.metrics)
-	vitals.Register(n.metrics, vitals.Options{Version: version(), DataDir: n.cfg.DataDir, Ready: n.takesPlayers})
+	vitals.Register(n.metrics, vitals.Options{Version: version(), Started: n.started, DataDir: n.cfg.DataDir, Ready: n.takesPlayers})
 	if n.scrape == nil {
 		return nil
 	}
@@ -515,7 +515,7 @@ func serveUntil(parts *stack, name string, l net.Listener, handler http.Handler)
 
 func (n *node) startBackups(_ context.Context, parts *stack) error {
 	n.backups = backups.New(backups.Options{
-		Backup: n.regions.Exporter.Backup, Header: n.backupHeader, World: n.world.Name,
+		Backup: n.regions.Exporter.Backup, Header: n.backupHeader, World: n.world,
 		Every: n.cfg.BackupEvery, Keep: n.cfg.BackupKeep, Dir: n.cfg.BackupDirectory(),
 		Logger: n.logger, Registerer: n.metrics,
 	})

@@ -104,6 +104,21 @@ func TestSingleNodeIsHealthy(t *testing.T) {
 	}
 }
 
+// A node that once joined, and is the last one of its world, takes players.
+func TestLastNodeIsReady(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	token := d.invite()
+	d.kill()
+	if err := d.Start(t.Context(), token); err != nil {
+		t.Fatal(err)
+	}
+	if out, errs, code := voxeld(t, "status", "--wait", "healthy", "--timeout", patience.String(), "--data-dir", d.dir); code != 0 {
+		t.Errorf("voxeld status --wait healthy: exit %d: %s%s", code, out, errs)
+	}
+	join(t, d.Game, "ann", 1).leave()
+}
+
 // When the majority of every region is gone, the metrics of the survivor and the doctor say so.
 func TestLostMajorityIsNoticed(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,7 @@ func node() dashboard {
 		uid: "voxeld-node", title: "voxeld: node", description: "One or more daemons: processors, memory, disk, commits, backups.",
 		rows: []row{
 			{"Overview", []panel{
-				{title: "Uptime", description: "Time since the daemon started.", unit: seconds, number: true, queries: one("time() - process_start_time_seconds{SEL}", "{{instance}}")},
+				{title: "Uptime", description: "Time since the daemon started.", unit: seconds, number: true, queries: one("time() - voxeld_start_time_seconds{SEL}", "{{instance}}")},
 				{title: "Version", description: "The version of each node. Normal: the same on all, but for a rolling upgrade.", unit: count, number: true, queries: one("voxeld_build_info{SEL}", "{{instance}} {{version}}")},
 				{title: "Ready", description: "1 if the node takes players.", unit: count, number: true, queries: one("voxeld_ready{SEL}", "{{instance}}")},
 				{title: "Storage refuses writes", description: "1 while the disk is full or fails: edits are refused. Normal: 0.", unit: count, number: true, bad: 1, queries: one("voxeld_replica_stalled{SEL}", "{{instance}}")},
@@ -54,9 +54,9 @@ func node() dashboard {
 				{title: "Clock skew", description: "Largest difference from another node's clock. Normal: below 0.1 s.", unit: seconds, queries: one("voxeld_clock_skew_seconds{SEL}", "{{instance}}")},
 			}},
 			{"Backups", []panel{
-				{title: "Duration of the last backup", description: "0 before the first one.", unit: seconds, queries: one("voxeld_backup_last_duration_seconds{SEL}", "{{instance}}")},
-				{title: "Size of the last backup", description: "0 before the first one.", unit: size, queries: one("voxeld_backup_last_size_bytes{SEL}", "{{instance}}")},
-				{title: "Failed backups", description: "Since the daemon started. Normal: 0.", unit: count, queries: one("voxeld_backup_failures_total{SEL}", "{{instance}}")},
+				{title: "Duration of the last scheduled backup", description: "0 before the first one.", unit: seconds, queries: one("voxeld_backup_last_duration_seconds{SEL}", "{{instance}}")},
+				{title: "Size of the last scheduled backup", description: "0 before the first one.", unit: size, queries: one("voxeld_backup_last_size_bytes{SEL}", "{{instance}}")},
+				{title: "Failed scheduled backups", description: "Since the daemon started. Normal: 0.", unit: count, queries: one("voxeld_backup_failures_total{SEL}", "{{instance}}")},
 			}},
 		},
 	}

@@ -32,7 +32,7 @@ type Options struct {
 	Every  time.Duration        // between two scheduled backups; 0: there are none
 	Keep   int                  // how many scheduled backups are kept
 	Dir    string               // where they are
-	World  string               // name of the world, part of their names
+	World  world.Genesis        // its name and id are part of their names
 
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -60,12 +60,11 @@ func (b *Backups) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Trailer", admin.BackupError)
 	w.Header().Set("Content-Type", "application/octet-stream")
-	out := &counter{w: flusher{w, http.NewResponseController(w)}}
 	o := region.BackupOptions{Header: b.Header(), Base: q.Have}
 	o.Header.Base, o.Header.Area = q.Base, q.Area
-	err := sameWorld(q, o.Header)
+	err := b.sameWorld(q)
 	if err == nil {
-		err = b.make(r.Context(), out, o)
+		err = b.make(r.Context(), flusher{w, http.NewResponseController(w)}, o)
 	}
 	if err != nil {
 		w.Header().Set(admin.BackupError, oneLine(err))
@@ -73,15 +72,11 @@ func (b *Backups) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // sameWorld returns an error if the base of the backup is of another world. A fork has regions with the same ids, but other edits.
-func sameWorld(q admin.BackupRequest, h backup.Header) error {
-	if q.Base == nil {
-		return nil
+func (b *Backups) sameWorld(q admin.BackupRequest) error {
+	if id := b.World.ID(); q.Base != nil && q.World != id {
+		return fmt.Errorf("the earlier backup is of another world (%.12s) than this one (%.12s): make a full backup", q.World, id)
 	}
-	g, err := world.DecodeGenesis(h.Genesis)
-	if err == nil && g.ID() != q.World {
-		err = fmt.Errorf("the earlier backup is of another world (%.12s) than this one (%.12s): make a full backup", q.World, g.ID())
-	}
-	return err
+	return nil
 }
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
@@ -89,35 +84,16 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 // errBusy is returned while another backup is made: two would only slow each other down.
 var errBusy = errors.New("this node is making another backup: try again when that is done")
 
-// make makes a backup and counts it.
-func (b *Backups) make(ctx context.Context, w *counter, o region.BackupOptions) error {
+// make writes a backup to w, unless another one is being made. The backup itself says what it lacks.
+func (b *Backups) make(ctx context.Context, w io.Writer, o region.BackupOptions) error {
 	select {
 	case b.busy <- struct{}{}:
 	default:
 		return errBusy
 	}
 	defer func() { <-b.busy }()
-	begun := time.Now()
-	complete, err := b.Backup(ctx, w, o)
-	switch {
-	case err != nil || !complete:
-		b.metrics.failures.Inc()
-	case len(o.Header.Area) == 0:
-		b.metrics.succeeded(begun, w.n)
-	}
+	_, err := b.Backup(ctx, w, o)
 	return err
-}
-
-// counter counts the bytes of a backup.
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }
 
 // flusher sends every write at once, so that the client can show progress.
@@ -152,6 +128,7 @@ func (b *Backups) Run(ctx context.Context) error {
 		}
 		wait = b.Every
 		if err := b.scheduled(ctx); err != nil && ctx.Err() == nil {
+			b.metrics.failures.Inc()
 			b.Logger.Error("scheduled backup failed", "dir", b.Dir, "error", err)
 			wait = min(wait, retryEvery)
 		}
@@ -169,7 +146,7 @@ func (b *Backups) untilDue(now time.Time) time.Duration {
 		return soon
 	}
 	newest := files[len(files)-1]
-	begun, err := time.Parse(timeLayout, strings.TrimSuffix(newest, suffix)[len(newest)-len(suffix)-len(timeLayout):])
+	begun, err := time.Parse(timeLayout, begunText(newest, suffix))
 	if err != nil {
 		return soon
 	}
@@ -187,19 +164,27 @@ func (b *Backups) scheduled(ctx context.Context) error {
 	if err := b.removeUnfinished(time.Now()); err != nil {
 		return err
 	}
-	name := filepath.Join(b.Dir, fmt.Sprintf("%s-%s", fileName(b.World), time.Now().UTC().Format(timeLayout)))
+	begun := time.Now()
+	name := filepath.Join(b.Dir, b.name()+"-"+begun.UTC().Format(timeLayout))
 	path := name + suffix
 	c, err := backup.Create(path, func(w io.Writer) error {
-		return b.make(ctx, &counter{w: w}, region.BackupOptions{Header: b.Header()})
+		return b.make(ctx, w, region.BackupOptions{Header: b.Header()})
 	}, nil)
 	if err != nil {
 		return err
 	}
 	if len(c.Problems()) > 0 {
+		b.metrics.failures.Inc()
 		path = name + incompleteSuffix
 		if err := os.Rename(name+suffix, path); err != nil {
 			return fmt.Errorf("name incomplete backup: %w", err)
 		}
+	} else {
+		info, err := os.Stat(path)
+		if err != nil {
+			return fmt.Errorf("find backup: %w", err)
+		}
+		b.metrics.succeeded(begun, info.Size())
 	}
 	for _, problem := range c.Problems() {
 		b.Logger.Error("scheduled backup is not complete", "file", path, "problem", problem)
@@ -223,29 +208,62 @@ func (b *Backups) prune(suffix string) error {
 	return nil
 }
 
-// The names of scheduled backups end with the time when they were begun, and one of the suffixes.
+// The name of a scheduled backup consists of the world's name, a part of its id, the time when it was begun, and one of the suffixes.
+// Earlier development versions left out the id.
 const (
 	timeLayout       = "20060102T150405Z"
+	timePattern      = "-????????T??????Z"
 	suffix           = ".voxback"
 	incompleteSuffix = "-incomplete" + suffix
 )
 
-// files lists the scheduled backups with that suffix, oldest first.
+// name returns what the names of the world's backups begin with. Another world may have the same name, and the same directory.
+func (b *Backups) name() string { return fileName(b.World.Name) + "-" + b.World.ID()[:12] }
+
+// files lists the scheduled backups of the world with that suffix, oldest first.
 func (b *Backups) files(suffix string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(escape(b.Dir), b.pattern()+suffix))
-	slices.Sort(files)
+	files, err := filepath.Glob(filepath.Join(escape(b.Dir), b.name()+timePattern+suffix))
+	if err != nil {
+		return nil, err
+	}
+	older, err := filepath.Glob(filepath.Join(escape(b.Dir), fileName(b.World.Name)+timePattern+suffix))
+	for _, file := range older {
+		if b.isOwn(file) {
+			files = append(files, file)
+		}
+	}
+	slices.SortFunc(files, func(x, y string) int { return strings.Compare(begunText(x, suffix), begunText(y, suffix)) })
 	return files, err
 }
 
-// pattern matches the names of scheduled backups, without the suffix.
-func (b *Backups) pattern() string { return escape(fileName(b.World)) + "-????????T??????Z" }
+// begunText returns the part of a backup's name that says when it was begun.
+func begunText(file, suffix string) string {
+	name := strings.TrimSuffix(file, suffix)
+	return name[len(name)-len(timeLayout):]
+}
+
+// isOwn reports whether the file is a backup of the world. One that cannot be read is not: nobody knows whose it is.
+func (b *Backups) isOwn(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	r, err := backup.NewReader(f)
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	g, err := world.DecodeGenesis(r.Header.Genesis)
+	return err == nil && g.ID() == b.World.ID()
+}
 
 // unfinishedAge is how long nobody has written to a file that is taken for one that a killed node has left. Other nodes may share the directory.
 const unfinishedAge = time.Hour
 
 // removeUnfinished deletes what is left of backups that were interrupted by a kill or a power cut.
 func (b *Backups) removeUnfinished(now time.Time) error {
-	files, err := filepath.Glob(filepath.Join(escape(b.Dir), "."+b.pattern()+suffix+".*"))
+	files, err := filepath.Glob(filepath.Join(escape(b.Dir), "."+b.name()+timePattern+suffix+".*"))
 	for _, file := range files {
 		info, failed := os.Stat(file)
 		if failed == nil && now.Sub(info.ModTime()) > unfinishedAge {

@@ -5,20 +5,54 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/voxelpopuli/voxeld/backup"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
+	testmetrics "github.com/voxelpopuli/voxeld/testkit/metrics"
 	"github.com/voxelpopuli/voxeld/world"
 )
+
+func genesis(name string, seed int64) world.Genesis {
+	return world.Genesis{Name: name, Seed: seed, Sections: 1, Terrain: 1, Placement: grid.PlacementWalkad}
+}
+
+// options returns those of a node that makes a backup of an empty world every hour.
+func options(g world.Genesis, dir string) Options {
+	return Options{
+		Backup: func(_ context.Context, w io.Writer, o region.BackupOptions) (bool, error) {
+			return true, write(w, o.Header, "")
+		},
+		Header: func() backup.Header {
+			return backup.Header{Genesis: g.Encode(), Begun: time.Now().UnixMilli()}
+		},
+		Every: time.Hour, Keep: 3, Dir: dir, World: g,
+		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+	}
+}
+
+// write writes a backup of an empty world.
+func write(w io.Writer, h backup.Header, problem string) error {
+	out, err := backup.NewWriter(w, h)
+	if err != nil {
+		return err
+	}
+	rows := backup.NewRowsWriter(out.Write)
+	g := backup.Group{ID: world.CatalogID, Problem: problem}
+	return errors.Join(out.Write(backup.Record{Group: &g}), rows.Close(), out.Close())
+}
 
 // Backups are made on a schedule, tried again soon when one fails, and the oldest deleted; a restart does not make one too early.
 func TestSchedule(t *testing.T) {
@@ -26,25 +60,13 @@ func TestSchedule(t *testing.T) {
 		var fail error
 		var problem string
 		made := 0
-		o := Options{
-			Backup: func(_ context.Context, w io.Writer, o region.BackupOptions) (bool, error) {
-				if fail != nil {
-					return false, fail
-				}
-				made++
-				out, err := backup.NewWriter(w, o.Header)
-				if err != nil {
-					return false, err
-				}
-				rows := backup.NewRowsWriter(out.Write)
-				g := backup.Group{ID: world.CatalogID, Problem: problem}
-				return problem == "", errors.Join(out.Write(backup.Record{Group: &g}), rows.Close(), out.Close())
-			},
-			Header: func() backup.Header {
-				return backup.Header{Genesis: world.Genesis{Name: "w", Sections: 1, Terrain: 1, Placement: grid.PlacementWalkad}.Encode(), Begun: time.Now().UnixMilli()}
-			},
-			Every: time.Hour, Keep: 3, Dir: filepath.Join(t.TempDir(), "backups"), World: "My [World]",
-			Logger: slog.New(slog.DiscardHandler),
+		o := options(genesis("My [World]", 1), filepath.Join(t.TempDir(), "backups"))
+		o.Backup = func(_ context.Context, w io.Writer, o region.BackupOptions) (bool, error) {
+			if fail != nil {
+				return false, fail
+			}
+			made++
+			return problem == "", write(w, o.Header, problem)
 		}
 		fresh := func() *Backups {
 			o.Registerer = prometheus.NewRegistry()
@@ -91,5 +113,106 @@ func TestSchedule(t *testing.T) {
 		if files, _ := os.ReadDir(o.Dir); len(files) != 6 {
 			t.Errorf("after failures %d are left", len(files))
 		}
+	})
+}
+
+// Two worlds of the same name share a directory: neither counts or deletes backups of the other. Those that lack the world's id in their
+// names, as earlier versions called them, are counted and deleted if they are of this world.
+func TestSharedDirectory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		own, other := genesis("Commons", 1), genesis("Commons", 2)
+		old := func(g world.Genesis) string {
+			file := filepath.Join(dir, "Commons-"+time.Now().UTC().Format(timeLayout)+suffix)
+			o := options(g, dir)
+			if _, err := backup.Create(file, func(w io.Writer) error { return write(w, o.Header(), "") }, nil); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			return file
+		}
+		ownOld, otherOld := old(own), old(other)
+		unreadable := filepath.Join(dir, "Commons-20200101T000000Z"+suffix)
+		if err := os.WriteFile(unreadable, []byte("?"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		otherNew := New(options(other, dir))
+		if err := otherNew.scheduled(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		foreign, err := otherNew.files(suffix)
+		if err != nil || len(foreign) != 2 || foreign[0] != otherOld {
+			t.Fatalf("the other world has the backups %v, %v", foreign, err)
+		}
+		o := options(own, dir)
+		o.Keep = 1
+		b := New(o)
+		if due := b.untilDue(time.Now()); due != 58*time.Minute {
+			t.Errorf("two minutes after the world's own backup the next one is due in %v", due)
+		}
+		if err := b.scheduled(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range append(foreign, unreadable) {
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("a backup that is not of this world: %v", err)
+			}
+		}
+		if left, err := b.files(suffix); len(left) != 1 || left[0] == ownOld || err != nil {
+			t.Errorf("of the world's own backups %v is left, %v", left, err)
+		}
+	})
+}
+
+// A backup succeeded once it is complete and on disk, not when its last byte was produced.
+func TestSuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options(genesis("Commons", 1), t.TempDir())
+		lost := true
+		o.Backup = func(_ context.Context, w io.Writer, q region.BackupOptions) (bool, error) {
+			err := write(w, q.Header, "")
+			if files, _ := filepath.Glob(filepath.Join(o.Dir, ".*")); lost && len(files) == 1 {
+				err = errors.Join(err, os.Remove(files[0])) // so it cannot be renamed
+			}
+			return true, err
+		}
+		b := New(o)
+		run := func(d time.Duration) {
+			ctx, cancel := context.WithTimeout(t.Context(), d)
+			defer cancel()
+			if err := b.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+		check := func(what string, success time.Time, failures float64) {
+			t.Helper()
+			want := 0.0
+			if !success.IsZero() {
+				want = float64(success.Unix())
+			}
+			answer := httptest.NewRecorder()
+			promhttp.HandlerFor(o.Registerer.(*prometheus.Registry), promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+			m, err := testmetrics.Read(answer.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s, f := m.Value("voxeld_backup_last_success_timestamp_seconds"), m.Value("voxeld_backup_failures_total"); s != want || f != failures {
+				t.Errorf("%s: last success %v, want %v; %v failures, want %v", what, s, want, f, failures)
+			}
+		}
+		run(time.Minute)
+		check("a backup that could not be renamed", time.Time{}, 1)
+
+		lost = false
+		answer := httptest.NewRecorder()
+		b.ServeHTTP(answer, httptest.NewRequest("POST", admin.BackupPath, strings.NewReader("{}")))
+		if problem := answer.Result().Trailer.Get(admin.BackupError); problem != "" || answer.Body.Len() == 0 {
+			t.Fatalf("a backup on request: %d bytes, %s", answer.Body.Len(), problem)
+		}
+		check("a backup that somebody else was to save", time.Time{}, 1)
+
+		begun := time.Now().Add(firstDelay)
+		run(time.Minute)
+		check("a backup on disk", begun, 1)
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics of the backups that this node makes of the whole world.
+// metrics of the scheduled backups. Others are not counted: whoever makes one sees whether it was saved.
 type metrics struct {
 	success, duration, size prometheus.Gauge
 	failures                prometheus.Counter
@@ -16,16 +16,16 @@ func newMetrics(r prometheus.Registerer, every time.Duration) *metrics {
 	m := &metrics{
 		success: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_backup_last_success_timestamp_seconds",
-			Help: "When this node made its last complete backup of the world; 0: never.",
+			Help: "When this node began its last scheduled backup that is complete and on disk; 0: never.",
 		}),
 		duration: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "voxeld_backup_last_duration_seconds", Help: "Time that the last backup took.",
+			Name: "voxeld_backup_last_duration_seconds", Help: "Time that the last scheduled backup took.",
 		}),
 		size: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "voxeld_backup_last_size_bytes", Help: "Size of the last backup.",
+			Name: "voxeld_backup_last_size_bytes", Help: "Size of the last scheduled backup.",
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "voxeld_backup_failures_total", Help: "Backups that failed or lack a region.",
+			Name: "voxeld_backup_failures_total", Help: "Scheduled backups that failed or lack a region.",
 		}),
 	}
 	interval := prometheus.NewGauge(prometheus.GaugeOpts{

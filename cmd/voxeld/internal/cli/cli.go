@@ -5,6 +5,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -20,6 +21,22 @@ func Usage(err error) error { return UsageError{err} }
 
 // Unwrap returns the error.
 func (e UsageError) Unwrap() error { return e.error }
+
+// MarkArgs makes errors of the command's own check of arguments, and of those below it, usage errors.
+func MarkArgs(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			err := check(c, args)
+			if err != nil && !errors.As(err, new(UsageError)) {
+				err = Usage(fmt.Errorf("%s: %w; see %s --help", c.CommandPath(), err, c.CommandPath()))
+			}
+			return err
+		}
+	}
+	for _, below := range c.Commands() {
+		MarkArgs(below)
+	}
+}
 
 // NoArgs refuses arguments. A command with subcommands, such as the root, suggests one instead, or a flag.
 func NoArgs(c *cobra.Command, args []string) error {

@@ -70,7 +70,7 @@ func (r *Reloader) Reload() (admin.Reloaded, error) {
 	answer := admin.Reloaded{Applied: []admin.Change{}, Restart: []admin.Change{}}
 	for _, i := range r.mu.running.Changed(next) {
 		before, after := &r.mu.running.All[i], next.All[i]
-		change := admin.Change{Option: before.Option.Key(), Old: before.Text(), New: after.Text()}
+		change := admin.Change{Option: before.Option.Key(), Old: before.Redacted(), New: after.Redacted()}
 		if before.Option.Reload {
 			answer.Applied = append(answer.Applied, change)
 			*before = after

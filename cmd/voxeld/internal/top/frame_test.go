@@ -38,7 +38,7 @@ func TestFrameFits(t *testing.T) {
 // After a restart of the node the rates are those since its start: its counters began at 0 again.
 func TestRatesAfterARestart(t *testing.T) {
 	read := func(at, started, cpu, ticks int) sample {
-		m, err := metrics.Read(strings.NewReader(fmt.Sprintf("# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds %d\n"+
+		m, err := metrics.Read(strings.NewReader(fmt.Sprintf("# TYPE voxeld_start_time_seconds gauge\nvoxeld_start_time_seconds %d\n"+
 			"# TYPE c counter\nc %d\n# TYPE h histogram\nh_bucket{le=\"+Inf\"} %d\nh_sum 1\nh_count %d\n", started, cpu, ticks, ticks)))
 		if err != nil {
 			t.Fatal(err)

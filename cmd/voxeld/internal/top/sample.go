@@ -51,7 +51,7 @@ type interval struct{ before, after sample }
 // since returns the interval between two samples. If the node was restarted between them, its counters began at 0 again: the interval
 // then begins with the process.
 func since(before, after sample) interval {
-	const started = "process_start_time_seconds"
+	const started = "voxeld_start_time_seconds"
 	if at := after.metrics.Value(started); at != before.metrics.Value(started) {
 		seconds, fraction := math.Modf(at)
 		before = sample{at: time.Unix(int64(seconds), int64(fraction*1e9))}

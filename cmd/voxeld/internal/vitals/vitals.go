@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"syscall"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -14,6 +15,7 @@ import (
 // Options describe the node.
 type Options struct {
 	Version string
+	Started time.Time // when the process started
 	DataDir string
 	Ready   func() error // why the node does not take players now; nil if it does. Called from any goroutine
 }
@@ -24,6 +26,10 @@ func Register(r prometheus.Registerer, o Options) {
 		Name: "voxeld_build_info", Help: "1, with the versions of the daemon and of Go.",
 	}, []string{"version", "goversion"})
 	build.WithLabelValues(o.Version, runtime.Version()).Set(1)
+	// The standard process_start_time_seconds is absent where /proc/stat cannot be read, as under the systemd unit (ProcSubset=pid).
+	started := gauge("voxeld_start_time_seconds", "When the daemon started.", func() float64 {
+		return float64(o.Started.UnixMilli()) / 1000
+	})
 	ready := gauge("voxeld_ready", "1 if the node takes players, as /readyz says, else 0.", func() float64 {
 		if o.Ready() != nil {
 			return 0
@@ -44,7 +50,7 @@ func Register(r prometheus.Registerer, o Options) {
 		}
 		return float64(s.Blocks) * float64(s.Bsize)
 	})
-	r.MustRegister(build, ready, free, size)
+	r.MustRegister(build, started, ready, free, size)
 }
 
 func gauge(name, help string, value func() float64) prometheus.Collector {
