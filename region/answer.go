@@ -132,7 +132,7 @@ func (h *Host) answerAsCatalog(ctx context.Context, peer string, q nodemsg.Quest
 			err = h.consent(ctx, peer, info, *q.Moved)
 		}
 		if err == nil {
-			info, err = c.MovedBy(ctx, peer, *q.Moved)
+			info, err = c.Moved(ctx, *q.Moved)
 		}
 	default:
 		return nodemsg.Answer{Error: "unknown question; upgrade voxeld"}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -27,10 +28,15 @@ const (
 	consentTime = 4 * time.Second
 )
 
-// consent returns an error if members of the region that the catalog lists know better than a member that reports a change of it. It leaves
-// reports that change nothing, and those of others, to the catalog.
+// consent returns an error if members of the region that the catalog lists know better than the peer that reports a change of it, which must be one
+// of them, too. A report that is not newer changes nothing.
 func (h *Host) consent(ctx context.Context, peer string, known, moved nodemsg.Region) error {
-	if known.ID != moved.ID || !moved.Newer(known) || !actor.HasMember(known, peer) {
+	switch {
+	case known.ID != moved.ID:
+		return directory.ErrNotFounded
+	case !actor.HasMember(known, peer):
+		return fmt.Errorf("%s is not a member of region %d", peer, moved.ID)
+	case !moved.Newer(known):
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, consentTime)
@@ -64,6 +70,8 @@ func (o opinions) consent() bool { return 2*o.agree > o.voters || o.disagree+o.l
 
 // askMembers asks the members that the catalog lists, but the peer.
 func (h *Host) askMembers(ctx context.Context, peer string, known, moved nodemsg.Region) (said opinions) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	var crew sync.WaitGroup
 	var mu sync.Mutex
 	for _, m := range known.Members {
@@ -89,7 +97,9 @@ func (h *Host) askMembers(ctx context.Context, peer string, known, moved nodemsg
 			defer mu.Unlock()
 			switch of := confirms(status[0], moved); {
 			case of == yes && !m.Learner:
-				said.agree++
+				if said.agree++; 2*said.agree > said.voters {
+					cancel() // nothing can change that
+				}
 			case of == no:
 				said.disagree++
 			case of == later:

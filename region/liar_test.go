@@ -70,13 +70,13 @@ func TestLiarMovesNothing(t *testing.T) {
 		info := a.Regions(t.Context())[0].Region
 		replicas := b.replicaID(info.ID)
 		for name, change := range map[string]func(*nodemsg.Region){
-			"other replicas": func(r *nodemsg.Region) { r.Members[0].Replica, r.Members[1].Replica = 99, 98 },
-			"another order":  func(r *nodemsg.Region) { slices.Reverse(r.Members); numberAnew(r) },
-			"no votes":       func(r *nodemsg.Region) { r.Members[0].Learner = true },
-			"recoveries":     func(r *nodemsg.Region) { r.Epoch += 1000 * nodemsg.RecoveredEpoch },
-			"nothing":        func(r *nodemsg.Region) { r.Epoch = nodemsg.RecoveredEpoch - 2 },
-			"a split":        func(r *nodemsg.Region) { r.Epoch, r.Split = info.Epoch, 1<<39 },
-			"a merge":        func(r *nodemsg.Region) { r.Epoch, r.Merged = info.Epoch, 1<<39 },
+			"other replicas":             func(r *nodemsg.Region) { r.Members[0].Replica, r.Members[1].Replica = 99, 98 },
+			"another order":              func(r *nodemsg.Region) { slices.Reverse(r.Members); numberAnew(r) },
+			"no votes":                   func(r *nodemsg.Region) { r.Members[0].Learner = true },
+			"recoveries":                 func(r *nodemsg.Region) { r.Epoch += 1000 * nodemsg.RecoveredEpoch },
+			"an epoch that none exceeds": func(r *nodemsg.Region) { r.Epoch = nodemsg.RecoveredEpoch - 2 },
+			"a split":                    func(r *nodemsg.Region) { r.Epoch, r.Split = info.Epoch, 1<<39 },
+			"a merge":                    func(r *nodemsg.Region) { r.Epoch, r.Merged = info.Epoch, 1<<39 },
 		} {
 			moved := info
 			moved.Epoch++
@@ -130,8 +130,15 @@ func TestLiarReportsWhatIsPast(t *testing.T) {
 		if err := a.consent(t.Context(), "C", known, captured); err == nil {
 			t.Error("the catalog obeyed")
 		}
+		if err := a.consent(t.Context(), "D", known, now); err == nil {
+			t.Error("a report of a node that is no member is accepted")
+		}
 		if err := a.consent(t.Context(), "A", known, now); err != nil {
 			t.Error("the truth is not accepted: ", err)
+		}
+		known.Members[1].Learner = true
+		if said := a.askMembers(t.Context(), known.Members[0].Peer, known, now); said.voters != 2 {
+			t.Errorf("with a learner there are %d voters", said.voters)
 		}
 	})
 }

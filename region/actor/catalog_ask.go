@@ -122,21 +122,6 @@ func (c *Catalog) propose(to nodemsg.Region, entry []byte, answer chan<- founded
 	f.waiters = append(f.waiters, answer)
 }
 
-// MovedBy is Moved on behalf of a peer, which the catalog must list as a member of the region.
-func (c *Catalog) MovedBy(ctx context.Context, peer string, moved nodemsg.Region) (nodemsg.Region, error) {
-	known, err := c.At(ctx, moved.Cell)
-	if err == nil && known.ID != moved.ID {
-		err = ErrNotFounded
-	}
-	if err != nil {
-		return nodemsg.Region{}, err
-	}
-	if !HasMember(known, peer) {
-		return nodemsg.Region{}, fmt.Errorf("%s is not a member of region %d", peer, moved.ID)
-	}
-	return c.Moved(ctx, moved)
-}
-
 // Page lists founded regions with ids above after, as this member knows them. It fails while the stored rows are being listed.
 func (c *Catalog) Page(ctx context.Context, after uint64) ([]nodemsg.Region, error) {
 	type page struct {

@@ -231,9 +231,9 @@ func (r *Reseeder) useOld(ctx context.Context, info nodemsg.Region) error {
 
 // replicaOf returns the replica id of a member according to the region, or 0.
 func replicaOf(info nodemsg.Region, peer string) uint64 {
-	for _, m := range info.Members {
+	for i, m := range info.Members {
 		if m.Peer == peer {
-			return m.Replica
+			return cmp.Or(m.Replica, uint64(i)+1) // the first members are numbered
 		}
 	}
 	return 0

@@ -361,7 +361,7 @@ func (s *Splitter) askStructure(ctx context.Context, listed nodemsg.Region, aban
 var errBehind = errors.New("the catalog is behind")
 
 // errUnsure is returned while too few members say what has become of a region.
-var errUnsure = errors.New("too few members of the region above say that it was merged")
+var errUnsure = errors.New("too few members of the region above say what has become of it")
 
 // live reports whether the region of the cell exists: whether the log of its parent says so, and that of the parent's parent, and so on
 // up to the region that the catalog has founded. Otherwise it was merged. It exists as long as one member says so, since others may be behind.

@@ -114,6 +114,7 @@ func (j *Judge) Confirm(ctx context.Context, id uint64, own replica.Position, by
 	}
 	quiet := *j
 	quiet.Contradicted = func(string, string) {} // others may only be late
+	quiet.Suspect = func(string) {}              // and are asked again
 	ctx, cancel := context.WithTimeout(ctx, confirmTime)
 	defer cancel()
 	for !quiet.Judge(ctx, id, own).Confirmed {
@@ -129,9 +130,10 @@ func (j *Judge) Confirm(ctx context.Context, id uint64, own replica.Position, by
 // PositionIn returns the position of this node's replica according to a description of its region: what it promised is not known.
 func (j *Judge) PositionIn(info nodemsg.Region) replica.Position {
 	own := replica.Position{Members: actor.ConfigurationOf(info.Epoch)}
-	for _, m := range info.Members {
-		if own.Members.Members = append(own.Members.Members, replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner}); m.Peer == j.Self {
-			own.Replica = m.Replica
+	for i, m := range info.Members {
+		id := cmp.Or(m.Replica, uint64(i)+1) // the first members are numbered
+		if own.Members.Members = append(own.Members.Members, replica.Member{ID: id, Peer: m.Peer, Learner: m.Learner}); m.Peer == j.Self {
+			own.Replica = id
 		}
 	}
 	return own
