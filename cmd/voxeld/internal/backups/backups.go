@@ -128,7 +128,9 @@ func (b *Backups) Run(ctx context.Context) error {
 		}
 		wait = b.Every
 		if err := b.scheduled(ctx); err != nil && ctx.Err() == nil {
-			b.metrics.failures.Inc()
+			if !errors.Is(err, errBusy) {
+				b.metrics.failures.Inc()
+			}
 			b.Logger.Error("scheduled backup failed", "dir", b.Dir, "error", err)
 			wait = min(wait, retryEvery)
 		}
@@ -174,11 +176,11 @@ func (b *Backups) scheduled(ctx context.Context) error {
 		return err
 	}
 	if len(c.Problems()) > 0 {
-		b.metrics.failures.Inc()
 		path = name + incompleteSuffix
 		if err := os.Rename(name+suffix, path); err != nil {
 			return fmt.Errorf("name incomplete backup: %w", err)
 		}
+		b.metrics.failures.Inc()
 	} else {
 		info, err := os.Stat(path)
 		if err != nil {
@@ -190,7 +192,10 @@ func (b *Backups) scheduled(ctx context.Context) error {
 		b.Logger.Error("scheduled backup is not complete", "file", path, "problem", problem)
 	}
 	b.Logger.Info("backup made", "file", path, "regions", len(c.Groups)-1, "edits", c.Edits)
-	return errors.Join(b.prune(suffix), b.prune(incompleteSuffix))
+	if err := errors.Join(b.prune(suffix), b.prune(incompleteSuffix)); err != nil {
+		b.Logger.Error("old backups not deleted", "dir", b.Dir, "error", err)
+	}
+	return nil
 }
 
 // prune deletes the oldest backups with that suffix: one that is not complete replaces none that is.
@@ -264,6 +269,9 @@ const unfinishedAge = time.Hour
 // removeUnfinished deletes what is left of backups that were interrupted by a kill or a power cut.
 func (b *Backups) removeUnfinished(now time.Time) error {
 	files, err := filepath.Glob(filepath.Join(escape(b.Dir), "."+b.name()+timePattern+suffix+".*"))
+	if older, failed := filepath.Glob(filepath.Join(escape(b.Dir), "."+fileName(b.World.Name)+timePattern+suffix+".*")); failed == nil {
+		files = append(files, older...) // of an earlier development version, which nobody writes any more
+	}
 	for _, file := range files {
 		info, failed := os.Stat(file)
 		if failed == nil && now.Sub(info.ModTime()) > unfinishedAge {
