@@ -204,4 +204,11 @@ describe('connection', () => {
     Socket.last.receive(failure('name_taken'))
     expect(events.refused).toHaveBeenCalledTimes(1)
   })
+
+  test('a name that somebody else registers during a session is lost at once', () => {
+    const { events } = setup()
+    Socket.last.welcome()
+    Socket.last.receive(failure('name_taken'))
+    expect(events.refused).toHaveBeenCalledTimes(1)
+  })
 })

@@ -270,10 +270,10 @@ describe('session', () => {
 
   test('a key that this browser cannot store takes no name', () => {
     const { session } = setup(new Identity(new Uint8Array(32).fill(7)))
-    const lasts = vi.spyOn(storage, 'lasts', 'get').mockReturnValue(false)
+    const keeps = vi.spyOn(storage, 'keeps').mockReturnValue(false)
     Socket.last.receive(permissions(''))
     expect(Socket.last.sentOf('command')).toEqual([])
-    lasts.mockRestore()
+    keeps.mockRestore()
     session.leave()
   })
 

@@ -101,10 +101,12 @@ export class Controls {
     }
     if (this.hasLock()) return
     // a browser that returns no promise reports by an event
+    const waiting = new AbortController()
     await new Promise((settled) => {
       for (const name of ['pointerlockchange', 'pointerlockerror'])
-        document.addEventListener(name, settled, { once: true })
+        document.addEventListener(name, settled, { signal: waiting.signal })
     })
+    waiting.abort()
   }
 
   /** Releases the pointer without an event, for a panel that opens. */

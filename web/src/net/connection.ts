@@ -199,7 +199,8 @@ export class Connection {
   }
 
   private fail(stay: Stay, code: string, message: string): void {
-    const ownOldSession = code === 'name_taken' && stay.welcomed && stay.failures < MAX_NAME_TAKEN_ATTEMPTS
+    const ownOldSession =
+      code === 'name_taken' && this.state.name === 'joining' && stay.welcomed && stay.failures < MAX_NAME_TAKEN_ATTEMPTS
     if (!isFinal(code) || ownOldSession) {
       this.failOver(stay, message)
       return

@@ -40,6 +40,9 @@ export class Identity {
 
 type KeyStorage = Pick<Storage, 'getItem' | 'setItem'>
 
+/** Under which the key is stored. */
+export const KEY_ITEM = 'voxeld.key'
+
 /** Loads the key from storage, or creates and stores one. */
 export function loadIdentity(storage: KeyStorage): Identity {
   const stored = storedKey(storage)
@@ -51,10 +54,10 @@ export function loadIdentity(storage: KeyStorage): Identity {
 
 /** Returns the stored key, or null if there is none. */
 export function storedKey(storage: Pick<Storage, 'getItem'>): Uint8Array | null {
-  return fromHex(storage.getItem('voxeld.key') ?? '', SECRET_BYTES)
+  return fromHex(storage.getItem(KEY_ITEM) ?? '', SECRET_BYTES)
 }
 
 /** Stores a key, in the place of the one before. */
 export function storeKey(storage: Pick<Storage, 'setItem'>, secret: Uint8Array): void {
-  storage.setItem('voxeld.key', toHex(secret))
+  storage.setItem(KEY_ITEM, toHex(secret))
 }

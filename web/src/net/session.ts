@@ -15,7 +15,7 @@ import type { ChunkCache } from './chunk-cache'
 import { ChunkLoader } from './chunk-loader'
 import { Connection, type JoinOptions } from './connection'
 import { withPlace } from './command'
-import type { Identity } from './identity'
+import { KEY_ITEM, type Identity } from './identity'
 import type {
   Avatar,
   AvatarMove,
@@ -368,7 +368,7 @@ export class Session {
     this.events.permissions(permissions)
     const own = this.welcome?.name === this.chosenName // otherwise it is somebody else's, and ours has a fingerprint
     // a name belongs to its key for good: not to one that lasts only as long as the page
-    if (first && this.identity && permissions.name === '' && own && storage.lasts && this.mayUse('register'))
+    if (first && this.identity && permissions.name === '' && own && storage.keeps(KEY_ITEM) && this.mayUse('register'))
       this.sendCommand('register')
   }
 

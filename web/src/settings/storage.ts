@@ -8,6 +8,11 @@ export const storage = {
     return kept.size === 0
   },
 
+  /** Reports whether the browser has stored what was written under a key. */
+  keeps(key: string): boolean {
+    return !kept.has(key)
+  },
+
   getItem(key: string): string | null {
     try {
       return kept.get(key) ?? localStorage.getItem(key)

@@ -308,7 +308,7 @@ export const laterTexts: LaterTexts = {
   copied: 'Kopiert',
   aimAtBlock: 'Ziel auf einen Block.',
   notStored:
-    'Dieser Browser kann deinen Schlüssel, deine Einstellungen und deine Lesezeichen nicht speichern. Sie gelten, bis du diese Seite schließt.',
+    'Dieser Browser speichert nichts oder hat keinen Platz mehr: Dein Schlüssel, deine Einstellungen und Lesezeichen gelten vielleicht nur, bis du diese Seite schließt.',
 
   menu: {
     title: 'Menü',

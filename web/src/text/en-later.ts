@@ -11,7 +11,8 @@ export const enLater = {
   copy: 'Copy',
   copied: 'Copied',
   aimAtBlock: 'Aim at a block.',
-  notStored: 'This browser cannot store your key, settings and bookmarks. They last until you close this page.',
+  notStored:
+    'This browser stores nothing, or has no room left: your key, settings and bookmarks may last only until you close this page.',
 
   menu: {
     title: 'Menu',

@@ -307,7 +307,7 @@ export const laterTexts: LaterTexts = {
   copied: 'Copiado',
   aimAtBlock: 'Apunta a un bloque.',
   notStored:
-    'Este navegador no puede guardar tu clave, tus ajustes ni tus marcadores. Duran hasta que cierres esta página.',
+    'Este navegador no guarda nada o no tiene espacio: quizá tu clave, tus ajustes y tus marcadores duren solo hasta que cierres esta página.',
 
   menu: {
     title: 'Menú',
