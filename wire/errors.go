@@ -40,7 +40,7 @@ const (
 	FailFull = "full"
 	// FailNoGuests: this world does not admit guests; a key is required.
 	FailNoGuests = "no_guests"
-	// FailNameTaken: a guest with this name is already playing from another address.
+	// FailNameTaken: a guest with this name is already playing from another address, or another player has registered it.
 	FailNameTaken = "name_taken"
 	// FailBanned: the player is banned, or was kicked.
 	FailBanned = "banned"

@@ -222,8 +222,8 @@ func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 	case refused == "":
 		by, refused = lc.checkBuilder(ctx, pos, block)
 	}
-	if refused == "" && lc.Admit(lc.remote, by.label) != nil { // as when that player is banned, and the client came under another name
-		refused = wire.RefusedNotAllowed
+	if refused == "" {
+		refused = lc.RefuseEdit(lc.remote, by.label, pos) // the client may have come under another name
 	}
 	if refused == "" && (!by.edits.Allow() || !lc.client.Allow(admission.Edit)) {
 		refused = wire.RefusedRate

@@ -42,7 +42,11 @@ func (e *Enforcer) AdmitOriginal(remote net.Addr, name string) error {
 // RefuseOriginal returns why a client of the original protocol may not change a block, as a code of wire; empty if it may.
 func (e *Enforcer) RefuseOriginal(remote net.Addr, name string, at grid.Pos) string {
 	who := subject(player.GuestID(name), name, true, remote)
-	return e.refuseEdit(who, e.judge(who), at)
+	v := e.judge(who)
+	if !v.MayJoin() { // but the connection came under another name
+		return wire.RefusedNotAllowed
+	}
+	return e.refuseEdit(who, v, at)
 }
 
 // KeepsOriginal reports whether a claim keeps a client of the original protocol from going from one block into another.

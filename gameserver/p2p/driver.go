@@ -184,7 +184,9 @@ func (d *Driver) step(avatars []Avatar, now uint32) roundOutput {
 	defer d.mu.Unlock()
 	if ahead := int32(d.mu.remotes.round - now); ahead > silentRounds {
 		d.mu.remotes.startAgain(now)
-		clear(d.mu.locals)
+		for id, m := range d.mu.locals {
+			m.machine, m.inbox = d.machine(id), m.inbox[:0]
+		}
 	} else if ahead >= 0 {
 		now = d.mu.remotes.round + 1
 	}
