@@ -95,11 +95,15 @@ func TestSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all time.Duration
-	for _, each := range used {
-		all += each
+	var others time.Duration
+	for subsystem, each := range used {
+		switch subsystem {
+		case generation, "gc", "runtime": // how much these take depends on the machine, and what else it does
+		default:
+			others += each
+		}
 	}
-	if took < s.length || used[generation] < all/2 || used[generation] == 0 {
+	if took < s.length || used[generation] <= others {
 		t.Errorf("in %v: %v", took, used)
 	}
 }

@@ -136,7 +136,7 @@ test('without the storage of the browser, a player plays, and is told that nothi
     Object.defineProperty(window, 'localStorage', { get })
   })
   await bob.reload()
-  await bob.untilChat('This browser cannot store')
+  await bob.untilChat('This browser stores nothing')
   await bob.picture('7-without-storage')
 })
 

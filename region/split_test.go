@@ -286,6 +286,9 @@ func TestMerge(t *testing.T) {
 		if err := a.Splitter.Split(t.Context(), hereCell); err != nil {
 			t.Errorf("split again: %v", err)
 		}
+		if err := b.Splitter.Merge(t.Context(), hereCell); err != nil { // before the catalog lists that
+			t.Errorf("merge at once: %v", err)
+		}
 		a.reach(beyond).has(beyond, stoneAt(beyond, 2), stoneAt(beyond, 4), stoneAt(beyond, 5))
 	})
 }

@@ -42,6 +42,11 @@ func (s *Splitter) MergeBecause(ctx context.Context, cell grid.Cell, trigger str
 func (s *Splitter) merge(ctx context.Context, cell grid.Cell) error {
 	return retry(ctx, func(again bool) error {
 		parent, err := s.Directory.Exactly(ctx, cell)
+		if err == nil && parent.Split == 0 { // the catalog may be a little behind
+			var now nodemsg.Region
+			now, err = s.askStructure(ctx, parent, 0)
+			parent.Split = now.Split
+		}
 		switch {
 		case errors.Is(err, directory.ErrNotFounded):
 			return fmt.Errorf("merge %v: there is no such region", cell)
