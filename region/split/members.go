@@ -27,7 +27,10 @@ const (
 )
 
 // statement is what a member says of its copy of a region.
-type statement struct{ split, merged, attempt uint64 }
+type statement struct {
+	split, merged, attempt uint64
+	learner                bool // as the catalog lists it: it may have nothing yet
+}
 
 // statements are what the members of a region say.
 type statements struct {
@@ -64,8 +67,9 @@ func (s *Splitter) poll(ctx context.Context, listed nodemsg.Region, enough func(
 	defer cancel()
 	all := statements{members: len(listed.Members)}
 	if info, attempt := s.copyHere(ctx, listed.ID); info.ID != 0 {
-		all.own = &statement{info.Split, info.Merged, attempt}
-		if actor.HasMember(listed, s.Self.Peer) {
+		all.own = &statement{split: info.Split, merged: info.Merged, attempt: attempt}
+		if i := slices.IndexFunc(listed.Members, func(m nodemsg.Member) bool { return m.Peer == s.Self.Peer }); i >= 0 {
+			all.own.learner = listed.Members[i].Learner
 			all.said = append(all.said, *all.own)
 		}
 	}
@@ -87,7 +91,7 @@ func (s *Splitter) poll(ctx context.Context, listed nodemsg.Region, enough func(
 			case answer.Error != "":
 				all.refused++
 			case err == nil && info != nil && info.ID == listed.ID:
-				all.said = append(all.said, statement{info.Split, info.Merged, answer.Attempt})
+				all.said = append(all.said, statement{info.Split, info.Merged, answer.Attempt, m.Learner})
 			}
 			if enough(all) {
 				cancel()

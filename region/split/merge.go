@@ -404,8 +404,8 @@ func (s *Splitter) live(ctx context.Context, id uint64, cell grid.Cell, empty bo
 		return false, errBehind
 	case all.anybody(child):
 		return true, nil
-	case all.most(func(of statement) bool { return of.split != 0 || of.merged != 0 || empty }): // it is another region's land
-		return false, nil
+	case all.most(func(of statement) bool { return of.split != 0 || of.merged != 0 || empty || !of.learner }):
+		return false, nil // it is another region's land: a voter has applied the splits that led to the copy
 	}
 	return false, errUnsure
 }
