@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/http/pprof"
 	"os"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +86,7 @@ func generate(t *testing.T, length time.Duration) {
 // The work of this process is charged to the subsystem that does it.
 func TestSample(t *testing.T) {
 	s := newSampler(500 * time.Millisecond)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // how much it takes depends on what else the machine does
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -95,15 +97,11 @@ func TestSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var others time.Duration
-	for subsystem, each := range used {
-		switch subsystem {
-		case generation, "gc", "runtime": // how much these take depends on the machine, and what else it does
-		default:
-			others += each
-		}
+	var all time.Duration
+	for _, each := range used {
+		all += each
 	}
-	if took < s.length || used[generation] <= others {
+	if took < s.length || used[generation] < all/2 || used[generation] == 0 {
 		t.Errorf("in %v: %v", took, used)
 	}
 }

@@ -133,9 +133,9 @@ func planWorld(dataDir string, g world.Genesis) (err error) {
 	return storePlan(db, g)
 }
 
-// giveToOwner gives the files in the data directory that belong to root to the directory's owner, as whom the node runs. Other users do
-// not change owners.
-func giveToOwner(dataDir string) error {
+// chownData changes the owner of root's files in the data directory to the owner of the directory, who runs the node. Only root can do so: for
+// other users it has no effect.
+func chownData(dataDir string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
@@ -157,7 +157,7 @@ func giveToOwner(dataDir string) error {
 			continue
 		}
 		if err := os.Lchown(filepath.Join(dataDir, file.Name()), int(owner.Uid), int(owner.Gid)); err != nil {
-			return fmt.Errorf("give data to the owner of the data directory: %w", err)
+			return fmt.Errorf("change owner of %s to that of the data directory: %w", file.Name(), err)
 		}
 	}
 	return nil

@@ -40,7 +40,7 @@ func newInit() *cobra.Command {
 			if err != nil {
 				return cli.Usage(err)
 			}
-			if err := errors.Join(planWorld(cfg.DataDir, g), giveToOwner(cfg.DataDir)); err != nil {
+			if err := errors.Join(planWorld(cfg.DataDir, g), chownData(cfg.DataDir)); err != nil {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "World %q: id %s, seed %d, %d blocks high, spawn at %v.\nServe it with: %s run --data-dir %s\n",

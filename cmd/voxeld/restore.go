@@ -53,7 +53,7 @@ func restoreWorld(ctx context.Context, cfg config.Config, r backupcmd.Restore) (
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return fmt.Errorf("create data directory: %w", err)
 	}
-	defer func() { err = errors.Join(err, giveToOwner(cfg.DataDir)) }()
+	defer func() { err = errors.Join(err, chownData(cfg.DataDir)) }()
 	charters, err := provideRootKey(cfg.DataDir, &r)
 	if err != nil {
 		return err

@@ -13,10 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// looksPerSecond bounds how often the land is looked at. Clients place, or break, at most 10 blocks a second.
-const looksPerSecond, looksAtOnce = 40, 80
-
-// A client is sent another level for where it says that it is at most so often. One is left after 48 blocks.
+// A client that moves is sent another level at most so often. It leaves one after 48 blocks.
 const levelEvery, levelsAtOnce = 2 * time.Second, 4
 
 // Client is the connection of one client: a games.Client.
@@ -60,7 +57,7 @@ type clock struct {
 func newClient(a *Adapter, c net.Conn, in *packetReader, f features) *Client {
 	cl := &Client{
 		a: a, c: c, in: in, features: f,
-		looks: rate.NewLimiter(looksPerSecond, looksAtOnce), levels: rate.NewLimiter(rate.Every(levelEvery), levelsAtOnce),
+		looks: games.NewLooks(), levels: rate.NewLimiter(rate.Every(levelEvery), levelsAtOnce),
 	}
 	cl.mu.out = bufio.NewWriterSize(games.Deadlined{Conn: c}, 8<<10)
 	cl.mu.lands = make(lands)

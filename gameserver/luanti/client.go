@@ -11,13 +11,6 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-const (
-	// packetsPerSecond bounds how many packets are handled. Clients send a few for each frame that they draw.
-	packetsPerSecond, packetsAtOnce = 400, 1000
-	// looksPerSecond bounds how often the land, or the inventory, is looked at. Clients place, or break, at most 10 blocks a second.
-	looksPerSecond, looksAtOnce = 40, 80
-)
-
 // Client is the connection of one client: a games.Client.
 type Client struct {
 	a      *Adapter
@@ -50,7 +43,7 @@ type Client struct {
 func newClient(a *Adapter, c games.PacketConn) *Client {
 	cl := &Client{
 		a: a, c: c, buffer: make([]byte, maxPacket),
-		packets: rate.NewLimiter(packetsPerSecond, packetsAtOnce), looks: rate.NewLimiter(looksPerSecond, looksAtOnce),
+		packets: games.NewPackets(), looks: games.NewLooks(),
 	}
 	cl.mu.lands, cl.mu.slots, cl.mu.avatars = make(lands), firstSlots(), newAvatars(cl.showDelta)
 	return cl

@@ -122,12 +122,12 @@ func TestFlood(t *testing.T) {
 		"clicks": interact(interactPlaced, math.MaxUint16, on, on), "moved items": begin(fromInventoryAction).text("Move"), "nothing": {0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cl, s := playing(t, slices.Repeat([][]byte{packet}, 2*packetsAtOnce)...)
+			cl, s := playing(t, slices.Repeat([][]byte{packet}, 2*games.PacketsAtOnce)...)
 			_, err := cl.Read()
 			if refused, _ := errors.AsType[*wire.Error](err); refused == nil || refused.Code != wire.FailRate {
 				t.Errorf("the read returns %v", err)
 			}
-			if n := len(s.sent(toInventory)); n > 2*looksAtOnce {
+			if n := len(s.sent(toInventory)); n > 2*games.LooksAtOnce {
 				t.Errorf("the inventory was sent %d times", n)
 			}
 		})

@@ -30,7 +30,7 @@ func (cl *Client) Read() (sessionmsg.FromClient, error) {
 		case err != nil:
 			return nil, err
 		case !cl.packets.AllowN(now, 1):
-			return nil, wire.Refuse(wire.FailRate, "Your client sends more than %d packets a second.", packetsPerSecond)
+			return nil, wire.Refuse(wire.FailRate, "Your client sends more than %d packets a second.", games.PacketsPerSecond)
 		default:
 			if m, err = cl.translate(cl.buffer[:n], now); err != nil {
 				return nil, err

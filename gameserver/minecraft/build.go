@@ -18,7 +18,7 @@ func (cl *Client) readDig(f *fields, now time.Time) (sessionmsg.FromClient, erro
 	action, pos := f.varint(), f.position()
 	f.u8() // the face
 	number := f.varint()
-	if f.bad || action != digStart || !cl.placements.AllowN(now, 1) {
+	if f.bad || action != digStart || !cl.looks.AllowN(now, 1) {
 		return cl.acknowledgeOnly(number)
 	}
 	return cl.edit(number, cl.mu.lands.blocks().Break(pos), now)
@@ -36,7 +36,7 @@ func (cl *Client) readUseItemOn(f *fields, now time.Time) (sessionmsg.FromClient
 	if hand != 0 {
 		item = cl.mu.hands.offhand
 	}
-	if f.bad || int(face) >= len(faces) || face < 0 || !cl.placements.AllowN(now, 1) {
+	if f.bad || int(face) >= len(faces) || face < 0 || !cl.looks.AllowN(now, 1) {
 		return cl.acknowledgeOnly(number)
 	}
 	b, known := blocktable.FromMinecraft(item)

@@ -18,10 +18,6 @@ const (
 	maxEarly = 16 // lines for a client that does not play yet
 	// maxView is asked of the gateway, in chunks: twice as many of the game's.
 	maxView = 5
-	// packetsPerSecond bounds what a client sends: it moves 20 times a second.
-	packetsPerSecond, packetsAtOnce = 400, 1000
-	// placementsPerSecond bounds how often the land is looked at. Clients place, or break, at most 20 blocks a second.
-	placementsPerSecond, placementsAtOnce = 40, 80
 )
 
 // state is that of a connection.
@@ -36,11 +32,11 @@ const (
 
 // Client is the connection of one client: a games.Client.
 type Client struct {
-	a          *Adapter
-	c          net.Conn
-	in         *frameReader
-	packets    *rate.Limiter
-	placements *rate.Limiter
+	a       *Adapter
+	c       net.Conn
+	in      *frameReader
+	packets *rate.Limiter
+	looks   *rate.Limiter
 
 	mu struct {
 		sync.Mutex
@@ -81,8 +77,8 @@ type teleport struct {
 func newClient(a *Adapter, c net.Conn, in *frameReader) *Client {
 	cl := &Client{
 		a: a, c: c, in: in,
-		packets:    rate.NewLimiter(packetsPerSecond, packetsAtOnce),
-		placements: rate.NewLimiter(placementsPerSecond, placementsAtOnce),
+		packets: games.NewPackets(),
+		looks:   games.NewLooks(),
 	}
 	cl.mu.out = bufio.NewWriterSize(games.Deadlined{Conn: c}, 8<<10)
 	cl.mu.lands = make(lands)

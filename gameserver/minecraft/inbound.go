@@ -25,7 +25,7 @@ func (cl *Client) Read() (sessionmsg.FromClient, error) {
 		}
 		now := time.Now()
 		if !cl.packets.AllowN(now, 1) {
-			return nil, wire.Refuse(wire.FailRate, "Your client sends more than %d packets a second.", packetsPerSecond)
+			return nil, wire.Refuse(wire.FailRate, "Your client sends more than %d packets a second.", games.PacketsPerSecond)
 		}
 		if m, err = cl.translate(frame, now); err != nil {
 			return nil, err

@@ -387,7 +387,7 @@ type RegionStatus struct {
 	Structure *Structure `cbor:"20,keyasint,omitempty"`
 }
 
-// Structure says how a copy of a region was split and merged: Split and Merged are as in Region.
+// Structure is how a copy of a region was split and merged; its fields are those of Region.
 type Structure struct {
 	Split  uint64 `cbor:"1,keyasint,omitempty"`
 	Merged uint64 `cbor:"2,keyasint,omitempty"`
