@@ -65,27 +65,38 @@ func (s *session) presence() players.Presence {
 // sendText sends the player a notice.
 func (s *session) sendText(text string) { s.out.Send(sessionmsg.Notice{Text: text}) }
 
-// land returns the land in view, as the player is to find it.
+// land returns the land in view, as the player is to find it. It belongs to the session's reader.
 func (s *session) land() checks.Land {
-	return func(pos grid.Pos) []chunk.Box {
-		if pos.Y < 0 || pos.Y >= s.g.World.Height() {
-			return nil
+	return func(low, high grid.Pos) []checks.Obstacle {
+		found := s.walk.obstacles[:0]
+		low.Y, high.Y = max(low.Y, 0), min(high.Y, s.g.World.Height()-1)
+		first, last := low.Chunk(), high.Chunk()
+		for x := first.X; x <= last.X; x++ {
+			for z := first.Z; z <= last.Z; z++ {
+				at := grid.ChunkPos{X: x, Z: z}
+				if sub := s.subscriptionAt(at); sub != nil {
+					sub.VisitSolid(at, low, high, s.body.Player, func(pos grid.Pos, b chunk.Block) {
+						found = append(found, checks.Obstacle{At: pos, Boxes: b.Boxes()})
+					})
+				}
+			}
 		}
-		return s.subs.obstacles(pos, s.body.Player)
+		s.walk.obstacles = found
+		return found
 	}
+}
+
+// subscriptionAt returns the subscription to a chunk in view. Mostly that is the body's, which many sessions share: at each move it is in the
+// processor's caches, and the session's own map is not.
+func (s *session) subscriptionAt(at grid.ChunkPos) *mirror.Subscription {
+	if sub := s.bodySub; sub != nil && sub.Covers(at) {
+		return sub
+	}
+	return s.subs[at]
 }
 
 // subscriptions are a session's, by chunk in view.
 type subscriptions map[grid.ChunkPos]*mirror.Subscription
-
-// obstacles returns the parts of a block that stop bodies, as far as known here. A block that the player has requested to break does
-// not: the client need not wait for the answer.
-func (in subscriptions) obstacles(pos grid.Pos, by player.ID) []chunk.Box {
-	if sub := in[pos.Chunk()]; sub != nil {
-		return sub.Obstacles(pos, by)
-	}
-	return nil
-}
 
 // occupied reports whether a body reaches into the block. The player's own body is at pose, not where the region saw it last:
 // otherwise they could not jump and place a block beneath themselves.

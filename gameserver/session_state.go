@@ -8,6 +8,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
+	"github.com/voxelpopuli/voxeld/gameserver/checks"
 	"github.com/voxelpopuli/voxeld/gameserver/offers"
 	"github.com/voxelpopuli/voxeld/motion"
 )
@@ -187,12 +188,13 @@ func (p *place) detach() (here bool) {
 // walkState is the state of a session that decides whether to park it. It belongs to the session's reader, which is the poller
 // while the session is parked.
 type walkState struct {
-	timerSet     time.Duration // by the gateway's clock: when silent was set
-	lastAction   time.Duration // likewise: when the client last sent anything but a move
-	nearBorder   bool          // see predictBorder
-	parked       bool          // the poller reads
-	teleport     *motion.Pose  // where the player was brought, until the client says that it is there; else nil
-	toldTeleport time.Duration // by the gateway's clock: when the client was last told of it
+	timerSet     time.Duration     // by the gateway's clock: when silent was set
+	lastAction   time.Duration     // likewise: when the client last sent anything but a move
+	nearBorder   bool              // see predictBorder
+	parked       bool              // the poller reads
+	teleport     *motion.Pose      // where the player was brought, until the client says that it is there; else nil
+	toldTeleport time.Duration     // by the gateway's clock: when the client was last told of it
+	obstacles    []checks.Obstacle // scratch of land
 }
 
 // noticePause is the time in which a repeated notice of several subscriptions is sent once.

@@ -90,6 +90,23 @@ func TestWallsHold(t *testing.T) {
 	})
 }
 
+// Four chunks meet at the spawn: a body is in several, and so are the walls.
+func TestWallsHoldAcrossBorders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWalls(t)
+		for _, at := range []grid.Pos{{X: -1, Y: 25, Z: 0}, {X: 0, Y: 25, Z: -1}, {X: -1, Y: 25, Z: -1}} {
+			w.build(at, at)
+		}
+		w.goes(.5, 25, .5, true)
+		w.goes(.1, 25, .5, false)
+		w.goes(.5, 25, .1, false)
+		w.goes(.1, 25, .1, false)
+		w.goes(.1, 26, .1, true) // on top of them
+		w.goes(-.5, 26, -.5, true)
+		w.goes(-.5, 25.5, -.5, false)
+	})
+}
+
 func TestTheBuriedGetOut(t *testing.T) {
 	for name, to := range map[string][3]float64{"aside": {-1.5, 25, .5}, "up": {.5, 25.3, .5}, "up far": {.5, 28, .5}} {
 		synctest.Test(t, func(t *testing.T) {

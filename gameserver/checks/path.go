@@ -9,8 +9,14 @@ import (
 	"github.com/voxelpopuli/voxeld/motion"
 )
 
-// Land returns the parts of a block's space that stop a player's body, as far as known.
-type Land func(pos grid.Pos) []chunk.Box
+// Obstacle is a block that stops a player's body, and the parts of its space that do.
+type Obstacle struct {
+	At    grid.Pos
+	Boxes []chunk.Box
+}
+
+// Land returns the obstacles among the blocks from low to high, both included, as far as known. They are valid until the next call.
+type Land func(low, high grid.Pos) []Obstacle
 
 const (
 	// stepLength is the distance of the points checked along a path, in blocks, and the longest step of which only the end is
@@ -96,10 +102,10 @@ func bodyAt(feet [3]float64) body {
 	}
 }
 
-// reaches reports whether the body reaches into one of the boxes of a block.
-func (b body) reaches(pos grid.Pos, boxes []chunk.Box) bool {
-	at := [3]float64{float64(pos.X), float64(pos.Y), float64(pos.Z)}
-	return slices.ContainsFunc(boxes, func(box chunk.Box) bool {
+// reaches reports whether the body reaches into an obstacle.
+func (b body) reaches(o Obstacle) bool {
+	at := [3]float64{float64(o.At.X), float64(o.At.Y), float64(o.At.Z)}
+	return slices.ContainsFunc(o.Boxes, func(box chunk.Box) bool {
 		for axis, from := range at {
 			if b.high[axis] < from+float64(box.Low[axis])/16 || b.low[axis] >= from+float64(box.High[axis])/16 {
 				return false
@@ -109,39 +115,32 @@ func (b body) reaches(pos grid.Pos, boxes []chunk.Box) bool {
 	})
 }
 
-// anyBlock reports whether a condition holds for one of the blocks that the body is in.
-func (b body) anyBlock(is func(pos grid.Pos) bool) bool {
-	for x := floor(b.low[0]); x <= floor(b.high[0]); x++ {
-		for z := floor(b.low[2]); z <= floor(b.high[2]); z++ {
-			for y := floor(b.low[1]); y <= floor(b.high[1]); y++ {
-				if is(grid.Pos{X: x, Y: y, Z: z}) {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-// isAbove reports whether a block is above the body.
-func (b body) isAbove(pos grid.Pos) bool {
+// isBelow reports whether the body is below a block.
+func (b body) isBelow(pos grid.Pos) bool {
 	return pos.Y > floor(b.high[1]) && pos.X >= floor(b.low[0]) && pos.X <= floor(b.high[0]) && pos.Z >= floor(b.low[2]) && pos.Z <= floor(b.high[2])
 }
+
+// around returns the obstacles in the blocks that a body is in.
+func (land Land) around(b body) []Obstacle { return land(blockOf(b.low), blockOf(b.high)) }
 
 // collides reports whether a body with its feet there is inside a solid block that it was not inside of at the start. A buried
 // player may rise through what is above: that is how clients get out.
 func (land Land) collides(start body, feet [3]float64) bool {
-	b := bodyAt(feet)
-	return b.anyBlock(func(pos grid.Pos) bool {
-		boxes := land(pos)
-		return b.reaches(pos, boxes) && !start.reaches(pos, boxes) && (!start.isAbove(pos) || !land.buries(start))
-	})
+	b, rises := bodyAt(feet), false
+	for _, o := range land.around(b) {
+		switch {
+		case !b.reaches(o) || start.reaches(o):
+		case !start.isBelow(o.At):
+			return true
+		default:
+			rises = true
+		}
+	}
+	return rises && !land.buries(start)
 }
 
 // Free reports whether a body with its feet there is in no solid block.
 func (land Land) Free(feet [3]float64) bool { return !land.buries(bodyAt(feet)) }
 
 // buries reports whether a body is inside solid blocks.
-func (land Land) buries(b body) bool {
-	return b.anyBlock(func(pos grid.Pos) bool { return b.reaches(pos, land(pos)) })
-}
+func (land Land) buries(b body) bool { return slices.ContainsFunc(land.around(b), b.reaches) }

@@ -13,15 +13,22 @@ import (
 // land is some blocks on a floor of stone: everything below y = 10.
 type land map[grid.Pos]chunk.Block
 
-func (l land) obstacles(pos grid.Pos) []chunk.Box {
-	b := l[pos]
-	if pos.Y < 10 {
-		b = chunk.Stone
+func (l land) obstacles(low, high grid.Pos) (all []Obstacle) {
+	for x := low.X; x <= high.X; x++ {
+		for y := low.Y; y <= high.Y; y++ {
+			for z := low.Z; z <= high.Z; z++ {
+				pos := grid.Pos{X: x, Y: y, Z: z}
+				b := l[pos]
+				if pos.Y < 10 {
+					b = chunk.Stone
+				}
+				if b.Solid() {
+					all = append(all, Obstacle{pos, b.Boxes()})
+				}
+			}
+		}
 	}
-	if !b.Solid() {
-		return nil
-	}
-	return b.Boxes()
+	return all
 }
 
 func TestShapesStopBodies(t *testing.T) {

@@ -2,8 +2,8 @@ package checks
 
 import (
 	"math"
+	"slices"
 
-	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -35,7 +35,7 @@ func (land Land) clear(from, to [3]float64) bool {
 	}
 	steps := math.Ceil(distanceOf(from, to) / lookStep)
 	previous, last := blockOf(from), blockOf(to)
-	var boxes []chunk.Box // of previous
+	var here []Obstacle // at previous
 	for i := 1.; i < steps; i++ {
 		at := pointAt(i / steps)
 		pos := blockOf(at)
@@ -43,9 +43,9 @@ func (land Land) clear(from, to [3]float64) bool {
 			continue
 		}
 		if pos != previous {
-			previous, boxes = pos, land(pos)
+			previous, here = pos, land(pos, pos)
 		}
-		if (body{at, at}).reaches(pos, boxes) {
+		if slices.ContainsFunc(here, body{at, at}.reaches) {
 			return false
 		}
 	}

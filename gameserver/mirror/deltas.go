@@ -206,16 +206,27 @@ func (sub *Subscription) Block(pos grid.Pos) (b chunk.Block, known bool) {
 	return chunk.Air, false
 }
 
-// Obstacles returns the parts of the block at a position that stop a player's body, as far as known here. One that the player has
-// requested to break does not stop it: the client need not wait for the answer.
-func (sub *Subscription) Obstacles(pos grid.Pos, id player.ID) []chunk.Box {
+// VisitSolid visits the blocks of one chunk among those from low to high, both included, that stop a player's body, as far as known here. One
+// that the player has requested to break does not: the client need not wait for the answer. Visit must not call the subscription.
+func (sub *Subscription) VisitSolid(at grid.ChunkPos, low, high grid.Pos, id player.ID, visit func(grid.Pos, chunk.Block)) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	b := sub.blockAt(pos)
-	if !b.Solid() || sub.mu.pending.breaks(pos, id) {
-		return nil
+	c := sub.mu.chunks[at]
+	if c == nil || !c.land.known() {
+		return
 	}
-	return b.Boxes()
+	blocks := c.land.load()
+	first := at.Origin()
+	for x := max(low.X, first.X); x <= min(high.X, first.X+grid.ChunkSize-1); x++ {
+		for z := max(low.Z, first.Z); z <= min(high.Z, first.Z+grid.ChunkSize-1); z++ {
+			for y := low.Y; y <= high.Y; y++ {
+				pos := grid.Pos{X: x, Y: y, Z: z}
+				if b := blocks.Get(chunk.At(pos)); b.Solid() && !sub.mu.pending.breaks(pos, id) {
+					visit(pos, b)
+				}
+			}
+		}
+	}
 }
 
 // AnyOccupant reports whether a player in the chunk satisfies a condition.

@@ -18,6 +18,7 @@ import (
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/policy/place"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -92,16 +93,24 @@ func (s *Permissions) refuseName() error {
 	return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf("another player has registered the name %s: join again under another name", s.who.Name)}
 }
 
+// border returns the border that holds for the player. It is asked for at each move: most worlds have none, and need not load the verdict.
+func (s *Permissions) border() *place.Border {
+	if s.enforcer.border.Load() == nil {
+		return nil
+	}
+	return s.verdict.Load().Border
+}
+
 // MayGo reports whether the border of the world lets the player go from one place to another.
 func (s *Permissions) MayGo(from, to motion.Pose) bool {
-	return s.verdict.Load().Border.Allows(from.X, from.Z, to.X, to.Z)
+	return s.border().Allows(from.X, from.Z, to.X, to.Z)
 }
 
 // BringInside returns where a player is to be brought who is outside of the border of the world, such as one that was set where they were, and tells
 // them; outside is false if they may be where they are. The height is left to the caller.
 func (s *Permissions) BringInside(at motion.Pose) (to motion.Pose, outside bool) {
 	to = at
-	if to.X, to.Z, outside = s.verdict.Load().Border.Nearest(at.X, at.Z); outside {
+	if to.X, to.Z, outside = s.border().Nearest(at.X, at.Z); outside {
 		s.notice("The world ends here: you were brought back inside its border.")
 	}
 	return to, outside
