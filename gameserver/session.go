@@ -65,16 +65,23 @@ func (s *session) presence() players.Presence {
 // sendText sends the player a notice.
 func (s *session) sendText(text string) { s.out.Send(sessionmsg.Notice{Text: text}) }
 
-// land returns the land in view, as the player is to find it. It belongs to the session's reader.
+// land returns the land around the player, as they are to find it. It belongs to the session's reader. Mostly the land is in the body's
+// subscription, which many sessions share: at each move that is in the processor's caches, and the session's own map is not.
 func (s *session) land() checks.Land {
 	return func(low, high grid.Pos) []checks.Obstacle {
 		found := s.walk.obstacles[:0]
 		low.Y, high.Y = max(low.Y, 0), min(high.Y, s.g.World.Height()-1)
+		if low.Y > high.Y {
+			return nil
+		}
 		first, last := low.Chunk(), high.Chunk()
 		for x := first.X; x <= last.X; x++ {
 			for z := first.Z; z <= last.Z; z++ {
-				at := grid.ChunkPos{X: x, Z: z}
-				if sub := s.subscriptionAt(at); sub != nil {
+				at, sub := grid.ChunkPos{X: x, Z: z}, s.bodySub
+				if sub == nil || !sub.Covers(at) {
+					sub = s.subs[at]
+				}
+				if sub != nil {
 					sub.VisitSolid(at, low, high, s.body.Player, func(pos grid.Pos, b chunk.Block) {
 						found = append(found, checks.Obstacle{At: pos, Boxes: b.Boxes()})
 					})
@@ -84,15 +91,6 @@ func (s *session) land() checks.Land {
 		s.walk.obstacles = found
 		return found
 	}
-}
-
-// subscriptionAt returns the subscription to a chunk in view. Mostly that is the body's, which many sessions share: at each move it is in the
-// processor's caches, and the session's own map is not.
-func (s *session) subscriptionAt(at grid.ChunkPos) *mirror.Subscription {
-	if sub := s.bodySub; sub != nil && sub.Covers(at) {
-		return sub
-	}
-	return s.subs[at]
 }
 
 // subscriptions are a session's, by chunk in view.

@@ -185,8 +185,8 @@ func (p *place) detach() (here bool) {
 	return here
 }
 
-// walkState is the state of a session that decides whether to park it. It belongs to the session's reader, which is the poller
-// while the session is parked.
+// walkState is the state of a session that decides whether to park it, and that its moves need. It belongs to the session's reader,
+// which is the poller while the session is parked.
 type walkState struct {
 	timerSet     time.Duration     // by the gateway's clock: when silent was set
 	lastAction   time.Duration     // likewise: when the client last sent anything but a move

@@ -35,6 +35,11 @@ func distanceOf(a, b [3]float64) float64 {
 // floor returns the block coordinate; at the world's last edge the one before, so that counting beyond it ends.
 func floor(v float64) int32 { return int32(min(math.Floor(v), math.MaxInt32-1)) }
 
+// blockOf returns the block that a point is in.
+func blockOf(at [3]float64) grid.Pos {
+	return grid.Pos{X: floor(at[0]), Y: floor(at[1]), Z: floor(at[2])}
+}
+
 // DistanceToBody returns the distance of eyes from the nearest point of a body with its feet there.
 func DistanceToBody(eyes, feet motion.Pose) float64 {
 	beyond := func(v, low, high float64) float64 { return max(low-v, 0, v-high) }

@@ -15,7 +15,7 @@ type Obstacle struct {
 	Boxes []chunk.Box
 }
 
-// Land returns the obstacles among the blocks from low to high, both included, as far as known. They are valid until the next call.
+// Land returns the obstacles among the blocks from low to high, both included, as far as known. The result is valid until the next call.
 type Land func(low, high grid.Pos) []Obstacle
 
 const (
@@ -126,17 +126,17 @@ func (land Land) around(b body) []Obstacle { return land(blockOf(b.low), blockOf
 // collides reports whether a body with its feet there is inside a solid block that it was not inside of at the start. A buried
 // player may rise through what is above: that is how clients get out.
 func (land Land) collides(start body, feet [3]float64) bool {
-	b, rises := bodyAt(feet), false
+	b, above := bodyAt(feet), false
 	for _, o := range land.around(b) {
-		switch {
-		case !b.reaches(o) || start.reaches(o):
-		case !start.isBelow(o.At):
-			return true
-		default:
-			rises = true
+		if !b.reaches(o) || start.reaches(o) {
+			continue
 		}
+		if !start.isBelow(o.At) {
+			return true
+		}
+		above = true
 	}
-	return rises && !land.buries(start)
+	return above && !land.buries(start)
 }
 
 // Free reports whether a body with its feet there is in no solid block.

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 )
@@ -50,9 +49,4 @@ func (land Land) clear(from, to [3]float64) bool {
 		}
 	}
 	return true
-}
-
-// blockOf returns the block that a point is in.
-func blockOf(at [3]float64) grid.Pos {
-	return grid.Pos{X: floor(at[0]), Y: floor(at[1]), Z: floor(at[2])}
 }

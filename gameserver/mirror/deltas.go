@@ -206,8 +206,9 @@ func (sub *Subscription) Block(pos grid.Pos) (b chunk.Block, known bool) {
 	return chunk.Air, false
 }
 
-// VisitSolid visits the blocks of one chunk among those from low to high, both included, that stop a player's body, as far as known here. One
-// that the player has requested to break does not: the client need not wait for the answer. Visit must not call the subscription.
+// VisitSolid calls visit with each block of a chunk, from low to high inclusive, that stops a player's body, as far as known here. Low.Y and
+// high.Y must be in the world. A block that the player has requested to break does not stop them: the client need not wait for the answer.
+// Visit must not call the subscription.
 func (sub *Subscription) VisitSolid(at grid.ChunkPos, low, high grid.Pos, id player.ID, visit func(grid.Pos, chunk.Block)) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()

@@ -106,7 +106,7 @@ func (e *Enforcer) Registered(name string) bool {
 	return is
 }
 
-// Refresh takes the claims and the border from the policy, after a change of it. What the other methods of the Enforcer and of Standings answer
+// Refresh takes the claims and the border from the policy, after a change of it. What the other methods of the Enforcer and of Permissions answer
 // about them takes no lock.
 func (e *Enforcer) Refresh() {
 	e.Read(func(p *policy.State) {

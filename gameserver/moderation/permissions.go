@@ -93,7 +93,8 @@ func (s *Permissions) refuseName() error {
 	return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf("another player has registered the name %s: join again under another name", s.who.Name)}
 }
 
-// border returns the border that holds for the player. It is asked for at each move: most worlds have none, and need not load the verdict.
+// border returns the border that holds for the player; nil for none. Each move asks for it: most worlds have none, and then the verdict need
+// not be loaded.
 func (s *Permissions) border() *place.Border {
 	if s.enforcer.border.Load() == nil {
 		return nil
