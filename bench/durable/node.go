@@ -22,10 +22,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/heap"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/region/policysync"
 	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
@@ -145,11 +147,16 @@ func (n *benchNode) start(ctx context.Context, wg *sync.WaitGroup, dir, ip, join
 	if err != nil {
 		return err
 	}
+	key, err := admission.KeyOfNode(host.PeerID())
+	if err != nil {
+		return err
+	}
 	n.regions, err = region.NewHost(ctx, region.Options{
 		Self:   nodemsg.Member{Peer: host.PeerID(), Game: ip + ":4002"},
 		Height: genesis.Height(), Placement: genesis.Placement, Copies: 3, CatalogCopies: 3, Grace: time.Minute,
 		Base:    func(pos grid.ChunkPos) [32]byte { return generator.Chunk(pos).Hash() },
 		Storage: db, Replicas: replicas, Records: d, Peers: peers, World: genesis.ID(), Logger: n.logger, Registerer: n.metrics,
+		Operator: policysync.Operator{Key: key[:], Sign: host.Sign, Charter: func() uint64 { return 0 }},
 	})
 	if err != nil {
 		return err
