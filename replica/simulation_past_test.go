@@ -179,16 +179,19 @@ func (n *machine) replaceOutdated() {
 				if o == nil || !o.leading {
 					return
 				}
-				if m, is := o.replicaOf(n.peer); is {
-					if !o.heldWithout(m.ID) || o.group.Remove(n.peer) != nil { // another change is under way
-						return
-					}
+				member, is := o.replicaOf(n.peer)
+				if is && (!o.heldWithout(member.ID) || o.group.Remove(n.peer) != nil) { // another change is under way
+					return
 				}
 				other.later(300*time.Millisecond, func() {
-					if _, is := o.replicaOf(n.peer); is || o.closed {
+					now, still := o.replicaOf(n.peer)
+					if o.closed || still && (!is || now == member) {
 						return
 					}
 					newest := o.group.NewestID()
+					if still { // it was removed, and invited again since
+						newest = member.ID
+					}
 					s.ship(other, n, func() { n.discardOutdated(group, id, newest) })
 				})
 			})
