@@ -131,12 +131,14 @@ func TestInvalidMetaPageAfterDirectCommit(t *testing.T) {
 		if err := os.WriteFile(crashed, image, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if db, err = Open(Options{Path: crashed}); err == nil {
-			value, err := db.Get("t", []byte("big"))
-			db.Close()
-			t.Errorf("later commits %v: the store opens, with a value of %d bytes, %v", later, len(value), err)
-		} else if !errors.Is(err, kv.ErrDamaged) {
-			t.Error(err)
+		for range 2 { // the first time must leave the journal
+			if db, err = Open(Options{Path: crashed}); err == nil {
+				value, err := db.Get("t", []byte("big"))
+				db.Close()
+				t.Errorf("later commits %v: the store opens, with a value of %d bytes, %v", later, len(value), err)
+			} else if !errors.Is(err, kv.ErrDamaged) {
+				t.Error(err)
+			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -119,6 +120,10 @@ func TestJournalCutAndDamaged(t *testing.T) {
 			}
 			db, err := Open(Options{Path: to})
 			if errors.Is(err, kv.ErrDamaged) && what == "flipped" {
+				if db, err := Open(Options{Path: to}); !errors.Is(err, kv.ErrDamaged) {
+					t.Errorf("%s at %d: opened again: %v", what, at, err)
+					db.Close()
+				}
 				return
 			}
 			if err != nil {
@@ -147,6 +152,41 @@ func TestJournalCutAndDamaged(t *testing.T) {
 		flipped := bytes.Clone(whole)
 		flipped[at] ^= 1 << (at % 8)
 		try("flipped", flipped)
+	}
+}
+
+// A journal that cannot be read, for whatever reason, is kept: what is in it may be nowhere else.
+func TestUnreadableJournalIsKept(t *testing.T) {
+	const n = 40
+	path := abandoned(t, n)
+	both := journalPaths(path)
+	journals := slices.DeleteFunc(both[:], func(journal string) bool {
+		_, err := os.Stat(journal)
+		return errors.Is(err, fs.ErrNotExist)
+	})
+	for _, journal := range journals { // a directory cannot be read
+		if err := errors.Join(os.Rename(journal, journal+".aside"), os.Mkdir(journal, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if db, err := Open(Options{Path: path}); err == nil {
+			db.Close()
+			t.Fatal("opened without its journal")
+		}
+	}
+	for _, journal := range journals {
+		if err := errors.Join(os.Remove(journal), os.Rename(journal+".aside", journal)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := Open(Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if last, err := db.Get("last", []byte("k")); err != nil || string(last) != fmt.Sprint(n-1) {
+		t.Errorf("the last commit is %q, %v", last, err)
 	}
 }
 

@@ -52,6 +52,7 @@ func Open(o Options) (*DB, error) {
 		w.checkpointTimer = time.NewTimer(time.Hour)
 		w.checkpointTimer.Stop()
 		if err = w.recover(); err == nil {
+			w.recovered = true
 			w.journal.openBoth()
 		}
 	}

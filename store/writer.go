@@ -38,6 +38,7 @@ type writer struct {
 	maxSize int64 // bound of the file in bytes; 0: none
 
 	sync.Mutex
+	recovered       bool  // the journal was read back; before that, nothing else is known to have what is in it
 	writing         bool  // Run runs, and nothing has ended the writing
 	failure         error // why writing has ended, if not by the end of Run
 	full            bool  // the last transaction found no space
@@ -348,7 +349,7 @@ func (w *writer) fatal(err error) error {
 
 // close closes the journal. It removes the journal's files if the tables contain all of their records.
 func (w *writer) close() error {
-	if w.journal.paths[0] != "" && w.overlay.flushing == nil && len(w.overlay.active) == 0 {
+	if w.recovered && w.overlay.flushing == nil && len(w.overlay.active) == 0 {
 		return w.journal.remove()
 	}
 	return w.journal.close()
