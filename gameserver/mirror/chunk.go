@@ -337,7 +337,7 @@ type Subscriber interface {
 	// SendChunk sends a chunk with everybody who is in it, or sends it again in its current state. Again means that entering and
 	// leaving since then were published as deltas.
 	SendChunk(c *Chunk, again bool)
-	// HasRoom reports whether the subscriber can take another whole chunk. If not, it calls Chunk.Retry when it can.
+	// HasRoom reports whether the subscriber can take another whole chunk. If not, it calls Chunk.Retry when it can, if it still watches.
 	HasRoom(c *Chunk) bool
 	// SendDelta sends the delta of a chunk in view.
 	SendDelta(d *Delta)

@@ -162,7 +162,7 @@ func (o *Outbox) PutMotion(tick uint64, compose func(dst []byte, missed bool) []
 // PutChunk queues a whole chunk.
 func (o *Outbox) PutChunk(message []byte) { o.add(item{data: message, chunk: true}) }
 
-// HasRoom reports whether a whole chunk may be queued. If not, the chunk is recorded for refill.
+// HasRoom reports whether a whole chunk may be queued. If not, the chunk waits for refill, until RemoveChunk.
 func (o *Outbox) HasRoom(c *mirror.Chunk) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
