@@ -292,7 +292,7 @@ func (s *session) updateView() {
 			sub.Unwatch(pos, s)
 			delete(s.subs, pos)
 			s.client.chunks.Remove(pos)
-			s.out.Send(sessionmsg.ChunkGone{Chunk: pos})
+			s.out.RemoveChunk(pos)
 		}
 	}
 	var missing []grid.ChunkPos

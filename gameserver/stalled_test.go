@@ -256,3 +256,41 @@ func TestStalledClientsHurtNobody(t *testing.T) {
 		}
 	})
 }
+
+// slowLine is a connection whose other end reads 50 KB a second.
+type slowLine struct{ net.Conn }
+
+func (l slowLine) Read(p []byte) (int, error) {
+	time.Sleep(20 * time.Millisecond)
+	return l.Conn.Read(p[:min(len(p), 1000)])
+}
+
+// A player on a slow line who is brought elsewhere gets the land there, without doing anything: not after the land that they have
+// left, and not only when something else is sent.
+func TestLandArrivesAfterATeleport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const view, all = 6, (2*6 + 1) * (2*6 + 1)
+		world := newPeople()
+		r := newHarness(t, func(o *Options) { o.People, o.Admission.MaxView = world, view })
+		world.operate(t, "setwarp far 5000 26 5000")
+		ann := newClient(t, slowLine{r.dial()})
+		ann.open(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: "ann", View: view, Encoding: r.encoding})
+		pass(1500 * time.Millisecond)
+		before := 0
+		ann.look(func() { before = ann.mu.wholes })
+		if before == 0 || before > all/2 {
+			t.Fatalf("%d of %d chunks have arrived before the teleport", before, all)
+		}
+		ann.send(sessionmsg.Command{Text: "warp far"})
+		pass(silence - 5*time.Second) // she sends nothing
+		ann.sees(r.lands, view)
+		ann.look(func() {
+			if ann.mu.reason != teleported || ann.mu.chunks[grid.Pos{X: 5000, Z: 5000}.Chunk()] == nil {
+				t.Errorf("she was not brought there: reason %q", ann.mu.reason)
+			}
+			if old := ann.mu.wholes - before - all; old > all/4 {
+				t.Errorf("%d chunks of the land that she has left were sent after the command", old)
+			}
+		})
+	})
+}

@@ -143,3 +143,24 @@ func TestCorrectionNamesTheWall(t *testing.T) {
 		}
 	})
 }
+
+// While a chunk is rebuilt, here since its edits were made on terrain that this gateway has not fetched yet, the blocks that clients
+// still show stop players, with the changes that have come since.
+func TestWallsHoldWhileLandIsRebuilt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWalls(t)
+		low, high := grid.Pos{X: 3, Y: 24, Z: 0}, grid.Pos{X: 3, Y: 28, Z: 2}
+		w.build(low, high)
+		chunkHere := grid.Pos{X: 3}.Chunk()
+		state := &nodemsg.ChunkState{Base: make([]byte, 32)}
+		w.lands.sendFrame(chunkHere, nodemsg.FromRegion{Tick: 1000, Chunks: []nodemsg.ChunkDelta{{Chunk: chunkHere, State: state}}})
+		pass(100 * time.Millisecond)
+		w.goes(2.5, 25, .5, true)
+		w.goes(3.5, 25, .5, false)
+		w.lands.sendFrame(chunkHere, nodemsg.FromRegion{Tick: 1001, Chunks: []nodemsg.ChunkDelta{{Chunk: chunkHere, Blocks: []nodemsg.BlockAt{
+			{At: chunk.At(grid.Pos{X: 3, Y: 25, Z: 0})}, {At: chunk.At(grid.Pos{X: 3, Y: 26, Z: 0})},
+		}}}})
+		pass(100 * time.Millisecond)
+		w.goes(3.5, 25, .5, true)
+	})
+}

@@ -42,7 +42,7 @@ type land struct {
 	folded   bool                     // the blocks are in latest only, which is of the newest version: see fold
 	used     bool                     // a block was read since the last sweep
 	edited   bool                     // deltas have changed the blocks since they were built
-	previous *chunk.Chunk             // the blocks before the region's newest state arrived; nil once they are built again
+	previous *chunk.Chunk             // what subscribers see since the region's newest state arrived; nil once the blocks are built again
 	ground   [32]byte                 // hash of the terrain in blocks
 	foreign  *chunk.Chunk             // the terrain of hash base, where this node generates another one; nil until it is here
 	fetching bool                     // it is being fetched; nothing is built meanwhile
@@ -217,15 +217,13 @@ func (l *land) fold() {
 // pristine reports whether the land was never changed, as far as known here.
 func (l *land) pristine() bool { return !l.edited && len(l.base)+len(l.edits)+len(l.ahead) == 0 }
 
-// block returns a block. While the land is rebuilt, since the region was away, it returns what subscribers still see.
-func (l *land) block(at chunk.Index) (b chunk.Block, known bool) {
-	switch {
-	case l.known():
-		return l.load().Get(at), true
-	case l.previous != nil:
-		return l.previous.Get(at), true
+// visible returns the blocks that subscribers see; nil if there are none. While the land is rebuilt, these are the previous ones, with the
+// changes that have come since.
+func (l *land) visible() *chunk.Chunk {
+	if l.known() {
+		return l.load()
 	}
-	return chunk.Air, false
+	return l.previous
 }
 
 // reset replaces base and edits by those of a region's whole state.
@@ -251,25 +249,29 @@ func (l *land) apply(base []byte, blocks []nodemsg.BlockAt) {
 	for _, b := range blocks {
 		delete(l.ahead, b.At)
 	}
-	switch {
-	case len(blocks) == 0:
-	case !l.known():
-		l.edits = append(l.edits, blocks...)
-	default:
-		for _, b := range blocks {
-			l.load().Set(b.At, b.Block)
-		}
-		l.edited = true
-		l.version++
+	if len(blocks) == 0 {
+		return
 	}
+	if visible := l.visible(); visible != nil {
+		for _, b := range blocks {
+			visible.Set(b.At, b.Block)
+		}
+	}
+	if !l.known() {
+		l.edits = append(l.edits, blocks...)
+		return
+	}
+	l.edited = true
+	l.version++
 }
 
 // setAhead sets a block whose delta has not arrived yet.
 func (l *land) setAhead(at chunk.Index, b chunk.Block) {
-	if !l.known() || l.load().Get(at) == b {
+	visible := l.visible()
+	if visible == nil || visible.Get(at) == b {
 		return
 	}
-	l.blocks.Set(at, b)
+	visible.Set(at, b)
 	l.version++
 	if l.ahead == nil {
 		l.ahead = make(map[chunk.Index]struct{})
@@ -335,7 +337,7 @@ type Subscriber interface {
 	// SendChunk sends a chunk with everybody who is in it, or sends it again in its current state. Again means that entering and
 	// leaving since then were published as deltas.
 	SendChunk(c *Chunk, again bool)
-	// HasRoom reports whether the subscriber can take another whole chunk. If not, it calls Chunk.Retry when it can.
+	// HasRoom reports whether the subscriber can take another whole chunk. If not, it calls Chunk.Retry when it can, if it still watches.
 	HasRoom(c *Chunk) bool
 	// SendDelta sends the delta of a chunk in view.
 	SendDelta(d *Delta)

@@ -188,10 +188,18 @@ func (f *feed) sendResults(results []nodemsg.EditResult) {
 	}
 }
 
-// blockAt returns the block at a position; air if the land there is not known. The lock is held.
+// blocksAt returns the blocks that subscribers see in a chunk; nil if there are none. The lock is held.
+func (sub *Subscription) blocksAt(at grid.ChunkPos) *chunk.Chunk {
+	if c := sub.mu.chunks[at]; c != nil {
+		return c.land.visible()
+	}
+	return nil
+}
+
+// blockAt returns the block at a position; air if subscribers see none. The lock is held.
 func (sub *Subscription) blockAt(pos grid.Pos) chunk.Block {
-	if c := sub.mu.chunks[pos.Chunk()]; c != nil && c.land.known() {
-		return c.land.load().Get(chunk.At(pos))
+	if blocks := sub.blocksAt(pos.Chunk()); blocks != nil {
+		return blocks.Get(chunk.At(pos))
 	}
 	return chunk.Air
 }
@@ -200,8 +208,8 @@ func (sub *Subscription) blockAt(pos grid.Pos) chunk.Block {
 func (sub *Subscription) Block(pos grid.Pos) (b chunk.Block, known bool) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	if c := sub.mu.chunks[pos.Chunk()]; c != nil {
-		return c.land.block(chunk.At(pos))
+	if blocks := sub.blocksAt(pos.Chunk()); blocks != nil {
+		return blocks.Get(chunk.At(pos)), true
 	}
 	return chunk.Air, false
 }
@@ -212,11 +220,10 @@ func (sub *Subscription) Block(pos grid.Pos) (b chunk.Block, known bool) {
 func (sub *Subscription) VisitSolid(at grid.ChunkPos, low, high grid.Pos, id player.ID, visit func(grid.Pos, chunk.Block)) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	c := sub.mu.chunks[at]
-	if c == nil || !c.land.known() {
+	blocks := sub.blocksAt(at)
+	if blocks == nil {
 		return
 	}
-	blocks := c.land.load()
 	first := at.Origin()
 	for x := max(low.X, first.X); x <= min(high.X, first.X+grid.ChunkSize-1); x++ {
 		for z := max(low.Z, first.Z); z <= min(high.Z, first.Z+grid.ChunkSize-1); z++ {

@@ -254,6 +254,41 @@ func TestRefusalNamesTheBlock(t *testing.T) {
 	}
 }
 
+// While land is rebuilt, a refusal names the block that subscribers see, and a result changes it. If the delta never comes, since the region
+// sends its state instead, the others are sent the chunk again.
+func TestResultsWhileLandIsRebuilt(t *testing.T) {
+	sub := newSubscription(newTestMirror(), grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
+	place, got, ann := grid.Pos{X: 3, Y: 0, Z: 3}, &recorderSub{}, player.GuestID("ann")
+	at := place.Chunk()
+	sub.watch(at, got)
+	apply := func(frame nodemsg.FromRegion) {
+		t.Helper()
+		if err := sub.Apply(frame); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state := func(edits ...nodemsg.BlockAt) nodemsg.FromRegion {
+		return nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{Chunk: at, State: &nodemsg.ChunkState{Edits: edits}}}}
+	}
+	apply(state())
+	sub.m.BuildQueued()
+	apply(state(nodemsg.BlockAt{At: chunk.At(place), Block: chunk.Brick}))
+	for seq, refused := range []string{wire.RefusedUnavailable, ""} {
+		sub.Edit(nodemsg.Intent{Player: ann, Seq: uint64(seq), Pos: place, Block: chunk.Glass}, got)
+		apply(nodemsg.FromRegion{Results: []nodemsg.EditResult{{Player: ann, Seq: uint64(seq), Block: chunk.Glass, Refused: refused}}})
+	}
+	if was := ground().Chunk(at).Get(chunk.At(place)); was == chunk.Air || got.results[0].Block != was {
+		t.Errorf("the refusal names %v, want %v", got.results[0].Block, was)
+	}
+	if b, known := sub.Block(place); !known || b != chunk.Glass {
+		t.Errorf("after the result the block is %v, want glass", b)
+	}
+	apply(state(nodemsg.BlockAt{At: chunk.At(place), Block: chunk.Glass}))
+	if sub.m.BuildQueued(); got.wholes != 2 || got.again != 1 {
+		t.Errorf("%d chunks were sent, %d of them again", got.wholes, got.again)
+	}
+}
+
 // recorderSub is a subscriber that only records.
 type recorderSub struct {
 	results []nodemsg.EditResult

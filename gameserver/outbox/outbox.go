@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -63,7 +64,7 @@ type Outbox struct {
 		since       time.Time       // when the writer took what it writes
 		missedMoves []*mirror.Chunk // chunks with moves that a client without tick frames has missed
 		chunkBytes  int             // bytes of whole chunks in items
-		waiting     []*mirror.Chunk // chunks for which there was no room, in the order of watching
+		waiting     waitingChunks   // chunks in view for which there was no room, in the order of watching
 		bytes       int             // of the items, and of those that the writer has taken but not yet written
 		final       []byte          // written last, before the connection is closed; nil for none
 		closed      bool            // accepts nothing more
@@ -161,14 +162,14 @@ func (o *Outbox) PutMotion(tick uint64, compose func(dst []byte, missed bool) []
 // PutChunk queues a whole chunk.
 func (o *Outbox) PutChunk(message []byte) { o.add(item{data: message, chunk: true}) }
 
-// HasRoom reports whether a whole chunk may be queued. If not, the chunk is recorded for refill.
+// HasRoom reports whether a whole chunk may be queued. If not, the chunk waits for refill, until RemoveChunk.
 func (o *Outbox) HasRoom(c *mirror.Chunk) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.chunkBytes < chunkWindow || o.mu.closed {
 		return true
 	}
-	o.mu.waiting = append(o.mu.waiting, c)
+	o.mu.waiting.add(c)
 	return false
 }
 
@@ -176,17 +177,24 @@ func (o *Outbox) HasRoom(c *mirror.Chunk) bool {
 func (o *Outbox) refill() []*mirror.Chunk {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.mu.chunkBytes >= chunkWindow || len(o.mu.waiting) == 0 {
+	if o.mu.chunkBytes >= chunkWindow {
 		return nil
 	}
-	n := min(refillChunks, len(o.mu.waiting))
-	next := slices.Clone(o.mu.waiting[:n])
-	o.mu.waiting = slices.Delete(o.mu.waiting, 0, n)
-	return next
+	return o.mu.waiting.take(refillChunks)
 }
 
 // refillChunks is how many chunks are requested at once: unmodified ones of the tallest usual worlds fill the window.
 const refillChunks = 8
+
+// RemoveChunk tells the client that a chunk is not in view any more, and forgets the chunk if it waits. The owner must not watch it.
+// The message also wakes the writer, which goes on with other chunks if the client was about to be sent this one.
+func (o *Outbox) RemoveChunk(pos grid.ChunkPos) {
+	o.mu.Lock()
+	o.mu.waiting.remove(pos)
+	o.mu.missedMoves = slices.DeleteFunc(o.mu.missedMoves, func(c *mirror.Chunk) bool { return c.At() == pos })
+	o.mu.Unlock()
+	o.Send(sessionmsg.ChunkGone{Chunk: pos})
+}
 
 // Piece queues a change of one chunk.
 func (o *Outbox) Piece(tick uint64, data []byte) { o.add(item{data: data, tick: tick, part: true}) }

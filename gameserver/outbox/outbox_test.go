@@ -2,17 +2,26 @@ package outbox
 
 import (
 	"bytes"
+	"context"
+	"encoding/binary"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
+	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -132,20 +141,15 @@ func TestSlowClientGetsAReason(t *testing.T) {
 
 // Whole chunks wait until the client has accepted the earlier ones; motion does not wait behind them.
 func TestLandDelaysNothing(t *testing.T) {
-	o := New(func() {})
+	w := newWatcher()
+	o := w.o
 	defer o.MarkClosed()
-	o.SetCodec(codec.CBOR)
-	chunkBytes := make([]byte, 5000)
-	sent := 0
-	for o.HasRoom(&mirror.Chunk{}) {
-		o.PutChunk(chunkBytes)
-		sent++
+	for x := range int32(30) {
+		w.watch(t, grid.ChunkPos{X: x})
 	}
-	if got := sent * len(chunkBytes); got < chunkWindow || got > chunkWindow+len(chunkBytes) {
+	w.m.BuildQueued()
+	if got := o.mu.chunkBytes; got < chunkWindow || got > chunkWindow+chunkBytes {
 		t.Fatalf("%d bytes of land are on their way, want %d", got, chunkWindow)
-	}
-	for range 20 {
-		o.HasRoom(&mirror.Chunk{})
 	}
 	if o.refill() != nil {
 		t.Error("more land before the first is taken")
@@ -161,13 +165,161 @@ func TestLandDelaysNothing(t *testing.T) {
 	})); err != nil {
 		t.Fatal(err)
 	}
-	if before > chunkWindow+len(chunkBytes) {
+	if before > chunkWindow+chunkBytes {
 		t.Errorf("%d bytes of land before the motion", before)
 	}
 	if got := len(o.refill()); got != refillChunks {
 		t.Errorf("%d chunks are asked for again, want %d", got, refillChunks)
 	}
 }
+
+// Land that is not watched any more does not wait, and the rest keeps its order. All of it is sent although nothing else is, also if
+// the chunks for which there was room again are the ones that are not watched any more.
+func TestLandOutOfViewDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatcher()
+		var left, kept []grid.ChunkPos
+		for x := range int32(100) {
+			pos := grid.ChunkPos{X: x}
+			if w.watch(t, pos); x%10 == 9 {
+				kept = append(kept, pos)
+			} else {
+				left = append(left, pos)
+			}
+		}
+		w.m.BuildQueued()
+		onTheirWay := len(w.o.mu.items)
+		written, goOn := 0, make(chan struct{})
+		var got []grid.ChunkPos
+		var ended sync.WaitGroup
+		ended.Go(func() {
+			defer w.o.MarkClosed()
+			err := w.o.Drain(sinkFunc(func(data []byte) error {
+				<-goOn
+				if len(data) == chunkBytes {
+					if written++; written > onTheirWay {
+						got = append(got, grid.ChunkPos{X: int32(binary.LittleEndian.Uint32(data))})
+					}
+				}
+				return nil
+			}))
+			if !errors.Is(err, ErrEnded) {
+				t.Error(err)
+			}
+		})
+		for range onTheirWay {
+			goOn <- struct{}{}
+		}
+		synctest.Wait() // there is room again, and no builder yet
+		for _, pos := range left {
+			w.unwatch(pos)
+		}
+		var waiting []grid.ChunkPos
+		for e := w.o.mu.waiting.order.Front(); e != nil; e = e.Next() {
+			waiting = append(waiting, e.Value.(*mirror.Chunk).At())
+		}
+		if want := kept[1:]; !slices.Equal(waiting, want) { // the first one is among those for which there is room
+			t.Errorf("%v wait, want %v", waiting, want)
+		}
+		for x := range int32(50) {
+			pos := grid.ChunkPos{X: 1000 + x}
+			w.watch(t, pos)
+			kept = append(kept, pos)
+		}
+		close(goOn)
+		ctx, stop := context.WithCancel(t.Context())
+		ended.Go(func() { w.m.Build(ctx) })
+		synctest.Wait()
+		if slices.SortFunc(got, grid.ChunkPos.Compare); !slices.Equal(got, kept) {
+			t.Errorf("sent %v, want %v", got, kept)
+		}
+		if order, at := w.o.mu.waiting.order.Len(), len(w.o.mu.waiting.at); order+at != 0 {
+			t.Errorf("%d and %d chunks still wait", order, at)
+		}
+		stop()
+		w.o.End(nil)
+		ended.Wait()
+	})
+}
+
+// Moves in a chunk that is not in view any more are not missed.
+func TestMovesOutOfViewAreNotMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatcher()
+		defer w.o.MarkClosed()
+		pos := grid.ChunkPos{X: 3}
+		w.watch(t, pos)
+		w.m.BuildQueued()
+		w.o.next(batch{})
+		time.Sleep(time.Second)
+		if !w.o.Behind(w.last) || len(w.o.missedChunks()) != 1 {
+			t.Fatal("the client is not behind")
+		}
+		if w.unwatch(pos); len(w.o.missedChunks()) != 0 {
+			t.Error("moves of a chunk that is not in view are missed")
+		}
+	})
+}
+
+// watcher is a subscriber with an outbox, in a mirror without regions.
+type watcher struct {
+	mirror.Subscriber // nil: what else a subscriber is sent is not expected
+	o                 *Outbox
+	m                 *mirror.Mirror
+	subs              map[grid.ChunkPos]*mirror.Subscription
+	last              *mirror.Chunk // that was sent
+}
+
+const chunkBytes = 5000 // of each chunk that a watcher is sent
+
+func newWatcher() *watcher {
+	w := &watcher{o: New(func() {}), subs: make(map[grid.ChunkPos]*mirror.Subscription)}
+	w.o.Owner = w
+	w.o.SetCodec(codec.CBOR)
+	land, err := terrain.New(terrain.Params{Seed: 7, Sections: 1, Version: terrain.Version})
+	if err != nil {
+		panic(err)
+	}
+	w.m = mirror.New(mirror.Options{
+		Terrain: land, Interest: interest.New(interest.Options{Budget: 1000}), Overlay: noOverlay{}, Height: grid.ChunkSize,
+		Now: func() time.Duration { return 0 }, Run: func(func(context.Context)) bool { return true },
+		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+		Ticked: func(*mirror.Subscription) {},
+	})
+	return w
+}
+
+// watch watches a chunk, and lets its region send it.
+func (w *watcher) watch(t *testing.T, pos grid.ChunkPos) {
+	t.Helper()
+	w.subs[pos] = w.m.Watch(pos, w)
+	state := nodemsg.ChunkDelta{Chunk: pos, State: &nodemsg.ChunkState{}}
+	if err := w.subs[pos].Apply(nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{state}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *watcher) unwatch(pos grid.ChunkPos) {
+	w.subs[pos].Unwatch(pos, w)
+	delete(w.subs, pos)
+	w.o.RemoveChunk(pos)
+}
+
+func (w *watcher) HasRoom(c *mirror.Chunk) bool { return w.o.HasRoom(c) }
+func (w *watcher) WantsEveryMove() bool         { return false }
+
+func (w *watcher) SendChunk(c *mirror.Chunk, _ bool) {
+	w.last = c
+	data := make([]byte, chunkBytes)
+	binary.LittleEndian.PutUint32(data, uint32(c.At().X))
+	w.o.PutChunk(data)
+}
+
+// noOverlay is an overlay that is not enabled.
+type noOverlay struct{ mirror.Overlay }
+
+func (noOverlay) Enabled() bool       { return false }
+func (noOverlay) Clear(grid.ChunkPos) {}
 
 // Results are written directly to the socket, in their place among pieces and motion, as the writer would write them.
 func TestAnswersAreWrittenAtOnce(t *testing.T) {
