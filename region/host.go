@@ -265,6 +265,7 @@ func (h *Host) wireIntegrity() (err error) {
 			return h.Examiner.AllRegions(ctx, catalog)
 		},
 	})
+	h.Splitter.Passed = h.History.Passed
 	return nil
 }
 

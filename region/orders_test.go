@@ -1,7 +1,9 @@
 package region
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -103,6 +106,96 @@ func TestRollbacksAreOrderedPausedAndAborted(t *testing.T) {
 		has("when the first one is undone", 1, chunk.Brick)
 		has("when the first one is undone", 2, chunk.Brick)
 	})
+}
+
+// Two halves are merged after a rollback in one of them: what was built there since is not undone. While the rollback is paused they are not merged, and
+// can both be built in.
+func TestMergeAfterRollback(t *testing.T) {
+	for name, both := range map[string]bool{"both halves have a history": true, "one half has none": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNetwork(t)
+				n.adjust = func(_ string, o *Options) { o.World = "world" }
+				start := time.Now()
+				a := n.start("A", newDisk())
+				operate := func(command string) {
+					t.Helper()
+					<-time.After(time.Millisecond)
+					if _, err := a.Policy.Operate(t.Context(), command); err != nil {
+						t.Fatalf("%s: %v", command, err)
+					}
+				}
+				edit := func(pos grid.ChunkPos, x int32) { // eve changes what ann has built
+					t.Helper()
+					for i, name := range []string{"ann", "eve"} {
+						<-time.After(time.Millisecond)
+						e := nodemsg.Intent{Player: player.GuestID(name), Seq: uint64(time.Now().UnixMicro()), Pos: at(pos, x), Block: []chunk.Block{chunk.Stone, chunk.Brick}[i]}
+						e.Name = name
+						a.reach(pos).accepts(e)
+					}
+				}
+				want := func(when string, x int32, block chunk.Block) {
+					t.Helper()
+					for _, b := range a.reach(beyond).state(beyond).Edits {
+						if b.At == chunk.At(at(beyond, x)) {
+							if b.Block != block {
+								t.Errorf("%s there is %v, want %v", when, b.Block, block)
+							}
+							return
+						}
+					}
+					t.Errorf("%s nothing is edited there", when)
+				}
+				a.follow(here).Close()
+				if both {
+					edit(here, 1)
+				}
+				if err := a.Splitter.Split(t.Context(), hereCell); err != nil {
+					t.Fatal(err)
+				}
+				edit(beyond, 1)
+				origin := beyond.Origin()
+				box := grid.BoxOf(origin, grid.Pos{X: origin.X + 31, Y: 63, Z: origin.Z + 31})
+				operate(policy.RevertText("guest:eve", start.UnixMilli(), box))
+				operate("pause 1")
+				<-time.After(time.Second)
+				if err := a.Splitter.Merge(t.Context(), hereCell); err == nil || !strings.Contains(err.Error(), "rollback 1 is not complete") {
+					t.Errorf("merged while a rollback is paused: %v", err)
+				}
+				want("while the rollback is paused", 1, chunk.Brick)
+				if both {
+					edit(here, 2)
+				}
+				operate("resume 1")
+				<-time.After(5 * time.Second)
+				want("after the rollback", 1, chunk.Stone)
+				synctest.Wait()
+				if left := a.metric("voxeld_rollback_regions", ""); left != 0 {
+					t.Errorf("it is still being carried out in %v regions", left)
+				}
+				edit(beyond, 2) // soon enough that the rollback would undo it, too
+				passed := a.Splitter.Passed
+				a.Splitter.Passed = func(ctx context.Context, l *actor.Land) (int64, error) {
+					if l.Cell().Contains(here) {
+						return 0, nil // as if its leader did not know of the rollback yet
+					}
+					return passed(ctx, l)
+				}
+				if err := a.Splitter.Merge(t.Context(), hereCell); err == nil || !strings.Contains(err.Error(), "only one half has passed the last rollback") {
+					t.Errorf("merged although one half does not know of the rollback: %v", err)
+				}
+				a.Splitter.Passed = passed
+				if err := a.Splitter.Merge(t.Context(), hereCell); err != nil {
+					t.Fatal(err)
+				}
+				edit(beyond, 3)
+				<-time.After(time.Minute)
+				want("after the merge", 1, chunk.Stone)
+				want("after the merge", 2, chunk.Brick)
+				want("after the merge", 3, chunk.Brick)
+			})
+		})
+	}
 }
 
 // The changes of several players are found wherever they are, in the whole world, and undone in one go: a block that they have changed in turns becomes

@@ -2,6 +2,7 @@ package world
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -33,13 +36,27 @@ func TestLandDigestIsExact(t *testing.T) {
 		l, table := newTestLand(), make(rows)
 		at := make(map[uint64]rows) // the table as of each index
 		index := uint64(1)
-		apply := func() {
+		applyEntry := func(entry []byte) {
 			index++
-			if _, err := l.Apply(index, drawBatch(t).Encode()); err != nil {
+			if _, err := l.Apply(index, entry); err != nil {
 				t.Fatal(err)
 			}
 			table.store(l.Writes())
 			at[index] = maps.Clone(table)
+		}
+		apply := func() {
+			pos := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
+			switch rapid.IntRange(0, 4).Draw(t, "entry") {
+			case 0:
+				fillSegment(l, pos, applyEntry)
+			case 1:
+				applyEntry(drawRollback(t, l, pos, index).Encode())
+			case 2:
+				bytes, _ := l.HistorySize()
+				applyEntry(Trim{Bytes: rapid.IntRange(0, bytes).Draw(t, "kept")}.Encode())
+			default:
+				applyEntry(drawBatch(t).Encode())
+			}
 		}
 		for range rapid.IntRange(0, 6).Draw(t, "before") {
 			apply()
@@ -61,6 +78,39 @@ func TestLandDigestIsExact(t *testing.T) {
 			}
 		}
 	})
+}
+
+// fillSegment changes a block until the next record of the chunk's history begins a new segment.
+func fillSegment(l *Land, pos grid.ChunkPos, apply func([]byte)) {
+	apply(Batch{Time: 1e12, Pins: []Pin{{Chunk: pos}}}.Encode())
+	for n := 0; ; n++ { // players who have edited already change nothing
+		g := l.pinned[pos]
+		if _, data := g.history.Next(); data == nil && !g.history.Empty() {
+			return
+		}
+		block, _ := g.edits.Get(chunk.At(pos.Origin()))
+		name := fmt.Sprintf("a_long_name_%d", n)
+		apply(Batch{Time: 1e12, Edits: []nodemsg.Intent{{
+			Player: player.GuestID(name), Proof: nodemsg.Proof{Name: name}, Seq: 1, Pos: pos.Origin(), Block: 1 - block%2,
+		}}}.Encode())
+	}
+}
+
+// drawRollback returns a step of a rollback of everybody's changes in a chunk, or its end.
+func drawRollback(t *rapid.T, l *Land, pos grid.ChunkPos, number uint64) RollbackStep {
+	s := RollbackStep{Time: 3e12, Chunk: pos, Done: rapid.IntRange(0, 3).Draw(t, "done") == 0}
+	origin := pos.Origin()
+	s.Number, s.Box = int64(number), grid.BoxOf(origin, grid.Pos{X: origin.X + 31, Y: testHeight, Z: origin.Z + 31})
+	changes, err := s.Changes(pos, l.History(pos, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range changes {
+		if c.To == history.Natural {
+			s.Natural = append(s.Natural, nodemsg.BlockAt{At: c.At, Block: chunk.Stone})
+		}
+	}
+	return s
 }
 
 // Replacing all parts of a damaged copy by those of a sound one makes both equal, in memory and in the table.

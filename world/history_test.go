@@ -146,6 +146,12 @@ func TestRollbackInALand(t *testing.T) {
 	// Both halves know that it is done, and so does the region that they are merged into.
 	halves := children(t, e.land, 1<<20)
 	for _, half := range halves {
+		for passed, want := range map[int64]int64{0: undo.Number, undo.Number + 1: undo.Number + 1} {
+			rows, err := half.PackedRows(passed)
+			if got, other := RolledBackOf(rows); got != want || err != nil || other != nil {
+				t.Errorf("packed after rollback %d, a half has %d, want %d; %v, %v", passed, got, want, err, other)
+			}
+		}
 		if half.RolledBack() != undo.Number {
 			t.Errorf("a half has rolled back %d, want %d", half.RolledBack(), undo.Number)
 		}

@@ -101,11 +101,14 @@ func (s *LandDigest) edited(index uint64, to Change) {
 
 // rowChanges subtracts a row of a part that is about to be changed or dropped, or adds what it has become. A row with a nil value does not exist.
 func (s *LandDigest) rowChanges(index uint64, p Part, key, value []byte, added bool) {
-	if s == nil || value == nil {
+	if s == nil {
 		return
 	}
 	if !p.Sequences {
-		s.digestChunk(p.Chunk)
+		s.digestChunk(p.Chunk) // before the chunk changes, even if it has no such row yet
+	}
+	if value == nil {
+		return
 	}
 	s.update(p, index, func(d *Digest) {
 		if added {

@@ -138,7 +138,9 @@ func (l *Land) merge(index uint64, packed [2][]byte) error {
 			merged.recents[id] = mergeRecent(merged.recents[id], r)
 			merged.dirtyRows.players[id] = struct{}{}
 		}
-		if half == 0 || child.rolledBack < merged.rolledBack { // what was rolled back in one half only begins again, which does no harm
+		// Who proposes the merge sees to it that they are the same: a rollback that is complete in one half only would begin again there, and undo
+		// what was built since.
+		if half == 0 || child.rolledBack < merged.rolledBack {
 			merged.rolledBack = child.rolledBack
 		}
 	}
@@ -163,5 +165,25 @@ func mergeRecent(a, b *recent) *recent {
 	return &recent{uses: uses[max(0, len(uses)-recentWindow):], last: max(a.last, b.last)}
 }
 
-// PackedRows returns the land for EncodeMerge.
-func (l *Land) PackedRows() ([]byte, error) { return nodemsg.PackPart(EncodeRows(l.rows())) }
+// PackedRows returns the land for EncodeMerge. Passed is the number of a rollback up to which none is left here: those that do not concern the
+// region are not recorded as complete.
+func (l *Land) PackedRows(passed int64) ([]byte, error) {
+	packed := *l
+	packed.rolledBack = max(l.rolledBack, passed)
+	return nodemsg.PackPart(EncodeRows(packed.rows()))
+}
+
+// RolledBackOf returns the number of the last rollback that is complete in packed rows; 0 if there was none.
+func RolledBackOf(packed []byte) (int64, error) {
+	data, err := nodemsg.UnpackPart(packed)
+	if err != nil {
+		return 0, err
+	}
+	rows, err := DecodeRows(data)
+	for _, row := range rows {
+		if len(row.Key) == 9 && row.Key[8] == keyRolledBack && len(row.Value) == 8 {
+			return int64(binary.BigEndian.Uint64(row.Value)), err
+		}
+	}
+	return 0, err
+}

@@ -280,8 +280,9 @@ func ProposeSplit(ctx context.Context, l *Land) error {
 	}, func(s world.Structure) bool { return s.Split != 0 })
 }
 
-// Freeze freezes a child, which this node must lead, for an attempt of its parent, and returns its land for world.EncodeMerge.
-func Freeze(ctx context.Context, l *Land, attempt uint64) ([]byte, error) {
+// Freeze freezes a child, which this node must lead, for an attempt of its parent, and returns its land for world.EncodeMerge. Passed is the
+// number of a rollback up to which none is left there.
+func Freeze(ctx context.Context, l *Land, attempt uint64, passed int64) ([]byte, error) {
 	err := propose(ctx, l, world.EncodeFreeze(attempt), func(s world.Structure) error {
 		switch {
 		case s.Split != 0:
@@ -308,7 +309,7 @@ func Freeze(ctx context.Context, l *Land, attempt uint64) ([]byte, error) {
 			answer <- packed{err: ErrOtherAttempt}
 			return
 		}
-		rows, err := l.contents.Land.PackedRows()
+		rows, err := l.contents.Land.PackedRows(passed)
 		answer <- packed{rows, err}
 	})
 	return got.rows, cmp.Or(err, got.err)

@@ -19,7 +19,7 @@ func TestVoidStepIsRefused(t *testing.T) {
 		synctest.Wait()
 		l.runInbox()
 		go func() {
-			_, err := Freeze(t.Context(), l, 0)
+			_, err := Freeze(t.Context(), l, 0, 0)
 			freeze <- err
 		}()
 		synctest.Wait()

@@ -37,6 +37,7 @@ type state struct {
 	members    []nodemsg.Member
 	keeps      bool // the region has a history: its batches are signed
 	frozen     bool // it takes no changes for now
+	split      bool // it has no land
 	rolledBack int64
 	chunks     []chunkHistory // those in the box that have a history since the time, by position
 }
@@ -47,7 +48,10 @@ func read(ctx context.Context, l *actor.Land, box grid.Box, since int64) (state,
 	return actor.Await(ctx, l.Actor, answer, func() {
 		land := l.Contents()
 		structure := land.Structure()
-		s := state{leads: l.Leads(), members: l.Region().Members, keeps: structure.Signed, frozen: structure.RefusesEdits(), rolledBack: land.RolledBack()}
+		s := state{
+			leads: l.Leads(), members: l.Region().Members, keeps: structure.Signed, frozen: structure.RefusesEdits(), split: structure.Split != 0,
+			rolledBack: land.RolledBack(),
+		}
 		area := box.Area()
 		for _, pin := range land.Pins() {
 			if !area.Contains(pin.Chunk) {

@@ -110,11 +110,36 @@ func (r *runner) start(ctx context.Context, due []policy.Rollback) {
 func (k *Keeper) due() []policy.Rollback {
 	var due []policy.Rollback
 	for _, r := range k.Ordered() {
-		if !r.Aborted && time.Since(time.UnixMilli(r.At)) < orderedFor {
+		if isLeft(r) {
 			due = append(due, r)
 		}
 	}
 	return due
+}
+
+// isLeft reports whether a rollback may be left to be carried out somewhere.
+func isLeft(r policy.Rollback) bool {
+	return !r.Aborted && time.Since(time.UnixMilli(r.At)) < orderedFor
+}
+
+// Passed returns the number of the last rollback that is complete in a region, or does not concern it. It returns an error if one is left to be
+// carried out there.
+func (k *Keeper) Passed(ctx context.Context, l *actor.Land) (number int64, err error) {
+	s, err := read(ctx, l, grid.Box{}, math.MaxInt64)
+	if err == nil && !s.leads {
+		err = actor.ErrNotHere
+	}
+	if err != nil {
+		return 0, err
+	}
+	number = s.rolledBack
+	for _, r := range k.Ordered() {
+		if _, left := nextFor([]policy.Rollback{r}, l.Cell(), s.rolledBack); left && isLeft(r) && s.keeps {
+			return 0, fmt.Errorf("rollback %d is not complete in %v: wait until it is, resume it if it is paused, or abort it", r.ID, l.Cell())
+		}
+		number = max(number, r.Number)
+	}
+	return number, nil
 }
 
 // openNext opens a closed region of which this node is a member, and in which a rollback is left to be carried out: one at a time, for they may be many.
@@ -195,6 +220,8 @@ func (k *Keeper) carryOut(ctx context.Context, l *actor.Land) (complete int64) {
 		due := k.due()
 		next, found := nextFor(due, l.Cell(), complete)
 		switch {
+		case s.split: // its land is in its children
+			return complete
 		case len(due) > 0 && (!found || !s.keeps): // without a history there is nothing to undo
 			return max(complete, due[len(due)-1].Number)
 		case !found, next.Paused, !s.leads:
@@ -247,7 +274,7 @@ func (w *work) run(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
-		case !s.leads:
+		case !s.leads, s.split:
 			return actor.ErrNotHere
 		case s.rolledBack >= w.rollback.Number:
 			return nil

@@ -181,6 +181,9 @@ func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Re
 		err = fmt.Errorf("too much was built there: %d bytes, at most %d can be merged", size, maxMerge)
 	}
 	if err == nil {
+		err = sameRollbacks(rows)
+	}
+	if err == nil {
 		err = actor.ProposeMerge(ctx, l, attempt, rows)
 	}
 	if err != nil {
@@ -193,6 +196,20 @@ func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Re
 	}
 	since(s.Metrics.mergeSeconds, start)
 	return nil
+}
+
+// sameRollbacks returns an error unless both halves have passed the same rollbacks. Otherwise the merged region would carry some out again that are
+// complete in one half, and undo what was built there since.
+func sameRollbacks(rows [2][]byte) error {
+	lower, err := world.RolledBackOf(rows[0])
+	if err != nil {
+		return err
+	}
+	upper, err := world.RolledBackOf(rows[1])
+	if err == nil && lower != upper {
+		err = errors.New("only one half has passed the last rollback, perhaps because a node is of an older version: try again later")
+	}
+	return err
 }
 
 // inform has the leader of a child find out at once that the attempt is over. Otherwise it would ask within a second, while edits wait.
@@ -251,7 +268,11 @@ func (s *Splitter) freeze(ctx context.Context, l *actor.Land, peer string, attem
 	if s.await(ctx, listed, func(of statement) bool { return of.split == structure.ParentSplit && of.attempt >= attempt }) < 0 {
 		return nil, fmt.Errorf("most members of region %d do not know of this attempt to merge", listed.ID)
 	}
-	return actor.Freeze(ctx, l, attempt)
+	passed, err := s.Passed(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	return actor.Freeze(ctx, l, attempt, passed)
 }
 
 // StructureHere returns a region that this node leads, or comes to lead, and the number of its attempt to merge its children; or what the copy
