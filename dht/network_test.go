@@ -607,6 +607,20 @@ func TestJoinRefusesBadOptions(t *testing.T) {
 	}
 }
 
+// A lookup that does not end in time does not pass this node's own record off as the newest.
+func TestUnfinishedLookupReturnsAnError(t *testing.T) {
+	t.Parallel()
+	n := startNode(t, 73, setup{})
+	if err := n.PutPlayer(nettest.Context(t), n.saved("ann", 1)); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if p, err := n.Player(ended, player.GuestID("ann")); err == nil || errors.Is(err, ErrNotFound) {
+		t.Errorf("player %+v, %v", p, err)
+	}
+}
+
 // A walk does not wait for a peer behind a dead connection until kad-dht gives up: the connection is replaced, and the
 // walk asks over the new one.
 func TestWalkReplacesSilentConnection(t *testing.T) {

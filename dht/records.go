@@ -2,6 +2,7 @@ package dht
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/voxelpopuli/voxeld/dht/record"
@@ -80,14 +81,15 @@ func (d *DHT) PutPlayer(ctx context.Context, rec nodemsg.PlayerRecord) error {
 	return putWithoutLogin(ctx, d, rec)
 }
 
-// Player returns the newest record of a player, or ErrNotFound. It asks all nodes nearest to the record's key.
+// Player returns the newest record of a player, or ErrNotFound. It asks all nodes nearest to the record's key. After another error a
+// newer one than this node's own may exist.
 func (d *DHT) Player(ctx context.Context, id player.ID) (nodemsg.PlayerRecord, error) {
 	key := id.Key()
 	value, err := d.get(ctx, kindPlayer, key, 0)
 	if own, mine := d.publishedValue(key); mine {
-		if err != nil {
+		if errors.Is(err, ErrNotFound) {
 			value, err = own, nil
-		} else if best, _ := d.players.Select(key, [][]byte{value, own}); best == 1 {
+		} else if best, _ := d.players.Select(key, [][]byte{value, own}); err == nil && best == 1 {
 			value = own
 		}
 	}
