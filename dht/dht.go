@@ -39,6 +39,7 @@ type DHT struct {
 	regions   *record.Regions
 	players   *record.Players
 	joined    time.Time // when Join was called
+	met       bool      // this node had met others before
 	logger    *slog.Logger
 	metrics   *metrics
 
