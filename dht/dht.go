@@ -14,11 +14,12 @@ import (
 	"github.com/voxelpopuli/voxeld/dht/record"
 	"github.com/voxelpopuli/voxeld/dht/redial"
 	"github.com/voxelpopuli/voxeld/dht/transport"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 var (
-	// ErrNotFound means that none of the nodes asked has the record.
-	ErrNotFound = errors.New("no record")
+	// ErrNotFound means that none of the nodes asked has the record, or that there is no other node.
+	ErrNotFound = nodemsg.ErrNoRecord
 
 	// ErrOutdated means that the record was not stored, because a newer one is known.
 	ErrOutdated = errors.New("a newer record is known")
@@ -38,6 +39,7 @@ type DHT struct {
 	regions   *record.Regions
 	players   *record.Players
 	joined    time.Time // when Join was called
+	met       bool      // this node had met others before
 	logger    *slog.Logger
 	metrics   *metrics
 

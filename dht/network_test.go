@@ -385,6 +385,36 @@ func TestKilledNodesFindEachOther(t *testing.T) {
 	awaitTables(t, []*node{a, b}, 1)
 }
 
+// A node that starts again does not take what it has for the newest before it has reached another node, unless none appears.
+func TestFirstLookupAfterAStart(t *testing.T) {
+	t.Parallel()
+	storage := nettest.NewMemory()
+	a := startNode(t, 74, setup{storage: storage})
+	b := startNode(t, 75, setup{bootstrap: a.host.Addrs()[:1]})
+	awaitTables(t, []*node{a, b}, 1)
+	nettest.Eventually(t, "b is saved", func() bool { return storage.Size("peers") == 1 })
+	ctx := nettest.Context(t)
+	if err := a.PutPlayer(ctx, a.saved("ann", 1)); err != nil {
+		t.Fatal(err)
+	}
+	a.stop()
+	b.stop()
+	a = startNode(t, 74, setup{storage: storage})
+	if p, err := a.Player(ctx, player.GuestID("ann")); err == nil || errors.Is(err, ErrNotFound) {
+		t.Errorf("before: %+v, %v", p, err)
+	}
+	a.joined = a.joined.Add(-startTime)
+	if _, err := a.Player(ctx, player.GuestID("bob")); !errors.Is(err, ErrNotFound) {
+		t.Errorf("alone for long: %v", err)
+	}
+	a.joined = time.Now()
+	startNode(t, 75, setup{bootstrap: a.host.Addrs()[:1], storage: b.storage})
+	nettest.Eventually(t, "the record", func() bool {
+		p, err := a.Player(ctx, player.GuestID("ann"))
+		return err == nil && p.Seq == 1
+	})
+}
+
 func TestPlayersOutliveTheRecordsAge(t *testing.T) {
 	storage := nettest.NewMemory()
 	n := startNode(t, 1, setup{storage: storage})
@@ -604,6 +634,20 @@ func TestJoinRefusesBadOptions(t *testing.T) {
 			t.Errorf("joined with %+v", o)
 			d.Close()
 		}
+	}
+}
+
+// A lookup that does not end in time does not pass this node's own record off as the newest.
+func TestUnfinishedLookupReturnsAnError(t *testing.T) {
+	t.Parallel()
+	n := startNode(t, 73, setup{})
+	if err := n.PutPlayer(nettest.Context(t), n.saved("ann", 1)); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if p, err := n.Player(ended, player.GuestID("ann")); err == nil || errors.Is(err, ErrNotFound) {
+		t.Errorf("player %+v, %v", p, err)
 	}
 }
 

@@ -2,13 +2,18 @@ package dht
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/dht/record"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
+
+// startTime is how long after its start a node that knows others expects to reach one of them.
+const startTime = 30 * time.Second
 
 // PutRegion publishes where a region is: at this node, which must be the leader named in r. The record replaces records
 // with a lower (epoch, term); ErrOutdated means that a newer one is known. Run republishes it from then on, until a newer
@@ -80,14 +85,18 @@ func (d *DHT) PutPlayer(ctx context.Context, rec nodemsg.PlayerRecord) error {
 	return putWithoutLogin(ctx, d, rec)
 }
 
-// Player returns the newest record of a player, or ErrNotFound. It asks all nodes nearest to the record's key.
+// Player returns the newest record of a player, or ErrNotFound. It asks all nodes nearest to the record's key. After another error a
+// newer one than this node's own may exist. Being alone is one only shortly after the start of a node that has met others before.
 func (d *DHT) Player(ctx context.Context, id player.ID) (nodemsg.PlayerRecord, error) {
+	if d.met && d.kad.RoutingTable().Size() == 0 && time.Since(d.joined) < startTime {
+		return nodemsg.PlayerRecord{}, fmt.Errorf("look up player %v: no other node has been reached since the start", id)
+	}
 	key := id.Key()
 	value, err := d.get(ctx, kindPlayer, key, 0)
 	if own, mine := d.publishedValue(key); mine {
-		if err != nil {
+		if errors.Is(err, ErrNotFound) {
 			value, err = own, nil
-		} else if best, _ := d.players.Select(key, [][]byte{value, own}); best == 1 {
+		} else if best, _ := d.players.Select(key, [][]byte{value, own}); err == nil && best == 1 {
 			value = own
 		}
 	}

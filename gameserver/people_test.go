@@ -170,6 +170,29 @@ func TestHomesAreKept(t *testing.T) {
 	})
 }
 
+// A guest who comes with a client of the original protocol keeps the home that they have set in the page.
+func TestOriginalsKeepTheirHome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newHarness(t)
+		ann := r.join("ann", 1)
+		ann.goTo(3.5, 26, 4.5)
+		pass(time.Second)
+		ann.command("sethome")
+		ann.conn.Close()
+		pass(time.Second)
+		original := r.connect("ann")
+		for range 2 { // the second time they are known
+			original.send(`{"type":1}` + "\n" + `{"type":3,"args":[1.5,25,4]}` + "\n")
+			pass(2 * time.Second)
+			original.send(`{"type":2}` + "\n")
+			pass(time.Second)
+			if record, err := r.network.Player(t.Context(), guestID("ann")); err != nil || record.Pose.X != 1.5 || record.Home == nil || record.Home.X != 3.5 {
+				t.Errorf("published is %+v, %v", record, err)
+			}
+		}
+	})
+}
+
 // The border stops moves, edits and commands of players. Those who are outside when it is set are brought inside, on top of what is there.
 func TestBorder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -68,6 +68,9 @@ func newSchedule(every time.Duration, bootstrap []address.Target, known map[peer
 	return r
 }
 
+// Knows reports whether this node knows others, besides bootstrap addresses.
+func (r *Schedule) Knows() bool { return len(r.known) > 0 }
+
 // Update updates the known peers from the addresses of the peers in the routing table, and drops the oldest peers when
 // there are too many. It returns the writes that this requires.
 func (r *Schedule) Update(seen map[peer.ID][]string, now time.Time) []kv.Write {

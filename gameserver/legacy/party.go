@@ -86,7 +86,8 @@ type party struct {
 type guest struct {
 	party *party
 	id    player.ID
-	label string // the displayed name: the player's own, or one with a suffix
+	label string       // the displayed name: the player's own, or one with a suffix
+	home  *motion.Pose // in their record; the original protocol cannot change it
 	edits *rate.Limiter
 
 	// Guarded by party.mu.
@@ -120,7 +121,7 @@ func (r *registration) presence() (players.Presence, bool) {
 		return players.Presence{}, false
 	}
 	who := r.who.Load()
-	return players.Presence{Player: who.id, Name: who.label, Guest: true, Pose: r.mu.pose}, true
+	return players.Presence{Player: who.id, Name: who.label, Guest: true, Pose: r.mu.pose, Home: who.home}, true
 }
 
 // lastMove returns where the player is, and reports whether they have moved since they registered.
@@ -233,7 +234,7 @@ func (p *party) add(ctx context.Context, at grid.ChunkPos, r *registration, name
 		label, last = player.Namesake(name, p.key.from.String(), number), nodemsg.PlayerRecord{}
 	}
 	who := &guest{
-		party: p, id: player.GuestID(label), label: label, edits: rate.NewLimiter(p.of.Edits(), p.of.Burst),
+		party: p, id: player.GuestID(label), label: label, home: last.Home, edits: rate.NewLimiter(p.of.Edits(), p.of.Burst),
 		on: r, left: last.Pose, seen: last.Seq > 0,
 	}
 	p.of.Players.NoteLoaded(last)

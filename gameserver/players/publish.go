@@ -14,6 +14,7 @@ import (
 
 // Network stores player records in the network; a *dht.DHT.
 type Network interface {
+	// Player returns the newest record of a player, nodemsg.ErrNoRecord if there is none, or another error if that is not known.
 	Player(ctx context.Context, id player.ID) (nodemsg.PlayerRecord, error)
 	PutPlayer(ctx context.Context, record nodemsg.PlayerRecord) error
 }
@@ -31,6 +32,7 @@ const (
 // another node next.
 type publisher struct {
 	network Network
+	confirm func(ctx context.Context, r nodemsg.PlayerRecord) (nodemsg.PlayerRecord, error) // returns a record as it is to be published
 	log     *slog.Logger
 	wake    wake.Signal   // there may be something to publish
 	ended   chan struct{} // closed when nothing more is queued
@@ -45,8 +47,8 @@ type publisher struct {
 	}
 }
 
-func newPublisher(network Network, log *slog.Logger) *publisher {
-	p := &publisher{network: network, log: log, wake: wake.NewSignal(), ended: make(chan struct{})}
+func newPublisher(network Network, confirm func(context.Context, nodemsg.PlayerRecord) (nodemsg.PlayerRecord, error), log *slog.Logger) *publisher {
+	p := &publisher{network: network, confirm: confirm, log: log, wake: wake.NewSignal(), ended: make(chan struct{})}
 	p.mu.records, p.mu.under = make(map[player.ID]nodemsg.PlayerRecord), make(map[player.ID]bool)
 	p.mu.awaited = make(map[player.ID][]chan struct{})
 	return p
@@ -126,9 +128,13 @@ func (p *publisher) nextRecord() (r nodemsg.PlayerRecord, ok bool) {
 
 // put publishes one record.
 func (p *publisher) put(ctx context.Context, r nodemsg.PlayerRecord) {
-	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
-	defer cancel()
-	if err := p.network.PutPlayer(ctx, r); err != nil {
+	r, err := p.confirm(ctx, r)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+		defer cancel()
+		err = p.network.PutPlayer(ctx, r)
+	}
+	if err != nil {
 		p.log.Warn("player record not published", "player", r.Name, "error", err)
 	}
 	p.mu.Lock()
@@ -141,6 +147,14 @@ func (p *publisher) put(ctx context.Context, r nodemsg.PlayerRecord) {
 		}
 		delete(b.awaited, r.Player)
 	}
+}
+
+// isIdle reports whether no record of the player is left to publish.
+func (p *publisher) isIdle(id player.ID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, waits := p.mu.records[id]
+	return !waits && !p.mu.under[id]
 }
 
 // published returns a channel that is closed when no record of the player is left to publish.

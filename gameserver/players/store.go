@@ -28,6 +28,8 @@ const (
 	Table = "players"
 	// loadTimeout bounds a lookup of a player in the network.
 	loadTimeout = 3 * time.Second
+	// confirmTimeout bounds a later lookup. It is longer than the network's own limit, after which what was found by then counts.
+	confirmTimeout = 12 * time.Second
 	// expireEvery is how often expired guests are deleted, and expireAtOnce how many in one commit. It is long, so that a clock that is wrong
 	// after a start has been set before.
 	expireEvery  = 24 * time.Hour
@@ -68,6 +70,7 @@ type Store struct {
 		leaving []departure
 		seqs    map[player.ID]uint64 // newest known record of each player who is here
 		done    map[player.ID]uint64 // and how many events they are known to have sent
+		doubts  doubts
 	}
 }
 
@@ -79,37 +82,44 @@ type departure struct {
 
 // NewStore returns a store that is not running yet.
 func NewStore(o Options) *Store {
-	ps := &Store{Options: o, publisher: newPublisher(o.Network, o.Logger), wake: wake.NewSignal(), ended: make(chan struct{}), maxRows: maxRows}
-	ps.mu.seqs, ps.mu.done = make(map[player.ID]uint64), make(map[player.ID]uint64)
+	ps := &Store{Options: o, wake: wake.NewSignal(), ended: make(chan struct{}), maxRows: maxRows}
+	ps.publisher = newPublisher(o.Network, ps.confirm, o.Logger)
+	ps.mu.seqs, ps.mu.done, ps.mu.doubts = make(map[player.ID]uint64), make(map[player.ID]uint64), make(doubts)
 	return ps
 }
 
 // Load returns the newest record of a player on this node and in the network. If the network does not answer, only this node's
-// record counts. A guest who has been away for 30 days is not known. The record returned has the login of the network's: the player's
-// next one must be later.
+// record counts, and the player's is not published before it has answered. A guest who has been away for 30 days is not known. The
+// record returned has the login of the network's: the player's next one must be later.
 func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerRecord, known bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
-	row, err := ps.Storage.Get(Table, id[:])
+	stored, err := ps.readRow(id)
 	if err != nil {
 		return newest, false, fmt.Errorf("load player record: %w", err)
 	}
 	var found []nodemsg.PlayerRecord
-	if row != nil {
-		if stored, err := ps.decode(row); err != nil {
-			// It must not lock the player out: the network may have a newer record, and the next save repairs this one.
-			ps.Logger.Error("damaged player record on disk", "player", id.String(), "error", err)
-		} else {
-			found = append(found, stored)
-		}
+	if stored.Seq > 0 {
+		found = append(found, stored.PlayerRecord)
 	}
 	remembered, err := ps.Network.Player(ctx, id)
-	if err == nil {
-		if len(found) > 0 && wentElsewhere(found[0], remembered) {
-			ps.NoteLoaded(found[0]) // as below
+	switch {
+	case err == nil:
+		if stored.Seq > 0 && stored.isOutdated(remembered) {
+			ps.NoteLoaded(stored.PlayerRecord) // as below
 			found = nil
 		}
-		found = append(found, remembered)
+		if stored.Seq == 0 || !stored.isNewer(remembered) {
+			found = append(found, remembered)
+		} else {
+			ps.NoteLoaded(remembered)
+		}
+		ps.settle(id, remembered)
+	case errors.Is(err, nodemsg.ErrNoRecord):
+		ps.settle(id, nodemsg.PlayerRecord{})
+	default:
+		ps.Logger.Warn("player not found in time; their record is not published until the network has answered", "player", id.String(), "error", err)
+		ps.noteDoubt(id, stored)
 	}
 	for _, r := range found {
 		switch {
@@ -123,30 +133,37 @@ func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerR
 	return newest, newest.Seq > 0, nil
 }
 
-// wentElsewhere reports whether a player has come to another gateway after this one had stored their record, whatever the sequence numbers
-// say: this gateway's clock may have been ahead.
-func wentElsewhere(stored, remembered nodemsg.PlayerRecord) bool {
-	return remembered.Login != nil && remembered.Gateway != stored.Gateway && remembered.Login.At > stored.SavedAt
-}
-
-// decode decodes this node's record of a player. If the node's clock was far ahead when the record was saved, its numbers start again:
-// no other node would accept the next ones.
-func (ps *Store) decode(row []byte) (nodemsg.PlayerRecord, error) {
-	r, err := nodemsg.DecodePlayerRecord(row)
-	if now := ps.Wall(); err == nil && !r.Plausible(now) {
+// readRow reads this node's record of a player.
+func (ps *Store) readRow(id player.ID) (r row, err error) {
+	value, err := ps.Storage.Get(Table, id[:])
+	if err != nil || value == nil {
+		return r, err
+	}
+	if r.PlayerRecord, err = nodemsg.DecodePlayerRecord(value); err != nil {
+		// It must not lock the player out: the network may have a newer record, and the next save repairs this one.
+		ps.Logger.Error("damaged player record on disk", "player", id.String(), "error", err)
+		return row{}, nil
+	}
+	if now := ps.Wall(); !r.Plausible(now) {
+		// This node's clock was far ahead when it was saved. Its numbers start again: no other node would accept the next ones.
 		r.Seq, r.Done, r.SavedAt = 1, 0, now.UnixMilli()
 	}
-	return r, err
+	if value, err = ps.Storage.Get(basesTable, id[:]); err != nil {
+		return row{}, err
+	}
+	r.setBase(value)
+	return r, nil
 }
 
 // NoteStored makes a player's next records newer than the one on this node's disk.
 func (ps *Store) NoteStored(id player.ID) {
-	row, err := ps.Storage.Get(Table, id[:])
-	if err != nil || row == nil {
+	stored, err := ps.readRow(id)
+	if err != nil || stored.Seq == 0 {
 		return
 	}
-	if record, err := ps.decode(row); err == nil {
-		ps.NoteLoaded(record)
+	ps.NoteLoaded(stored.PlayerRecord)
+	if stored.Guest && stored.based {
+		ps.noteDoubt(id, stored) // they left before the network had answered
 	}
 }
 
@@ -223,6 +240,9 @@ func (ps *Store) runSaver(ctx context.Context, here func() []Presence) {
 			ps.saveLeaving()
 		case <-save.C:
 			everybody := here()
+			ps.mu.Lock()
+			ps.mu.doubts.forget(everybody, ps.publisher.isIdle)
+			ps.mu.Unlock()
 			var due []Presence
 			if due, published = dueOf(everybody, published); len(due) > 0 {
 				ps.publisher.enqueue(ps.records(due), false)
@@ -258,9 +278,9 @@ func (ps *Store) deleteExpired() error {
 		expired = append(expired, others[:n]...)
 	}
 	for some := range slices.Chunk(expired, expireAtOnce) {
-		writes := make([]kv.Write, len(some))
+		writes := make([]kv.Write, 2*len(some))
 		for i, r := range some {
-			writes[i] = kv.Write{Table: Table, Key: r.key}
+			writes[2*i], writes[2*i+1] = kv.Write{Table: Table, Key: r.key}, kv.Write{Table: basesTable, Key: r.key}
 		}
 		err = errors.Join(err, ps.Storage.Commit(writes))
 	}
@@ -330,7 +350,6 @@ func (ps *Store) records(people []Presence) []nodemsg.PlayerRecord {
 	defer ps.mu.Unlock()
 	for i, p := range people {
 		seq := max(ps.mu.seqs[p.Player]+1, uint64(now))
-		ps.mu.seqs[p.Player] = seq
 		records[i] = nodemsg.PlayerRecord{
 			Player: p.Player, Name: p.Name, Guest: p.Guest,
 			Seq: seq, Pose: p.Pose, Home: p.Home, Gateway: ps.Peer, SavedAt: now, Login: p.Login,
@@ -338,20 +357,78 @@ func (ps *Store) records(people []Presence) []nodemsg.PlayerRecord {
 		if done := max(ps.mu.done[p.Player], p.Done); done > records[i].Counted() {
 			records[i].Done = min(done, wire.MaxDone)
 		}
+		ps.mu.doubts[p.Player].merge(&records[i])
+		ps.mu.seqs[p.Player] = records[i].Seq
 	}
 	return records
 }
 
+// store writes records to this node's disk, in one commit.
 func (ps *Store) store(records []nodemsg.PlayerRecord) error {
-	writes := make([]kv.Write, 0, len(records))
+	writes := make([]kv.Write, 0, 2*len(records))
 	for _, r := range records {
-		r.Login = nil // this node needs no proof, and an older version, to which it may go back, could not read it
-		row, err := nodemsg.EncodePlayerRecord(r)
+		b, based := ps.baseOf(r)
+		r.Login = nil // this node needs no proof, and an older version could not read it
+		value, err := nodemsg.EncodePlayerRecord(r)
 		if err != nil { // the others are saved all the same
 			ps.Logger.Error("player record cannot be encoded", "player", r.Player.String(), "error", err)
 			continue
 		}
-		writes = append(writes, kv.Write{Table: Table, Key: r.Player[:], Value: row})
+		writes = append(writes, kv.Write{Table: Table, Key: r.Player[:], Value: value})
+		if based {
+			writes = append(writes, kv.Write{Table: basesTable, Key: r.Player[:], Value: b.encode(r.Seq)})
+		}
 	}
 	return ps.Storage.Commit(writes)
+}
+
+// baseOf returns the base that is stored beside a record. A guest's record has none, unless it is in doubt: its number says all.
+func (ps *Store) baseOf(r nodemsg.PlayerRecord) (b base, based bool) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if d := ps.mu.doubts[r.Player]; d != nil && !d.settled {
+		return d.began.base, true
+	}
+	if r.Login == nil {
+		return b, false
+	}
+	return base{r.Login.At, r.Seq}, true
+}
+
+// noteDoubt notes that the network did not answer which record of a player is the newest.
+func (ps *Store) noteDoubt(id player.ID, began row) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.mu.doubts.note(id, began)
+}
+
+// settle notes the network's answer.
+func (ps *Store) settle(id player.ID, remembered nodemsg.PlayerRecord) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.mu.doubts.settle(id, remembered, ps.Wall())
+}
+
+// confirm returns a record as it is to be published. If the network did not answer when the player came, it is asked again first.
+func (ps *Store) confirm(ctx context.Context, r nodemsg.PlayerRecord) (nodemsg.PlayerRecord, error) {
+	ps.mu.Lock()
+	d := ps.mu.doubts[r.Player]
+	ask := d != nil && !d.settled
+	ps.mu.Unlock()
+	if ask {
+		ctx, cancel := context.WithTimeout(ctx, confirmTimeout)
+		defer cancel()
+		remembered, err := ps.Network.Player(ctx, r.Player)
+		if err != nil && !errors.Is(err, nodemsg.ErrNoRecord) {
+			return r, fmt.Errorf("look up the newest record: %w", err)
+		}
+		ps.settle(r.Player, remembered)
+	}
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	d.merge(&r)
+	if seq, here := ps.mu.seqs[r.Player]; here {
+		ps.mu.seqs[r.Player] = max(seq, r.Seq)
+	}
+	return r, nil
 }

@@ -2,6 +2,7 @@ package nodemsg
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
@@ -264,6 +265,9 @@ type PlayerRecord struct {
 	// the record without it; and it is left out on the gateway's own disk and in backups.
 	Login *player.Login `cbor:"10,keyasint,omitempty"`
 }
+
+// ErrNoRecord means that none of the nodes asked has the record of a region or a player, or that there is no node to ask.
+var ErrNoRecord = errors.New("no record")
 
 // Compare returns a positive number if p replaces q, a negative one if q replaces p. A record with a login replaces one without: a
 // gateway that the player never visited cannot make one. Otherwise the latest login counts, then the sequence number.

@@ -3,7 +3,6 @@ package playerstest
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"strings"
 	"sync"
@@ -22,6 +21,7 @@ type Memory struct {
 		records map[player.ID]nodemsg.PlayerRecord
 		rows    map[string][]byte
 		failure error
+		silence error
 		commits int
 	}
 }
@@ -38,8 +38,11 @@ func (m *Memory) Player(_ context.Context, id player.ID) (nodemsg.PlayerRecord, 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, known := m.mu.records[id]
+	if m.mu.silence != nil {
+		return nodemsg.PlayerRecord{}, m.mu.silence
+	}
 	if !known {
-		return r, errors.New("not found")
+		return r, nodemsg.ErrNoRecord
 	}
 	return r, nil
 }
@@ -109,4 +112,11 @@ func (m *Memory) Fail(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mu.failure = err
+}
+
+// FailLookups makes lookups of players fail from now on; nil mends them.
+func (m *Memory) FailLookups(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.silence = err
 }

@@ -1,0 +1,78 @@
+package players
+
+import (
+	"time"
+
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+// doubtMemory is how long a doubt is kept for a player who is not here: they may be about to join.
+const doubtMemory = time.Minute
+
+// doubt concerns a player who came when the network did not answer: it may have a newer record than this node. Theirs is not
+// published before it has answered, since it would replace the other one.
+type doubt struct {
+	began   row       // this node's record when they came; the zero row: none
+	since   time.Time // when they came
+	settled bool      // the network has answered
+	newer   *nodemsg.PlayerRecord
+}
+
+// merge gives the player's record the home of the network's newer one, unless they have chosen another since. It does nothing to nil.
+func (d *doubt) merge(r *nodemsg.PlayerRecord) {
+	if d == nil || d.newer == nil {
+		return
+	}
+	r.Seq = max(r.Seq, d.newer.Seq+1)
+	if done := d.newer.Counted(); done > r.Counted() {
+		r.Done = min(done, wire.MaxDone)
+	}
+	if sameHome(r.Home, d.began.Home) {
+		r.Home = d.newer.Home
+	}
+}
+
+func sameHome(a, b *motion.Pose) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// doubts are those about players who are here, are being published, or came a short while ago. A Store's are guarded by its mutex.
+type doubts map[player.ID]*doubt
+
+// note begins a doubt about a player, whose row is given.
+func (ds doubts) note(id player.ID, began row) {
+	if d := ds[id]; d != nil && !d.settled {
+		d.since = time.Now()
+		return
+	}
+	ds[id] = &doubt{began: began, since: time.Now()}
+}
+
+// settle ends the doubt about a player, if there is one, with the network's record of them; the zero one if it has none.
+func (ds doubts) settle(id player.ID, remembered nodemsg.PlayerRecord, now time.Time) {
+	d := ds[id]
+	if d == nil || d.settled {
+		return
+	}
+	d.settled = true
+	if remembered.Seq > 0 && !remembered.Expired(now) && d.began.base.compare(remembered) > 0 {
+		d.newer = &remembered
+	}
+}
+
+// forget deletes the doubts about players who are not here, and of whom nothing is left to publish.
+func (ds doubts) forget(here []Presence, idle func(player.ID) bool) {
+	if len(ds) == 0 {
+		return
+	}
+	present := make(map[player.ID]bool, len(here))
+	for _, p := range here {
+		present[p.Player] = true
+	}
+	for id, d := range ds {
+		if !present[id] && time.Since(d.since) > doubtMemory && idle(id) {
+			delete(ds, id)
+		}
+	}
+}
