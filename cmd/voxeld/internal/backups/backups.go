@@ -168,30 +168,25 @@ func (b *Backups) scheduled(ctx context.Context) error {
 	}
 	begun := time.Now()
 	name := filepath.Join(b.Dir, b.name()+"-"+begun.UTC().Format(timeLayout))
-	path := name + suffix
-	c, err := backup.Create(path, func(w io.Writer) error {
+	c, err := backup.Create(name+suffix, name+incompleteSuffix, func(w io.Writer) error {
 		return b.make(ctx, w, region.BackupOptions{Header: b.Header()})
 	}, nil)
 	if err != nil {
 		return err
 	}
 	if len(c.Problems()) > 0 {
-		path = name + incompleteSuffix
-		if err := os.Rename(name+suffix, path); err != nil {
-			return fmt.Errorf("name incomplete backup: %w", err)
-		}
 		b.metrics.failures.Inc()
 	} else {
-		info, err := os.Stat(path)
+		info, err := os.Stat(c.File)
 		if err != nil {
 			return fmt.Errorf("find backup: %w", err)
 		}
 		b.metrics.succeeded(begun, info.Size())
 	}
 	for _, problem := range c.Problems() {
-		b.Logger.Error("scheduled backup is not complete", "file", path, "problem", problem)
+		b.Logger.Error("scheduled backup is not complete", "file", c.File, "problem", problem)
 	}
-	b.Logger.Info("backup made", "file", path, "regions", len(c.Groups)-1, "edits", c.Edits)
+	b.Logger.Info("backup made", "file", c.File, "regions", len(c.Groups)-1, "edits", c.Edits)
 	if err := errors.Join(b.prune(suffix, begun), b.prune(incompleteSuffix, begun)); err != nil {
 		b.Logger.Error("old backups not deleted", "dir", b.Dir, "error", err)
 	}

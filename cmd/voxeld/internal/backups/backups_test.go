@@ -125,7 +125,7 @@ func TestSharedDirectory(t *testing.T) {
 		old := func(g world.Genesis) string {
 			file := filepath.Join(dir, "Commons-"+time.Now().UTC().Format(timeLayout)+suffix)
 			o := options(g, dir)
-			if _, err := backup.Create(file, func(w io.Writer) error { return write(w, o.Header(), "") }, nil); err != nil {
+			if _, err := backup.Create(file, file, func(w io.Writer) error { return write(w, o.Header(), "") }, nil); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Minute)
@@ -164,6 +164,24 @@ func TestSharedDirectory(t *testing.T) {
 	})
 }
 
+// A backup that is not complete never has the name of a complete one, not even when the node is killed before it has the other name.
+func TestIncompleteName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options(genesis("Commons", 1), t.TempDir())
+		b := New(o)
+		taken := filepath.Join(o.Dir, b.name()+"-"+time.Now().UTC().Format(timeLayout)+incompleteSuffix)
+		b.Backup = func(_ context.Context, w io.Writer, q region.BackupOptions) (bool, error) {
+			return false, errors.Join(write(w, q.Header, "no majority"), os.Mkdir(taken, 0o700)) // so it cannot be renamed
+		}
+		if err := b.scheduled(t.Context()); err == nil {
+			t.Error("a backup that cannot have its name: no error")
+		}
+		if left, err := filepath.Glob(filepath.Join(o.Dir, "*")); !slices.Equal(left, []string{taken}) || err != nil {
+			t.Errorf("%v is left, %v", left, err)
+		}
+	})
+}
+
 // A backup that was made while the clock was wrong, and so has a later time in its name, delays no other, is not the last success, and neither
 // pushes out the backups that are made now nor is deleted by them.
 func TestWrongClock(t *testing.T) {
@@ -172,7 +190,7 @@ func TestWrongClock(t *testing.T) {
 		o.Keep = 1
 		b := New(o)
 		later := filepath.Join(o.Dir, b.name()+"-"+time.Now().AddDate(1, 0, 0).UTC().Format(timeLayout)+suffix)
-		if _, err := backup.Create(later, func(w io.Writer) error { return write(w, o.Header(), "") }, nil); err != nil {
+		if _, err := backup.Create(later, later, func(w io.Writer) error { return write(w, o.Header(), "") }, nil); err != nil {
 			t.Fatal(err)
 		}
 		if due := b.untilDue(time.Now()); due != firstDelay {
