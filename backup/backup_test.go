@@ -108,7 +108,7 @@ func TestChain(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
-		if _, err := Create(path, func(w io.Writer) error { _, err := w.Write(data); return err }, nil); err != nil {
+		if _, err := Create(path, path, func(w io.Writer) error { _, err := w.Write(data); return err }, nil); err != nil {
 			t.Fatal(err)
 		}
 		return path
@@ -142,17 +142,17 @@ func TestChain(t *testing.T) {
 			t.Errorf("accepted %v", files)
 		}
 	}
-	if _, err := Create(filepath.Join(dir, "bad"), func(io.Writer) error { return io.ErrClosedPipe }, nil); !errors.Is(err, io.ErrClosedPipe) {
+	if _, err := Create(filepath.Join(dir, "bad"), filepath.Join(dir, "bad"), func(io.Writer) error { return io.ErrClosedPipe }, nil); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("create: %v", err)
 	}
 	diary := filepath.Join(dir, "diary.txt")
 	if err := os.WriteFile(diary, []byte("Dear diary, no backup starts like this."), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Create(diary, func(io.Writer) error { return nil }, nil); err == nil || !strings.Contains(err.Error(), "is not a backup") {
+	if _, err := Create(diary, diary, func(io.Writer) error { return nil }, nil); err == nil || !strings.Contains(err.Error(), "is not a backup") {
 		t.Errorf("a file that is no backup would be replaced: %v", err)
 	}
-	if _, err := Create(os.DevNull, func(io.Writer) error { return nil }, nil); err == nil || errors.Is(err, ErrNoBackup) {
+	if _, err := Create(os.DevNull, os.DevNull, func(io.Writer) error { return nil }, nil); err == nil || errors.Is(err, ErrNoBackup) {
 		t.Errorf("in the place of a device: %v", err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 3 {

@@ -10,15 +10,17 @@ import (
 	"path/filepath"
 )
 
-// Create writes a backup that produce writes to the file, under a temporary name until it is complete and on disk. It verifies
-// everything that it writes, and returns what the backup has. Progress is called after each group, if not nil. Of files that exist it replaces
-// only backups and empty ones.
-func Create(path string, produce func(io.Writer) error, progress func(groups int, rows uint64)) (c Contents, err error) {
+// Create writes a backup that produce writes to the file, under a temporary name until all of it is on disk. A backup that lacks something is
+// named incomplete instead, and never path. Create verifies everything that it writes, and returns what the backup has. Progress is called
+// after each group, if not nil. Of files that exist it replaces only backups and empty ones.
+func Create(path, incomplete string, produce func(io.Writer) error, progress func(groups int, rows uint64)) (c Contents, err error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return Contents{}, fmt.Errorf("create backup: %s is no regular file (- is the standard output)", path)
 	}
-	if err := checkReplaceable(path); err != nil {
-		return Contents{}, fmt.Errorf("create backup: %w", err)
+	for _, path := range []string{path, incomplete} {
+		if err := checkReplaceable(path); err != nil {
+			return Contents{}, fmt.Errorf("create backup: %w", err)
+		}
 	}
 	dir, name := filepath.Split(path)
 	f, err := os.CreateTemp(filepath.Clean(dir+"."), "."+name+".*")
@@ -36,11 +38,13 @@ func Create(path string, produce func(io.Writer) error, progress func(groups int
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return Contents{}, fmt.Errorf("create backup: %w", err)
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if c.File = path; len(c.Problems()) > 0 {
+		c.File = incomplete
+	}
+	if err := os.Rename(f.Name(), c.File); err != nil {
 		return Contents{}, fmt.Errorf("create backup: %w", err)
 	}
-	c.File = path
-	return c, syncDirectory(filepath.Dir(path))
+	return c, syncDirectory(filepath.Dir(c.File))
 }
 
 // checkReplaceable returns an error if there is a file that is neither empty nor a backup.

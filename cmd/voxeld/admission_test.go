@@ -23,6 +23,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/netns"
+	"github.com/voxelpopuli/voxeld/trust"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -262,6 +263,40 @@ func TestTokenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.start() // it has its certificate
+}
+
+// A node that has lost its data, and so would create a world, does not replace the token of the world that others still have.
+func TestTokenFileOfAnotherWorld(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "join")
+	token := config.Token{World: strings.Repeat("ab", 32), Secret: new(trust.Secret), Addrs: []string{"/ip4/127.0.0.9/tcp/4001/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"}}.String()
+	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := newDaemon(t, kit.Options{Args: []string{"--token-file", file}})
+	if err := a.Start(t.Context(), ""); err == nil {
+		t.Error("it started")
+	} else if said := err.Error(); a.ExitCode() != exitUsage || !strings.Contains(said, file+" is of world abababababab") ||
+		!strings.Contains(said, "--join") || !strings.Contains(said, "remove the file") {
+		t.Errorf("exit %d: %s", a.ExitCode(), said)
+	}
+	if text, err := os.ReadFile(file); strings.TrimSpace(string(text)) != token || err != nil {
+		t.Fatalf("the token was replaced: %s, %v", text, err)
+	}
+	if err := os.Truncate(file, 0); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // with an empty file, and then with its own token
+		a.start()
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if own, err := config.ParseToken(string(text)); own.World != a.Status.WorldID || err != nil {
+			t.Errorf("the token is of world %s, want %s: %v", own.World, a.Status.WorldID, err)
+		}
+		a.terminate()
+	}
 }
 
 // An open world is closed, one node after the other, without losing an edit, or what operators and those whom they gave roles have ordered. Then a

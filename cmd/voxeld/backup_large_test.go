@@ -61,7 +61,7 @@ func largeWorld(t *testing.T, path string, open bool, regions, edits, players in
 		cell := grid.CellAt(grid.ChunkPos{X: 2000 + 16*int32(i%50), Z: 2000 + 16*int32(i/50)}, grid.FoundingLabel)
 		all[i] = nodemsg.Region{ID: binary.BigEndian.Uint64(sum[:]), Cell: cell, Epoch: 1, Members: []nodemsg.Member{{Peer: "a", Game: "h:1"}}}
 	}
-	_, err = backup.Create(path, func(out io.Writer) error {
+	_, err = backup.Create(path, path, func(out io.Writer) error {
 		w, err := backup.NewWriter(out, backup.Header{Genesis: g.Encode(), Begun: time.Now().UnixMilli()})
 		must(err)
 		group := func(g backup.Group, add func(*backup.RowsWriter)) {

@@ -4,9 +4,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/store"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
@@ -54,5 +59,24 @@ func TestLostDatabaseIsNoNewWorld(t *testing.T) {
 	d.start()
 	if d.Status.WorldID == first {
 		t.Error("the world is the old one")
+	}
+}
+
+// A node that finds its disk full when it starts is started again by systemd, until there is space; one with a damaged data directory is not.
+func TestExitCodesThatPreventARestart(t *testing.T) {
+	unit, err := os.ReadFile("../../deploy/systemd/voxeld.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, codes, _ := strings.Cut(string(unit), "\nRestartPreventExitStatus=")
+	codes, _, _ = strings.Cut(codes, "\n")
+	for _, c := range []struct {
+		err      error
+		prevents bool
+	}{{store.ErrFull, false}, {kv.ErrDamaged, true}, {errDatabaseGone, true}, {cli.Usage(errDatabaseGone), true}} {
+		code := exitCode(fmt.Errorf("open data directory: %w", c.err))
+		if prevents := slices.Contains(strings.Fields(codes), strconv.Itoa(code)); prevents != c.prevents {
+			t.Errorf("%v: exit code %d prevents a restart: %v, want %v", c.err, code, prevents, c.prevents)
+		}
 	}
 }

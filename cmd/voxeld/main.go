@@ -29,9 +29,9 @@ import (
 
 // Exit codes, for scripts and supervisors.
 const (
-	exitFailed = 1 // any other error
+	exitFailed = 1 // any other error; a restart may help
 	exitUsage  = 2 // the command line or the configuration is wrong
-	exitData   = 3 // the data directory is in use, damaged, full or of another world; or a backup is damaged
+	exitData   = 3 // the data directory is in use, damaged or of another world; or a backup is damaged
 	exitLacks  = 4 // a backup is not complete
 )
 
@@ -55,8 +55,8 @@ func exitCode(err error) int {
 	case errors.As(err, new(cli.UsageError)):
 		return exitUsage
 	case errors.Is(err, store.ErrInUse), errors.Is(err, kv.ErrDamaged), errors.Is(err, store.ErrFormat),
-		errors.Is(err, store.ErrFull), errors.Is(err, joining.ErrOtherWorld), errors.Is(err, errDatabaseGone),
-		errors.Is(err, errRestoring), errors.Is(err, errNotEmpty), errors.Is(err, backup.ErrDamaged), errors.Is(err, backup.ErrNoBackup):
+		errors.Is(err, joining.ErrOtherWorld), errors.Is(err, errDatabaseGone), errors.Is(err, errRestoring),
+		errors.Is(err, errNotEmpty), errors.Is(err, backup.ErrDamaged), errors.Is(err, backup.ErrNoBackup):
 		return exitData
 	case errors.Is(err, backupcmd.ErrIncomplete):
 		return exitLacks

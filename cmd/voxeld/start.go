@@ -285,6 +285,11 @@ func (n *node) chooseWorld(ctx context.Context, join config.Bootstrap) error {
 	if n.world = planned; begun {
 		return nil
 	}
+	if n.cfg.TokenFile != "" {
+		if err := joining.CheckTokenFile(n.cfg.TokenFile); err != nil {
+			return cli.Usage(err)
+		}
+	}
 	if n.world, err = newGenesis(n.cfg.World, n.cfg.DataDir, defaultWorldName, nil, defaultSections, defaultDay, time.Now()); err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func makeBackup(c *cobra.Command, socket, path string, q admin.BackupRequest) er
 	if path == "-" {
 		made, err = backup.CheckedCopy(c.OutOrStdout(), produce, report)
 	} else {
-		made, err = backup.Create(path, produce, report)
+		made, err = backup.Create(path, path, produce, report)
 	}
 	show.end()
 	if err != nil {

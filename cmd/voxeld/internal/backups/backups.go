@@ -143,7 +143,7 @@ const firstDelay = 30 * time.Second
 // untilDue returns when the next backup is due, by the newest complete one in the directory.
 func (b *Backups) untilDue(now time.Time) time.Duration {
 	soon := min(firstDelay, b.Every)
-	files, err := b.files(suffix)
+	files, err := b.files(suffix, now)
 	if err != nil || len(files) == 0 {
 		return soon
 	}
@@ -168,39 +168,34 @@ func (b *Backups) scheduled(ctx context.Context) error {
 	}
 	begun := time.Now()
 	name := filepath.Join(b.Dir, b.name()+"-"+begun.UTC().Format(timeLayout))
-	path := name + suffix
-	c, err := backup.Create(path, func(w io.Writer) error {
+	c, err := backup.Create(name+suffix, name+incompleteSuffix, func(w io.Writer) error {
 		return b.make(ctx, w, region.BackupOptions{Header: b.Header()})
 	}, nil)
 	if err != nil {
 		return err
 	}
 	if len(c.Problems()) > 0 {
-		path = name + incompleteSuffix
-		if err := os.Rename(name+suffix, path); err != nil {
-			return fmt.Errorf("name incomplete backup: %w", err)
-		}
 		b.metrics.failures.Inc()
 	} else {
-		info, err := os.Stat(path)
+		info, err := os.Stat(c.File)
 		if err != nil {
 			return fmt.Errorf("find backup: %w", err)
 		}
 		b.metrics.succeeded(begun, info.Size())
 	}
 	for _, problem := range c.Problems() {
-		b.Logger.Error("scheduled backup is not complete", "file", path, "problem", problem)
+		b.Logger.Error("scheduled backup is not complete", "file", c.File, "problem", problem)
 	}
-	b.Logger.Info("backup made", "file", path, "regions", len(c.Groups)-1, "edits", c.Edits)
-	if err := errors.Join(b.prune(suffix), b.prune(incompleteSuffix)); err != nil {
+	b.Logger.Info("backup made", "file", c.File, "regions", len(c.Groups)-1, "edits", c.Edits)
+	if err := errors.Join(b.prune(suffix, begun), b.prune(incompleteSuffix, begun)); err != nil {
 		b.Logger.Error("old backups not deleted", "dir", b.Dir, "error", err)
 	}
 	return nil
 }
 
-// prune deletes the oldest backups with that suffix: one that is not complete replaces none that is.
-func (b *Backups) prune(suffix string) error {
-	files, err := b.files(suffix)
+// prune deletes the oldest backups with that suffix, and none begun after the newest: one that is not complete replaces none that is.
+func (b *Backups) prune(suffix string, newest time.Time) error {
+	files, err := b.files(suffix, newest)
 	if err != nil {
 		return err
 	}
@@ -225,8 +220,9 @@ const (
 // name returns what the names of the world's backups begin with. Another world may have the same name, and the same directory.
 func (b *Backups) name() string { return fileName(b.World.Name) + "-" + b.World.ID()[:12] }
 
-// files lists the scheduled backups of the world with that suffix, oldest first.
-func (b *Backups) files(suffix string) ([]string, error) {
+// files lists the scheduled backups of the world with that suffix, oldest first. It leaves out those with a time after now: the clock was
+// wrong when they were made, or is wrong now.
+func (b *Backups) files(suffix string, now time.Time) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(escape(b.Dir), b.name()+timePattern+suffix))
 	if err != nil {
 		return nil, err
@@ -237,6 +233,8 @@ func (b *Backups) files(suffix string) ([]string, error) {
 			files = append(files, file)
 		}
 	}
+	latest := now.UTC().Format(timeLayout)
+	files = slices.DeleteFunc(files, func(file string) bool { return begunText(file, suffix) > latest })
 	slices.SortFunc(files, func(x, y string) int { return strings.Compare(begunText(x, suffix), begunText(y, suffix)) })
 	return files, err
 }

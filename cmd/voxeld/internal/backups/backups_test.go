@@ -83,7 +83,7 @@ func TestSchedule(t *testing.T) {
 		if files, err := os.ReadDir(o.Dir); made != 6 || len(files) != 3 || err != nil {
 			t.Errorf("made %d, kept %v, %v", made, files, err)
 		}
-		complete, err := fresh().files(suffix)
+		complete, err := fresh().files(suffix, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,10 +96,10 @@ func TestSchedule(t *testing.T) {
 		}
 		problem = "no majority"
 		run(9*time.Hour + 10*time.Minute)
-		if after, err := fresh().files(suffix); !slices.Equal(after, complete) || err != nil {
+		if after, err := fresh().files(suffix, time.Now()); !slices.Equal(after, complete) || err != nil {
 			t.Errorf("backups that are not complete replaced %v, of which %v is left: %v", complete, after, err)
 		}
-		if files, err := fresh().files(incompleteSuffix); len(files) != 3 || err != nil {
+		if files, err := fresh().files(incompleteSuffix, time.Now()); len(files) != 3 || err != nil {
 			t.Errorf("%v is left of backups that are not complete: %v", files, err)
 		}
 		if due := fresh().untilDue(time.Now()); due != firstDelay {
@@ -125,7 +125,7 @@ func TestSharedDirectory(t *testing.T) {
 		old := func(g world.Genesis) string {
 			file := filepath.Join(dir, "Commons-"+time.Now().UTC().Format(timeLayout)+suffix)
 			o := options(g, dir)
-			if _, err := backup.Create(file, func(w io.Writer) error { return write(w, o.Header(), "") }, nil); err != nil {
+			if _, err := backup.Create(file, file, func(w io.Writer) error { return write(w, o.Header(), "") }, nil); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Minute)
@@ -140,7 +140,7 @@ func TestSharedDirectory(t *testing.T) {
 		if err := otherNew.scheduled(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		foreign, err := otherNew.files(suffix)
+		foreign, err := otherNew.files(suffix, time.Now())
 		if err != nil || len(foreign) != 2 || foreign[0] != otherOld {
 			t.Fatalf("the other world has the backups %v, %v", foreign, err)
 		}
@@ -158,10 +158,69 @@ func TestSharedDirectory(t *testing.T) {
 				t.Errorf("a backup that is not of this world: %v", err)
 			}
 		}
-		if left, err := b.files(suffix); len(left) != 1 || left[0] == ownOld || err != nil {
+		if left, err := b.files(suffix, time.Now()); len(left) != 1 || left[0] == ownOld || err != nil {
 			t.Errorf("of the world's own backups %v is left, %v", left, err)
 		}
 	})
+}
+
+// A backup that is not complete never has the name of a complete one, not even when the node is killed before it has the other name.
+func TestIncompleteName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options(genesis("Commons", 1), t.TempDir())
+		b := New(o)
+		taken := filepath.Join(o.Dir, b.name()+"-"+time.Now().UTC().Format(timeLayout)+incompleteSuffix)
+		b.Backup = func(_ context.Context, w io.Writer, q region.BackupOptions) (bool, error) {
+			return false, errors.Join(write(w, q.Header, "no majority"), os.Mkdir(taken, 0o700)) // so it cannot be renamed
+		}
+		if err := b.scheduled(t.Context()); err == nil {
+			t.Error("a backup that cannot have its name: no error")
+		}
+		if left, err := filepath.Glob(filepath.Join(o.Dir, "*")); !slices.Equal(left, []string{taken}) || err != nil {
+			t.Errorf("%v is left, %v", left, err)
+		}
+	})
+}
+
+// A backup that was made while the clock was wrong, and so has a later time in its name, delays no other, is not the last success, and neither
+// pushes out the backups that are made now nor is deleted by them.
+func TestWrongClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options(genesis("Commons", 1), t.TempDir())
+		o.Keep = 1
+		b := New(o)
+		later := filepath.Join(o.Dir, b.name()+"-"+time.Now().AddDate(1, 0, 0).UTC().Format(timeLayout)+suffix)
+		if _, err := backup.Create(later, later, func(w io.Writer) error { return write(w, o.Header(), "") }, nil); err != nil {
+			t.Fatal(err)
+		}
+		if due := b.untilDue(time.Now()); due != firstDelay {
+			t.Errorf("beside a backup of next year, one is due in %v", due)
+		}
+		if success := metricsOf(t, o).Value("voxeld_backup_last_success_timestamp_seconds"); success != 0 {
+			t.Errorf("the last success is that of next year: %v", success)
+		}
+		for range 2 {
+			time.Sleep(time.Hour)
+			if err := b.scheduled(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			own := filepath.Join(o.Dir, b.name()+"-"+time.Now().UTC().Format(timeLayout)+suffix)
+			if left, err := filepath.Glob(filepath.Join(o.Dir, "*")); !slices.Equal(left, []string{own, later}) || err != nil {
+				t.Errorf("after a backup %v is left, want %s and %s: %v", left, own, later, err)
+			}
+		}
+	})
+}
+
+func metricsOf(t *testing.T, o Options) testmetrics.Metrics {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	promhttp.HandlerFor(o.Registerer.(*prometheus.Registry), promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	m, err := testmetrics.Read(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 // A backup succeeded once it is complete and on disk, not when its last byte was produced.
@@ -190,12 +249,7 @@ func TestSuccess(t *testing.T) {
 			if !success.IsZero() {
 				want = float64(success.Unix())
 			}
-			answer := httptest.NewRecorder()
-			promhttp.HandlerFor(o.Registerer.(*prometheus.Registry), promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
-			m, err := testmetrics.Read(answer.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := metricsOf(t, o)
 			if s, f := m.Value("voxeld_backup_last_success_timestamp_seconds"), m.Value("voxeld_backup_failures_total"); s != want || f != failures {
 				t.Errorf("%s: last success %v, want %v; %v failures, want %v", what, s, want, f, failures)
 			}

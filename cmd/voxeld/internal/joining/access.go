@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"slices"
@@ -57,6 +58,24 @@ func (a Access) WriteToken(path string) error {
 		return fmt.Errorf("write token file: %w", err)
 	}
 	return nil
+}
+
+// CheckTokenFile returns an error if the file holds a token: a node that is about to create a world would replace it, and the nodes that use it
+// would not start again.
+func CheckTokenFile(path string) error {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read token file: %w; choose another one with --token-file", err)
+	}
+	token, err := config.ParseToken(string(text))
+	if err != nil {
+		return nil //nolint:nilerr // nobody can use what is there
+	}
+	return fmt.Errorf("token file %s is of world %s, of which this node has no data: put its data directory back; or start with --join, with that "+
+		"token or one that voxeld invite prints on another node, to become a new node of that world; or remove the file to create a new world", path, token.World[:min(12, len(token.World))])
 }
 
 // goodToken returns the secret of the token in a file, if this node admits others with it for some time.
