@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
@@ -43,6 +45,10 @@ func TestLostDatabaseIsNoNewWorld(t *testing.T) {
 		t.Errorf("with a socket and no database: exit %d: %s", code, errs)
 	}
 	remove("admin.sock")
+	if errs, code := run(); code != exitData || !strings.Contains(errs, d.rootKey()) || !strings.Contains(errs, "--join") {
+		t.Errorf("with a root key and no database: exit %d: %s", code, errs)
+	}
+	remove(joining.RootKeyFile)
 	if errs, code := run(); code != exitData || !strings.Contains(errs, "its journal") || !strings.Contains(errs, "--join") {
 		t.Errorf("with a journal and no database: exit %d: %s", code, errs)
 	}
@@ -54,5 +60,14 @@ func TestLostDatabaseIsNoNewWorld(t *testing.T) {
 	d.start()
 	if d.Status.WorldID == first {
 		t.Error("the world is the old one")
+	}
+	d.terminate()
+	database := filepath.Join(d.dir, databaseName)
+	elsewhere := filepath.Join(t.TempDir(), databaseName)
+	if err := errors.Join(os.Remove(d.rootKey()), os.Remove(database), os.Symlink(elsewhere, database)); err != nil {
+		t.Fatal(err)
+	}
+	if errs, code := run(); code != exitData || !strings.Contains(errs, elsewhere) {
+		t.Errorf("with a link to a database that is missing: exit %d: %s", code, errs)
 	}
 }
