@@ -14,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/trust"
@@ -33,9 +34,20 @@ func storedGenesis(db *store.DB) (g world.Genesis, ok bool, err error) {
 	return readGenesis(db, genesisKey)
 }
 
-// plannedGenesis reads the genesis that init, or an interrupted first run, stored for this run.
+// plannedGenesis reads the genesis that init, or an interrupted first run, stored for this run. The data directory must not have
+// a genesis. If it has replicas all the same, the row of the genesis has been lost: in a large file store.Open does not find a
+// damaged key.
 func plannedGenesis(db *store.DB) (g world.Genesis, ok bool, err error) {
-	return readGenesis(db, plannedKey)
+	g, ok, err = readGenesis(db, plannedKey)
+	if err != nil || ok {
+		return g, ok, err
+	}
+	groups, err := raftlog.Groups(db)
+	if err == nil && len(groups) > 0 {
+		err = fmt.Errorf("%w: there are %d replicas, but the row that names their world is missing; keep a copy of the data directory, and "+
+			"start with an empty one and --join, or restore a backup into it with voxeld restore", kv.ErrDamaged, len(groups))
+	}
+	return world.Genesis{}, false, err
 }
 
 func readGenesis(db *store.DB, key []byte) (g world.Genesis, ok bool, err error) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/store"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 )
 
@@ -69,5 +71,30 @@ func TestLostDatabaseIsNoNewWorld(t *testing.T) {
 	}
 	if errs, code := run(); code != exitData || !strings.Contains(errs, elsewhere) {
 		t.Errorf("with a link to a database that is missing: exit %d: %s", code, errs)
+	}
+}
+
+// A node whose database has lost the row that names its world creates no new world over its replicas, nor does it join one.
+func TestReplicasWithoutTheirWorld(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t, kit.Options{})
+	d.start()
+	token := d.invite()
+	d.terminate()
+	db, err := store.Open(store.Options{Path: filepath.Join(d.dir, databaseName)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := newStack()
+	parts.onStop("database", db.Close)
+	parts.start("commits", db.Run)
+	if err := errors.Join(db.Commit([]kv.Write{{Table: worldTable, Key: genesisKey}}), parts.stop()); err != nil {
+		t.Fatal(err)
+	}
+	run := []string{"run", "--data-dir", d.dir, "--listen", fmt.Sprintf("/ip4/%s/tcp/4001", d.ip), "--game", d.Game, "--http", d.HTTP, "--metrics", ""}
+	for _, args := range [][]string{{"init", "--data-dir", d.dir}, append(run, "--join", token), run} {
+		if _, errs, code := voxeld(t, args...); code != exitData || !strings.Contains(errs, "replicas") || !strings.Contains(errs, "voxeld restore") {
+			t.Errorf("voxeld %v: exit %d: %s", args, code, errs)
+		}
 	}
 }
