@@ -70,15 +70,8 @@ func storeGenesis(db *store.DB, g world.Genesis) error {
 	})
 }
 
-// storePlan records that this world is being created. From then on the data directory is bound to it, because the
-// process may crash between the founding of the catalog and storeGenesis.
-func storePlan(db *store.DB, g world.Genesis) error {
-	return db.Commit([]kv.Write{{Table: worldTable, Key: plannedKey, Value: g.Encode()}})
-}
-
-// newGenesis returns the genesis of a new world. If seed is nil, it is random. The root key is stored in the data directory, unless
-// the world is open.
-func newGenesis(cfg config.World, dataDir, name string, seed *int64, sections int, day time.Duration, now time.Time) (world.Genesis, error) {
+// newGenesis returns the genesis of a new world, without root keys. If seed is nil, it is random.
+func newGenesis(cfg config.World, name string, seed *int64, sections int, day time.Duration, now time.Time) (world.Genesis, error) {
 	if seed == nil {
 		var b [8]byte
 		rand.Read(b[:])
@@ -104,19 +97,26 @@ func newGenesis(cfg config.World, dataDir, name string, seed *int64, sections in
 	if err := g.Validate(); err != nil {
 		return world.Genesis{}, fmt.Errorf("create world: %w", err)
 	}
-	if cfg.Open {
-		return g, nil
-	}
-	root, err := joining.CreateRootKey(dataDir)
-	if err != nil {
-		return world.Genesis{}, err
-	}
-	g.Roots = []trust.Key{root.Key()}
 	return g, nil
 }
 
-// planWorld stores the genesis in an empty data directory, for the first run.
-func planWorld(dataDir string, g world.Genesis) (err error) {
+// storePlan records that this world is being created. From then on the data directory is bound to it, because the
+// process may crash between the founding of the catalog and storeGenesis. Before, it adds the root key in the data directory to the
+// genesis, unless the world is open. It creates the key if there is none: the data directory must hold no world.
+func storePlan(cfg config.Config, db *store.DB, g *world.Genesis) error {
+	if !cfg.World.Open {
+		root, err := joining.CreateRootKey(cfg.DataDir)
+		if err != nil {
+			return err
+		}
+		g.Roots = []trust.Key{root.Key()}
+	}
+	return db.Commit([]kv.Write{{Table: worldTable, Key: plannedKey, Value: g.Encode()}})
+}
+
+// planWorld stores the genesis in an empty data directory, for the first run. It adds the root key to it.
+func planWorld(cfg config.Config, g *world.Genesis) (err error) {
+	dataDir := cfg.DataDir
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return fmt.Errorf("create data directory: %w", err)
 	}
@@ -135,6 +135,9 @@ func planWorld(dataDir string, g world.Genesis) (err error) {
 	if known {
 		return fmt.Errorf("%w: %s already holds %q; choose another --data-dir", joining.ErrOtherWorld, dataDir, there.Name)
 	}
+	if err := checkRestoring(db); err != nil {
+		return err
+	}
 	there, known, err = plannedGenesis(db)
 	if err != nil {
 		return err
@@ -142,7 +145,7 @@ func planWorld(dataDir string, g world.Genesis) (err error) {
 	if known {
 		return fmt.Errorf("%w: %s holds the planned world %q (%s): start it with voxeld run, or choose another --data-dir", joining.ErrOtherWorld, dataDir, there.Name, there.ID()[:12])
 	}
-	return storePlan(db, g)
+	return storePlan(cfg, db, g)
 }
 
 // chownData changes the owner of root's files in the data directory to the owner of the directory, who runs the node. Only root can do so: for

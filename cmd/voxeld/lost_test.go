@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -97,4 +98,23 @@ func TestReplicasWithoutTheirWorld(t *testing.T) {
 			t.Errorf("voxeld %v: exit %d: %s", args, code, errs)
 		}
 	}
+}
+
+// A voxeld init that is refused leaves the node as it was: a root key beside another world would keep it from starting.
+func TestRefusedInitCreatesNoRootKey(t *testing.T) {
+	t.Parallel()
+	first := startDaemon(t)
+	d := startDaemon(t, "--join", first.invite())
+	refused := func(say string) {
+		t.Helper()
+		if _, errs, code := voxeld(t, "init", "--data-dir", d.dir); code != exitData || !strings.Contains(errs, say) {
+			t.Errorf("init: exit %d: %s", code, errs)
+		}
+		if _, err := os.Lstat(d.rootKey()); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("init has created a root key: %v", err)
+		}
+	}
+	refused("in use")
+	d.terminate()
+	refused("already holds")
 }

@@ -286,12 +286,15 @@ func (n *node) chooseWorld(ctx context.Context, join config.Bootstrap) error {
 	if n.world = planned; begun {
 		return nil
 	}
-	if n.world, err = newGenesis(n.cfg.World, n.cfg.DataDir, defaultWorldName, nil, defaultSections, defaultDay, time.Now()); err != nil {
+	if n.world, err = newGenesis(n.cfg.World, defaultWorldName, nil, defaultSections, defaultDay, time.Now()); err != nil {
+		return err
+	}
+	if err := storePlan(n.cfg, n.db, &n.world); err != nil {
 		return err
 	}
 	n.logger.Warn("the data directory is empty and --join is not set: a new world is created",
 		"world", n.world.ID(), "name", n.world.Name, "data_dir", n.cfg.DataDir)
-	return storePlan(n.db, n.world)
+	return nil
 }
 
 func (n *node) startRegions(ctx context.Context, parts *stack) error {
