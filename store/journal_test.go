@@ -336,6 +336,36 @@ func TestJournalWithoutItsFile(t *testing.T) {
 	}
 }
 
+// A link to a file on a disk that is not mounted must not be replaced by a new store. Once the disk is mounted, the store opens.
+func TestLinkToAMissingFile(t *testing.T) {
+	path, file := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "file")
+	if err := os.Symlink(file, path); err != nil {
+		t.Fatal(err)
+	}
+	db, err := Open(Options{Path: path})
+	if !errors.Is(err, kv.ErrDamaged) || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "mount") {
+		t.Errorf("opened with %v", err)
+	}
+	if err == nil {
+		db.Close()
+	}
+	if target, err := os.Readlink(path); err != nil || target != file {
+		t.Errorf("the link is gone: %q, %v", target, err)
+	}
+	if db, err = Open(Options{Path: file}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	if db, err = Open(Options{Path: path}); err != nil {
+		t.Fatalf("with the file: %v", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A caller of Commit writes by itself while no other goroutine does; otherwise Run does.
 func TestCommitNeedsNobodyElse(t *testing.T) {
 	db, err := Open(Options{Path: newPath(t)})

@@ -44,7 +44,7 @@ func (t opening) open() error {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err := t.refuseOrphans(); err != nil {
+		if err := t.refuseLoss(); err != nil {
 			return err
 		}
 		if err := t.create(); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -151,9 +151,16 @@ func (t opening) create() error {
 	return errors.Join(t.finish(unfinished), t.close())
 }
 
-// refuseOrphans fails with kv.ErrDamaged if there is a journal without its file. A new store beside it would hide the loss
-// of the old one, and its data would be created anew with different contents.
-func (t opening) refuseOrphans() error {
+// refuseLoss fails with kv.ErrDamaged if the path is a link to a file that is missing, or if there is a journal without its
+// file. A new store in its place would hide the loss of the old one, and its data would be created anew with different
+// contents.
+func (t opening) refuseLoss() error {
+	if target, err := os.Readlink(t.path); err == nil {
+		if _, err := os.Stat(t.path); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: %s is a link to %s, which is missing; mount the disk that has it, or remove the link "+
+				"if the file is gone for good", kv.ErrDamaged, t.path, target)
+		}
+	}
 	journal, err := findJournal(t.path)
 	if err != nil || journal == "" {
 		return err
@@ -178,7 +185,7 @@ func (t opening) finish(unfinished string) error {
 	} else if err != nil {
 		return err
 	}
-	if _, err := os.Stat(t.path); err == nil {
+	if _, err := os.Lstat(t.path); err == nil { // also a link whose target is missing
 		return errors.Join(fs.ErrExist, os.Remove(unfinished))
 	}
 	if err := t.writeFormat(); err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/voxelpopuli/voxeld/terrain"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/metrics"
+	"github.com/voxelpopuli/voxeld/trust"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -39,9 +40,16 @@ var (
 func largeWorld(t *testing.T, path string, open bool, regions, edits, players int) {
 	t.Helper()
 	seed := int64(33)
-	g, err := newGenesis(config.World{Placement: string(grid.PlacementWalkad), Open: open}, filepath.Dir(path), "Large", &seed, defaultSections, defaultDay, time.Now())
+	g, err := newGenesis(config.World{Placement: string(grid.PlacementWalkad)}, "Large", &seed, defaultSections, defaultDay, time.Now())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !open {
+		root, err := joining.CreateRootKey(filepath.Dir(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Roots = []trust.Key{root.Key()}
 	}
 	land, err := terrain.New(terrain.Params{Seed: g.Seed, Sections: g.Sections, Version: g.Terrain})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/trust"
@@ -33,9 +34,20 @@ func storedGenesis(db *store.DB) (g world.Genesis, ok bool, err error) {
 	return readGenesis(db, genesisKey)
 }
 
-// plannedGenesis reads the genesis that init, or an interrupted first run, stored for this run.
+// plannedGenesis reads the genesis that init, or an interrupted first run, stored for this run. The data directory must not have
+// a genesis. If it has replicas all the same, the row of the genesis has been lost: in a large file store.Open does not find a
+// damaged key.
 func plannedGenesis(db *store.DB) (g world.Genesis, ok bool, err error) {
-	return readGenesis(db, plannedKey)
+	g, ok, err = readGenesis(db, plannedKey)
+	if err != nil || ok {
+		return g, ok, err
+	}
+	groups, err := raftlog.Groups(db)
+	if err == nil && len(groups) > 0 {
+		err = fmt.Errorf("%w: there are %d replicas, but the row that names their world is missing; keep a copy of the data directory, and "+
+			"start with an empty one and --join, or restore a backup into it with voxeld restore", kv.ErrDamaged, len(groups))
+	}
+	return world.Genesis{}, false, err
 }
 
 func readGenesis(db *store.DB, key []byte) (g world.Genesis, ok bool, err error) {
@@ -58,15 +70,8 @@ func storeGenesis(db *store.DB, g world.Genesis) error {
 	})
 }
 
-// storePlan records that this world is being created. From then on the data directory is bound to it, because the
-// process may crash between the founding of the catalog and storeGenesis.
-func storePlan(db *store.DB, g world.Genesis) error {
-	return db.Commit([]kv.Write{{Table: worldTable, Key: plannedKey, Value: g.Encode()}})
-}
-
-// newGenesis returns the genesis of a new world. If seed is nil, it is random. The root key is stored in the data directory, unless
-// the world is open.
-func newGenesis(cfg config.World, dataDir, name string, seed *int64, sections int, day time.Duration, now time.Time) (world.Genesis, error) {
+// newGenesis returns the genesis of a new world, without root keys. If seed is nil, it is random.
+func newGenesis(cfg config.World, name string, seed *int64, sections int, day time.Duration, now time.Time) (world.Genesis, error) {
 	if seed == nil {
 		var b [8]byte
 		rand.Read(b[:])
@@ -92,19 +97,26 @@ func newGenesis(cfg config.World, dataDir, name string, seed *int64, sections in
 	if err := g.Validate(); err != nil {
 		return world.Genesis{}, fmt.Errorf("create world: %w", err)
 	}
-	if cfg.Open {
-		return g, nil
-	}
-	root, err := joining.CreateRootKey(dataDir)
-	if err != nil {
-		return world.Genesis{}, err
-	}
-	g.Roots = []trust.Key{root.Key()}
 	return g, nil
 }
 
-// planWorld stores the genesis in an empty data directory, for the first run.
-func planWorld(dataDir string, g world.Genesis) (err error) {
+// storePlan records that this world is being created. From then on the data directory is bound to it, because the
+// process may crash between the founding of the catalog and storeGenesis. Before, it adds the root key in the data directory to the
+// genesis, unless the world is open. It creates the key if there is none: the data directory must hold no world.
+func storePlan(cfg config.Config, db *store.DB, g *world.Genesis) error {
+	if !cfg.World.Open {
+		root, err := joining.CreateRootKey(cfg.DataDir)
+		if err != nil {
+			return err
+		}
+		g.Roots = []trust.Key{root.Key()}
+	}
+	return db.Commit([]kv.Write{{Table: worldTable, Key: plannedKey, Value: g.Encode()}})
+}
+
+// planWorld stores the genesis in an empty data directory, for the first run. It adds the root key to it.
+func planWorld(cfg config.Config, g *world.Genesis) (err error) {
+	dataDir := cfg.DataDir
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return fmt.Errorf("create data directory: %w", err)
 	}
@@ -123,6 +135,9 @@ func planWorld(dataDir string, g world.Genesis) (err error) {
 	if known {
 		return fmt.Errorf("%w: %s already holds %q; choose another --data-dir", joining.ErrOtherWorld, dataDir, there.Name)
 	}
+	if err := checkRestoring(db); err != nil {
+		return err
+	}
 	there, known, err = plannedGenesis(db)
 	if err != nil {
 		return err
@@ -130,7 +145,7 @@ func planWorld(dataDir string, g world.Genesis) (err error) {
 	if known {
 		return fmt.Errorf("%w: %s holds the planned world %q (%s): start it with voxeld run, or choose another --data-dir", joining.ErrOtherWorld, dataDir, there.Name, there.ID()[:12])
 	}
-	return storePlan(db, g)
+	return storePlan(cfg, db, g)
 }
 
 // chownData changes the owner of root's files in the data directory to the owner of the directory, who runs the node. Only root can do so: for

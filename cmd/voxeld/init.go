@@ -36,11 +36,11 @@ func newInit() *cobra.Command {
 			if day < world.MinDay || day > world.MaxDay {
 				return cli.Usage(fmt.Errorf("create world: day length %v: want %v to %v", day, world.MinDay, world.MaxDay))
 			}
-			g, err := newGenesis(cfg.World, cfg.DataDir, name, fixed, sections, day, time.Now())
+			g, err := newGenesis(cfg.World, name, fixed, sections, day, time.Now())
 			if err != nil {
 				return cli.Usage(err)
 			}
-			if err := errors.Join(planWorld(cfg.DataDir, g), chownData(cfg.DataDir)); err != nil {
+			if err := errors.Join(planWorld(cfg, &g), chownData(cfg.DataDir)); err != nil {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "World %q: id %s, seed %d, %d blocks high, spawn at %v.\nServe it with: %s run --data-dir %s\n",

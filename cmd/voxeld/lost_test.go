@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/store"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
@@ -48,6 +51,10 @@ func TestLostDatabaseIsNoNewWorld(t *testing.T) {
 		t.Errorf("with a socket and no database: exit %d: %s", code, errs)
 	}
 	remove("admin.sock")
+	if errs, code := run(); code != exitData || !strings.Contains(errs, d.rootKey()) || !strings.Contains(errs, "--join") {
+		t.Errorf("with a root key and no database: exit %d: %s", code, errs)
+	}
+	remove(joining.RootKeyFile)
 	if errs, code := run(); code != exitData || !strings.Contains(errs, "its journal") || !strings.Contains(errs, "--join") {
 		t.Errorf("with a journal and no database: exit %d: %s", code, errs)
 	}
@@ -60,6 +67,59 @@ func TestLostDatabaseIsNoNewWorld(t *testing.T) {
 	if d.Status.WorldID == first {
 		t.Error("the world is the old one")
 	}
+	d.terminate()
+	database := filepath.Join(d.dir, databaseName)
+	elsewhere := filepath.Join(t.TempDir(), databaseName)
+	if err := errors.Join(os.Remove(d.rootKey()), os.Remove(database), os.Symlink(elsewhere, database)); err != nil {
+		t.Fatal(err)
+	}
+	if errs, code := run(); code != exitData || !strings.Contains(errs, elsewhere) {
+		t.Errorf("with a link to a database that is missing: exit %d: %s", code, errs)
+	}
+}
+
+// A node whose database has lost the row that names its world creates no new world over its replicas, nor does it join one.
+func TestReplicasWithoutTheirWorld(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t, kit.Options{})
+	d.start()
+	token := d.invite()
+	d.terminate()
+	db, err := store.Open(store.Options{Path: filepath.Join(d.dir, databaseName)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := newStack()
+	parts.onStop("database", db.Close)
+	parts.start("commits", db.Run)
+	if err := errors.Join(db.Commit([]kv.Write{{Table: worldTable, Key: genesisKey}}), parts.stop()); err != nil {
+		t.Fatal(err)
+	}
+	run := []string{"run", "--data-dir", d.dir, "--listen", fmt.Sprintf("/ip4/%s/tcp/4001", d.ip), "--game", d.Game, "--http", d.HTTP, "--metrics", ""}
+	for _, args := range [][]string{{"init", "--data-dir", d.dir}, append(run, "--join", token), run} {
+		if _, errs, code := voxeld(t, args...); code != exitData || !strings.Contains(errs, "replicas") || !strings.Contains(errs, "voxeld restore") {
+			t.Errorf("voxeld %v: exit %d: %s", args, code, errs)
+		}
+	}
+}
+
+// A voxeld init that is refused leaves the node as it was: a root key beside another world would keep it from starting.
+func TestRefusedInitCreatesNoRootKey(t *testing.T) {
+	t.Parallel()
+	first := startDaemon(t)
+	d := startDaemon(t, "--join", first.invite())
+	refused := func(say string) {
+		t.Helper()
+		if _, errs, code := voxeld(t, "init", "--data-dir", d.dir); code != exitData || !strings.Contains(errs, say) {
+			t.Errorf("init: exit %d: %s", code, errs)
+		}
+		if _, err := os.Lstat(d.rootKey()); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("init has created a root key: %v", err)
+		}
+	}
+	refused("in use")
+	d.terminate()
+	refused("already holds")
 }
 
 // A node that finds its disk full when it starts is started again by systemd, until there is space; one with a damaged data directory is not.

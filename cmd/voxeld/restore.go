@@ -41,7 +41,7 @@ var errNotEmpty = errors.New("the data directory holds data already")
 // restoreWorld founds the world of a backup in an empty data directory.
 func restoreWorld(ctx context.Context, cfg config.Config, r backupcmd.Restore) (err error) {
 	path := filepath.Join(cfg.DataDir, databaseName)
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %s; choose an empty one with --data-dir", errNotEmpty, cfg.DataDir)
 	}
 	nodes := r.Chain.Last().Header.Nodes

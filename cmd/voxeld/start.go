@@ -124,25 +124,26 @@ func (n *node) openStore(_ context.Context, parts *stack) error {
 // errDatabaseGone reports that a node ran in the data directory, but its database is missing.
 var errDatabaseGone = errors.New("the database is gone")
 
-// checkLeftovers refuses to create a new world where a killed node left its socket and the database has been lost
-// since. It allows --join: the node is a new one then, and its world is known.
+// checkLeftovers refuses to create a new world where a node left its root key, or a killed one its socket, and the database
+// has been lost since. It allows --join: the node is a new one then, and its world is known.
 func (n *node) checkLeftovers(database string) error {
 	if len(n.cfg.Join) > 0 {
 		return nil
 	}
-	if _, err := os.Stat(database); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(database); !errors.Is(err, fs.ErrNotExist) {
 		return nil // store.Open opens it, or reports why it cannot
 	}
-	socket := n.cfg.AdminSocket()
-	if filepath.Dir(socket) != filepath.Clean(n.cfg.DataDir) {
-		return nil // it may be another node's
+	left := n.cfg.AdminSocket()
+	info, err := os.Lstat(left)
+	inside := filepath.Dir(left) == filepath.Clean(n.cfg.DataDir) // otherwise it may be another node's
+	if !inside || err != nil || info.Mode().Type() != fs.ModeSocket {
+		left = filepath.Join(n.cfg.DataDir, joining.RootKeyFile)
+		if _, err := os.Lstat(left); err != nil {
+			return nil
+		}
 	}
-	info, err := os.Lstat(socket)
-	if err != nil || info.Mode().Type() != fs.ModeSocket {
-		return nil
-	}
-	return fmt.Errorf("%w: a node ran here (it left %s), but %s is missing; put it back, or start with --join as a new "+
-		"node of its world, or remove %s to create a new world here", errDatabaseGone, socket, database, socket)
+	return fmt.Errorf("%w: a node ran here (it left %s), but %s is missing; put it back, or restore a backup with voxeld restore, "+
+		"or start with --join as a new node of its world, or move %s away to create a new world here", errDatabaseGone, left, database, left)
 }
 
 // openSockets opens the ports before anything else: if one is taken, no new data directory must be left behind.
@@ -290,12 +291,15 @@ func (n *node) chooseWorld(ctx context.Context, join config.Bootstrap) error {
 			return cli.Usage(err)
 		}
 	}
-	if n.world, err = newGenesis(n.cfg.World, n.cfg.DataDir, defaultWorldName, nil, defaultSections, defaultDay, time.Now()); err != nil {
+	if n.world, err = newGenesis(n.cfg.World, defaultWorldName, nil, defaultSections, defaultDay, time.Now()); err != nil {
+		return err
+	}
+	if err := storePlan(n.cfg, n.db, &n.world); err != nil {
 		return err
 	}
 	n.logger.Warn("the data directory is empty and --join is not set: a new world is created",
 		"world", n.world.ID(), "name", n.world.Name, "data_dir", n.cfg.DataDir)
-	return storePlan(n.db, n.world)
+	return nil
 }
 
 func (n *node) startRegions(ctx context.Context, parts *stack) error {

@@ -65,6 +65,13 @@ func storeRootKey(path string, key trust.PrivateKey) error {
 	if err := renameio.WriteFile(path, text, 0o600, renameio.IgnoreUmask()); err != nil {
 		return fmt.Errorf("store root key: %w", err)
 	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("store root key: %w", err)
+	}
+	if err := errors.Join(dir.Sync(), dir.Close()); err != nil { // the file's name must be on disk before anything names the key
+		return fmt.Errorf("store root key: %w", err)
+	}
 	return nil
 }
 
@@ -90,11 +97,14 @@ func ReadRootKey(path string) (trust.PrivateKey, error) {
 }
 
 // replaceRootKey replaces the root key in a data directory by a new one, which counts once the charter names it. The new key is on disk
-// before, so that it cannot be lost.
+// before, so that it cannot be lost. If the replacement fails, the new key stays: the charter may be on disk all the same.
 func replaceRootKey(dataDir string, gate *admission.Gate) error {
 	path := filepath.Join(dataDir, nextRootKeyFile)
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is there: the root key is being replaced, or that was interrupted: restart this node", path)
+	}
+	if _, err := gate.Root(); err != nil {
+		return fmt.Errorf("only its holder can replace the root key: %w", err)
 	}
 	fresh, err := newRootKey()
 	if err != nil {
@@ -103,11 +113,14 @@ func replaceRootKey(dataDir string, gate *admission.Gate) error {
 	if err := storeRootKey(path, fresh); err != nil {
 		return err
 	}
-	err = admission.ReplaceRoot(gate, fresh)
-	return errors.Join(err, finishReplacement(dataDir, gate))
+	if err := admission.ReplaceRoot(gate, fresh); err != nil {
+		return fmt.Errorf("replace root key: %w; leave %s where it is, and restart this node: it then keeps the key that counts", err, path)
+	}
+	return finishReplacement(dataDir, gate)
 }
 
-// finishReplacement takes the new root key for the root key if the charter names it, and removes it if not.
+// finishReplacement takes the new root key for the root key if the charter names it, and removes it if not. The charter must be
+// the stored one: after a failed commit it may differ from the one in memory until a restart.
 func finishReplacement(dataDir string, gate *admission.Gate) error {
 	path, next := filepath.Join(dataDir, RootKeyFile), filepath.Join(dataDir, nextRootKeyFile)
 	fresh, err := ReadRootKey(next)
