@@ -38,7 +38,7 @@ type writer struct {
 	maxSize int64 // bound of the file in bytes; 0: none
 
 	sync.Mutex
-	recovered       bool  // the journal was read back; before that, nothing else is known to have what is in it
+	recovered       bool  // the journal was read back; until then its records may be nowhere else
 	writing         bool  // Run runs, and nothing has ended the writing
 	failure         error // why writing has ended, if not by the end of Run
 	full            bool  // the last transaction found no space

@@ -165,8 +165,8 @@ func mergeRecent(a, b *recent) *recent {
 	return &recent{uses: uses[max(0, len(uses)-recentWindow):], last: max(a.last, b.last)}
 }
 
-// PackedRows returns the land for EncodeMerge. Passed is the number of a rollback up to which none is left here: those that do not concern the
-// region are not recorded as complete.
+// PackedRows returns the land for EncodeMerge. Passed is the number of the last rollback that is complete here, or does not concern the region:
+// such a one is not recorded as complete.
 func (l *Land) PackedRows(passed int64) ([]byte, error) {
 	packed := *l
 	packed.rolledBack = max(l.rolledBack, passed)

@@ -16,7 +16,7 @@ const doubtMemory = time.Minute
 // published before it has answered, since it would replace the other one.
 type doubt struct {
 	began   row       // this node's record when they came; the zero row: none
-	since   time.Time // when they came
+	since   time.Time // when they came, or were last here
 	settled bool      // the network has answered
 	newer   *nodemsg.PlayerRecord
 }
@@ -66,12 +66,13 @@ func (ds doubts) forget(here []Presence, idle func(player.ID) bool) {
 	if len(ds) == 0 {
 		return
 	}
-	present := make(map[player.ID]bool, len(here))
 	for _, p := range here {
-		present[p.Player] = true
+		if d := ds[p.Player]; d != nil {
+			d.since = time.Now() // they may be about to leave, and are saved after that
+		}
 	}
 	for id, d := range ds {
-		if !present[id] && time.Since(d.since) > doubtMemory && idle(id) {
+		if time.Since(d.since) > doubtMemory && idle(id) {
 			delete(ds, id)
 		}
 	}

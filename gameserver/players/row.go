@@ -7,8 +7,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// This file decides whether a record in the network or a row on this node's disk is newer. What the record is compared with has a row
-// of its own, in the same commit: an older version, to which the node may go back, could not read a player's row with it.
+// This file decides whether a record in the network or a row on this node's disk is newer. The base that the record is compared
+// with is stored in a separate row, in the same commit: an older version, to which the node may go back, could not read a player's row with it.
 
 // basesTable is the table of bases: player id → base.
 const basesTable = "player_bases"

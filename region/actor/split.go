@@ -281,7 +281,7 @@ func ProposeSplit(ctx context.Context, l *Land) error {
 }
 
 // Freeze freezes a child, which this node must lead, for an attempt of its parent, and returns its land for world.EncodeMerge. Passed is the
-// number of a rollback up to which none is left there.
+// number of the last rollback that is complete there, or does not concern it.
 func Freeze(ctx context.Context, l *Land, attempt uint64, passed int64) ([]byte, error) {
 	err := propose(ctx, l, world.EncodeFreeze(attempt), func(s world.Structure) error {
 		switch {

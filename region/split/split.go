@@ -47,7 +47,7 @@ type Splitter struct {
 	Lands  func() []*actor.Land // the loaded regions
 	// Quarantined reports whether a region is quarantined here.
 	Quarantined func(id uint64) bool
-	// Passed returns the number of a rollback up to which none is left in a region, or an error if one is left there.
+	// Passed returns the number of the last rollback that is complete in a region, or does not concern it; or an error if one is left there.
 	Passed      func(ctx context.Context, l *actor.Land) (int64, error)
 	AskStatuses integrity.AskStatuses
 	Metrics     *Metrics
