@@ -39,7 +39,7 @@ type DHT struct {
 	regions   *record.Regions
 	players   *record.Players
 	joined    time.Time // when Join was called
-	met       bool      // there are others, or were: this node has met some before, or joins one
+	met       bool      // this node had met others before
 	logger    *slog.Logger
 	metrics   *metrics
 

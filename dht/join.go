@@ -56,7 +56,7 @@ func Join(host *transport.Host, opts Options) (*DHT, error) {
 	if d.dials, err = redial.Load(opts.RedialEvery, host.Bootstrap(), opts.Storage); err != nil {
 		return nil, err
 	}
-	d.met = d.dials.Knows() || len(host.Bootstrap()) > 0
+	d.met = d.dials.Knows()
 	d.kad, err = kaddht.New(lib,
 		// Any prefix but /ipfs turns off the checks of the public network. This one also separates the worlds.
 		kaddht.ProtocolPrefix(protocol.ID("/voxeld/"+opts.World[:16])),

@@ -86,7 +86,7 @@ func (d *DHT) PutPlayer(ctx context.Context, rec nodemsg.PlayerRecord) error {
 }
 
 // Player returns the newest record of a player, or ErrNotFound. It asks all nodes nearest to the record's key. After another error a
-// newer one than this node's own may exist. Having no peers is an error only shortly after the start of a node that knows others.
+// newer one than this node's own may exist. Having no peers is an error only shortly after the start of a node that had met others before.
 func (d *DHT) Player(ctx context.Context, id player.ID) (nodemsg.PlayerRecord, error) {
 	if d.met && d.kad.RoutingTable().Size() == 0 && time.Since(d.joined) < startTime {
 		return nodemsg.PlayerRecord{}, fmt.Errorf("look up player %v: no other node has been reached since the start", id)
