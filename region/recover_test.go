@@ -95,6 +95,92 @@ func TestRecoverRegion(t *testing.T) {
 	})
 }
 
+// Former members come back and cannot ask the survivor at first. They are notified again until they can, and only then count as notified.
+func TestRecoveredAsksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 3
+		var busy atomic.Bool
+		n.meddle = func(to, _ string, q *nodemsg.Question) *nodemsg.Answer {
+			if to == "A" && q.Status != nil && busy.Load() {
+				return &nodemsg.Answer{Error: "busy"}
+			}
+			return nil
+		}
+		n.near("A", "B", "C")
+		a, b, c := n.start("A", newDisk()), n.start("B", newDisk()), n.start("C", newDisk())
+		a.follow(here).edit(stone(1))
+		<-time.After(20 * time.Second)
+		id := idHere(t, a)
+		diskB, diskC := n.kill(b), n.kill(c)
+		<-time.After(a.recovery.SilentAfter())
+		for _, lost := range []uint64{world.CatalogID, id} {
+			if err := a.Recover(t.Context(), lost, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		busy.Store(true)
+		b, c = n.start("B", diskB), n.start("C", diskC)
+		<-time.After(20 * time.Second)
+		if left := a.disk.afterCrash().tables["recovered"]; len(left) != 2 {
+			t.Errorf("%d groups have former members that are to be notified, want 2", len(left))
+		}
+		busy.Store(false)
+		<-time.After(time.Minute)
+		for _, it := range []*node{b, c} {
+			for _, group := range []uint64{world.CatalogID, id} {
+				if p, err := it.Replicas.Position(group); err != nil || p.Members.Recovered != 1 || len(p.Members.Members) != 3 {
+					t.Errorf("%s holds of group %d: %+v, %v", it.peer, group, p, err)
+				}
+			}
+		}
+		if left := a.disk.afterCrash().tables["recovered"]; len(left) != 0 {
+			t.Errorf("former members are still recorded: %q", left)
+		}
+	})
+}
+
+// A node whose other members are all away opens its copy, and asks them when it opens it again; not once they have answered.
+func TestSilenceIsNotRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 3
+		var asked atomic.Int32
+		n.meddle = func(_, from string, q *nodemsg.Question) *nodemsg.Answer {
+			if from == "C" && q.Status != nil {
+				asked.Add(1)
+			}
+			return nil
+		}
+		n.near("A", "B", "C")
+		a, _, c := n.start("A", newDisk()), n.start("B", newDisk()), n.start("C", newDisk())
+		a.follow(here).edit(stone(1))
+		<-time.After(20 * time.Second)
+		info, err := c.regions.Member(idHere(t, c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := n.kill(c)
+		c = n.start("C", left)
+		n.cut("A", true)
+		n.cut("B", true)
+		if err := c.supersession.ValidateCopy(t.Context(), info); err != nil {
+			t.Error("nobody answers: ", err)
+		}
+		n.cut("A", false)
+		n.cut("B", false)
+		asked.Store(0)
+		<-time.After(6 * time.Second) // nobody is suspected any more
+		if err := c.supersession.ValidateCopy(t.Context(), info); err != nil || asked.Load() < 2 {
+			t.Errorf("%d nodes were asked again, want 2: %v", asked.Load(), err)
+		}
+		asked.Store(0)
+		if err := c.supersession.ValidateCopy(t.Context(), info); err != nil || asked.Load() != 0 {
+			t.Errorf("after all have answered, %d were asked: %v", asked.Load(), err)
+		}
+	})
+}
+
 // Members that were only cut off, and continued as a majority, drop their data when the network is whole again: the operator's
 // recovery takes precedence.
 func TestRecoveredWins(t *testing.T) {

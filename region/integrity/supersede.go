@@ -17,12 +17,10 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file detects copies that are superseded: those of a group from before an operator recovered it from one survivor
-// (docs/adr/0009), and those that were replaced while their nodes were away. The node drops such a copy before it serves the
-// region, and joins again.
+// This file detects copies that are superseded: those from before an operator recovered the group from one survivor (docs/adr/0009), and
+// those that were replaced while their nodes were away. The node drops such a copy before it serves the region, and joins again.
 
-// recoveredTable stores the regions that were recovered on this node, until all former members have been notified: id, 8 bytes
-// big-endian → the region before. maxValidated is how many copies are not checked again.
+// recoveredTable stores the regions that were recovered on this node, until all former members have been notified: id, 8 bytes → the region before.
 const recoveredTable, maxValidated = "recovered", 65536
 
 // Supersession detects copies that are superseded.
@@ -65,11 +63,10 @@ func CatalogOf(conf replica.Configured) nodemsg.Region {
 	return info
 }
 
-// errSuperseded is returned if the region continues elsewhere without the copy of this node.
 var errSuperseded = errors.New("the region continues without this node; the copy here is dropped")
 
-// ValidateCopy ensures that a region's copy here is not superseded, once for each region while the process runs. A node that
-// comes back asks the other members before it acts for a group that it may have left.
+// ValidateCopy ensures that a region's copy here is not superseded. It asks the other members each time until most have answered: the node
+// may have left the group while it was away. If nobody answers, the copy is used.
 func (u *Supersession) ValidateCopy(ctx context.Context, info nodemsg.Region) error {
 	u.mu.Lock()
 	_, known := u.mu.validated[info.ID]
@@ -87,12 +84,14 @@ func (u *Supersession) ValidateCopy(ctx context.Context, info nodemsg.Region) er
 	}
 	if v.Claimed {
 		u.Logger.Warn("a member says that the region continues without this node; nothing confirms it, and the copy is kept", "region", info.ID, "cell", Name(info))
+	}
+	if v.Claimed || !v.Settled {
 		return nil // it is checked again when the region is next opened
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(u.mu.validated) >= maxValidated {
-		clear(u.mu.validated) // they are checked again
+		clear(u.mu.validated)
 	}
 	u.mu.validated[info.ID] = struct{}{}
 	return nil
@@ -106,8 +105,7 @@ func (u *Supersession) ValidateCatalogCopy(ctx context.Context) error {
 	return nil
 }
 
-// judge asks the other members, and the nodes in also, whether their group continues without the copy here. The verdict is zero if there is no copy that
-// can be read.
+// judge is Judge. The verdict is zero if there is no copy that can be read.
 func (u *Supersession) judge(ctx context.Context, id uint64, also ...string) succession.Verdict {
 	own, err := u.Replicas.Position(id)
 	if err != nil {
@@ -135,8 +133,10 @@ func (u *Supersession) Check(ctx context.Context, peer string, id uint64) error 
 	if err != nil {
 		return err
 	}
-	open := u.openActor(id) // the copy that is judged: another one may join meanwhile
+	open := u.openActor(id) // another copy may join meanwhile
 	switch v := u.judge(ctx, id, peer); {
+	case !v.Claimed && !v.Heard:
+		return fmt.Errorf("region %d: %w", id, succession.ErrUnheard) // the peer repeats it
 	case !v.Claimed:
 		return nil // this copy is of the same group, or of a later one
 	case !v.Confirmed:
