@@ -1,5 +1,5 @@
 // Package succession decides whether a group continues without a node's copy of it (docs/adr/0051). A node that is misled about that deletes
-// what it has acknowledged, so no other node's word is enough.
+// what it has acknowledged, so no other node's word is enough. It also notifies former members whose group was recovered without them.
 //
 // Only package region and its subpackages import it.
 package succession
