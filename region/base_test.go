@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // ground returns a terrain generator for a test node: chunks 64 blocks high, filled with one kind of block up to a level.
@@ -117,6 +119,57 @@ func TestForeignBaseLater(t *testing.T) {
 		cancel()
 		if _, err := c.BaseOf(ctx, here, [32]byte{8}); err == nil {
 			t.Error("got a base that no node has")
+		}
+	})
+}
+
+// Bases that no node has are requested again after a pause, each once however often it is queued, and do not hold up what is queued
+// meanwhile.
+func TestMissingBasesHoldUpNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		var mu sync.Mutex
+		checked := make(map[grid.ChunkPos]int)
+		n.adjust = func(_ string, o *Options) {
+			o.Base = func(pos grid.ChunkPos) [32]byte {
+				<-time.After(time.Second)
+				mu.Lock()
+				defer mu.Unlock()
+				checked[pos]++
+				return baseOf(pos)
+			}
+		}
+		a := n.start("A", newDisk())
+		count := func(pos grid.ChunkPos) int {
+			mu.Lock()
+			defer mu.Unlock()
+			return checked[pos]
+		}
+		missing := make([]nodemsg.BaseOf, 100)
+		for i := range missing {
+			missing[i] = nodemsg.BaseOf{Chunk: grid.ChunkPos{X: int32(i), Z: 9}, Hash: [32]byte{9}}
+		}
+		for range 5 {
+			a.bases.Pinned(missing)
+		}
+		<-time.After(199*time.Second + 500*time.Millisecond)
+		for _, one := range missing {
+			if got := count(one.Chunk); got != 1 {
+				t.Fatalf("%v was checked %d times, want once", one.Chunk, got)
+			}
+		}
+		<-time.After(30 * time.Second) // they are being requested again
+		there := nodemsg.BaseOf{Chunk: grid.ChunkPos{X: 1, Z: 1}, Hash: baseOf(grid.ChunkPos{X: 1, Z: 1})}
+		a.bases.Pinned([]nodemsg.BaseOf{there})
+		<-time.After(5 * time.Second)
+		if got := count(there.Chunk); got != 1 {
+			t.Errorf("what was queued meanwhile was checked %d times, want once", got)
+		}
+		<-time.After(180 * time.Second)
+		for _, one := range missing {
+			if got := count(one.Chunk); got != 2 {
+				t.Fatalf("%v was checked %d times, want twice", one.Chunk, got)
+			}
 		}
 	})
 }

@@ -233,7 +233,7 @@ func (h *Host) wireIntegrity() (err error) {
 	if err != nil {
 		return err
 	}
-	h.supervisor.NotifyEvicted = h.supersession.NotifyEvicted
+	h.supervisor.NotifyEvicted = h.supersession.Evicted.Notify
 	h.reseeder = &integrity.Reseeder{
 		Node: node, Supervisor: h.supervisor, Judge: h.supersession.Judge, Damages: h.damages, OpenMember: h.regions.openMember, Records: h.Records,
 		Replaced: h.replaced, ReopenCatalog: h.reopenCatalog,

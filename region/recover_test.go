@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -91,6 +93,234 @@ func TestRecoverRegion(t *testing.T) {
 		}
 		if r := g.edit(stone(4))[4]; r.Refused != "" || r.Block != chunk.Stone {
 			t.Errorf("without the survivor: %+v", r)
+		}
+	})
+}
+
+// Former members come back and cannot ask the survivor at first. They are notified again until they can, and only then count as notified.
+func TestRecoveredAsksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 3
+		var busy atomic.Bool
+		n.meddle = func(to, _ string, q *nodemsg.Question) *nodemsg.Answer {
+			if to == "A" && q.Status != nil && busy.Load() {
+				return &nodemsg.Answer{Error: "busy"}
+			}
+			return nil
+		}
+		n.near("A", "B", "C")
+		a, b, c := n.start("A", newDisk()), n.start("B", newDisk()), n.start("C", newDisk())
+		a.follow(here).edit(stone(1))
+		<-time.After(20 * time.Second)
+		id := idHere(t, a)
+		diskB, diskC := n.kill(b), n.kill(c)
+		<-time.After(a.recovery.SilentAfter())
+		for _, lost := range []uint64{world.CatalogID, id} {
+			if err := a.Recover(t.Context(), lost, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		busy.Store(true)
+		b, c = n.start("B", diskB), n.start("C", diskC)
+		<-time.After(20 * time.Second)
+		if left := a.disk.afterCrash().tables["recovered"]; len(left) != 2 {
+			t.Errorf("%d groups have former members that are to be notified, want 2", len(left))
+		}
+		busy.Store(false)
+		<-time.After(time.Minute)
+		for _, it := range []*node{b, c} {
+			for _, group := range []uint64{world.CatalogID, id} {
+				if p, err := it.Replicas.Position(group); err != nil || p.Members.Recovered != 1 || len(p.Members.Members) != 3 {
+					t.Errorf("%s holds of group %d: %+v, %v", it.peer, group, p, err)
+				}
+			}
+		}
+		if left := a.disk.afterCrash().tables["recovered"]; len(left) != 0 {
+			t.Errorf("former members are still recorded: %q", left)
+		}
+	})
+}
+
+// A region is recovered, gets other members, and is recovered again after these are lost. The members from before the first recovery are
+// notified, too, when they come back.
+func TestRecoveredTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, b, c := three(t)
+		a.follow(here).edit(stone(1))
+		<-time.After(20 * time.Second)
+		id := idHere(t, a)
+		recoverBoth := func() {
+			t.Helper()
+			<-time.After(a.recovery.SilentAfter())
+			for _, lost := range []uint64{world.CatalogID, id} {
+				if err := a.Recover(t.Context(), lost, false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a.refollow()
+		}
+		diskB, diskC := n.kill(b), n.kill(c)
+		n.near("A")
+		recoverBoth()
+		d, e := n.start("D", newDisk()), n.start("E", newDisk())
+		n.near("A", "D", "E")
+		<-time.After(time.Minute)
+		if p, err := a.Replicas.Position(id); err != nil || len(p.Members.Members) != 3 {
+			t.Fatalf("D and E are no members: %+v, %v", p, err)
+		}
+		n.kill(d)
+		n.kill(e)
+		n.near("A")
+		recoverBoth()
+		evicted := func(want string) {
+			t.Helper()
+			rows := a.disk.afterCrash().tables["recovered"]
+			if len(rows) != 2 {
+				t.Errorf("%d groups have former members that are to be notified, want 2", len(rows))
+			}
+			for _, row := range rows {
+				before, err := nodemsg.DecodeRegion(row)
+				var peers []string
+				for _, m := range before.Members {
+					peers = append(peers, m.Peer)
+				}
+				slices.Sort(peers)
+				if got := strings.Join(peers, ""); err != nil || got != want {
+					t.Errorf("of group %d are to be notified %s, %v; want %s", before.ID, got, err, want)
+				}
+			}
+		}
+		evicted("BCDE")
+		b, c = n.start("B", diskB), n.start("C", diskC)
+		n.near("A", "B", "C")
+		<-time.After(time.Minute)
+		for _, it := range []*node{a, b, c} {
+			for _, group := range []uint64{world.CatalogID, id} {
+				if p, err := it.Replicas.Position(group); err != nil || p.Members.Recovered != 2 || len(p.Members.Members) != 3 {
+					t.Errorf("%s holds of group %d: %+v, %v", it.peer, group, p, err)
+				}
+			}
+		}
+		evicted("DE")
+	})
+}
+
+// Former members are not notified before the copy here counts the recovery. Who is to be notified of a later recovery stays, although an earlier
+// notice arrives meanwhile. A row has no more members than can be read again.
+func TestEvicted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 3
+		var notices atomic.Int32
+		var meanwhile atomic.Pointer[func()]
+		n.meddle = func(_, _ string, q *nodemsg.Question) *nodemsg.Answer {
+			if q.Superseded != nil {
+				notices.Add(1)
+			}
+			if q.Superseded != nil && q.Superseded.Region != world.CatalogID {
+				if then := meanwhile.Swap(nil); then != nil {
+					(*then)()
+					return &nodemsg.Answer{}
+				}
+			}
+			return nil
+		}
+		n.near("A", "B", "C")
+		a := n.start("A", newDisk())
+		n.start("B", newDisk())
+		n.start("C", newDisk())
+		a.follow(here).edit(stone(1))
+		<-time.After(20 * time.Second)
+		info, err := a.regions.Member(idHere(t, a))
+		if err != nil {
+			t.Fatal(err)
+		}
+		evicted := a.supersession.Evicted
+		kept := func() []nodemsg.Member {
+			t.Helper()
+			row, err := a.disk.Get("recovered", directory.Key(info.ID))
+			if row == nil && err == nil {
+				return nil
+			}
+			before, err2 := nodemsg.DecodeRegion(row)
+			if err != nil || err2 != nil {
+				t.Fatal(err, err2)
+			}
+			return before.Members
+		}
+		before := nodemsg.Region{ID: info.ID, Cell: info.Cell, Epoch: info.Epoch, Members: []nodemsg.Member{member("B"), member("C")}}
+		if err := evicted.Keep(before); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(10 * time.Second)
+		if notices.Load() != 0 || len(kept()) != 2 {
+			t.Errorf("%d notices before the recovery; to be notified: %+v", notices.Load(), kept())
+		}
+		n.cut("A", true)
+		<-time.After(a.recovery.SilentAfter())
+		if err := a.Recover(t.Context(), world.CatalogID, false); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Recover(t.Context(), info.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		again := before
+		again.Epoch += nodemsg.RecoveredEpoch
+		keep := func() {
+			for i := range 20 {
+				again.Members = append(again.Members, member(strings.Repeat("X", i+1)))
+			}
+			if err := evicted.Keep(again); err != nil {
+				t.Error(err)
+			}
+		}
+		meanwhile.Store(&keep)
+		n.cut("A", false)
+		<-time.After(time.Minute)
+		if left := kept(); notices.Load() == 0 || len(left) != wire.MaxMembers || left[0].Peer != "B" {
+			t.Errorf("after %d notices, to be notified of the later recovery: %+v", notices.Load(), left)
+		}
+	})
+}
+
+// A node whose other members are all away opens its copy, and asks them when it opens it again; not once they have answered.
+func TestSilenceIsNotRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 3
+		var asked atomic.Int32
+		n.meddle = func(_, from string, q *nodemsg.Question) *nodemsg.Answer {
+			if from == "C" && q.Status != nil {
+				asked.Add(1)
+			}
+			return nil
+		}
+		n.near("A", "B", "C")
+		a, _, c := n.start("A", newDisk()), n.start("B", newDisk()), n.start("C", newDisk())
+		a.follow(here).edit(stone(1))
+		<-time.After(20 * time.Second)
+		info, err := c.regions.Member(idHere(t, c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := n.kill(c)
+		c = n.start("C", left)
+		n.cut("A", true)
+		n.cut("B", true)
+		if err := c.supersession.ValidateCopy(t.Context(), info); err != nil {
+			t.Error("nobody answers: ", err)
+		}
+		n.cut("A", false)
+		n.cut("B", false)
+		asked.Store(0)
+		<-time.After(6 * time.Second) // nobody is suspected any more
+		if err := c.supersession.ValidateCopy(t.Context(), info); err != nil || asked.Load() < 2 {
+			t.Errorf("%d nodes were asked again, want 2: %v", asked.Load(), err)
+		}
+		asked.Store(0)
+		if err := c.supersession.ValidateCopy(t.Context(), info); err != nil || asked.Load() != 0 {
+			t.Errorf("after all have answered, %d were asked: %v", asked.Load(), err)
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -47,7 +49,7 @@ type Bases struct {
 
 	inbox    *mailbox.Mailbox[nodemsg.BaseOf]
 	sound    *lru.Cache[nodemsg.BaseOf, struct{}] // this node generates or stores them
-	later    []nodemsg.BaseOf                     // no node has provided them yet; belongs to Run
+	later    map[nodemsg.BaseOf]struct{}          // no node has provided them yet; belongs to Run; at most maxSoundBases
 	fetching background.Shared[[]byte]
 	hashing  chan struct{} // bounds how many chunks are generated at once
 }
@@ -67,7 +69,10 @@ func NewBases(n Node, o BasesOptions) *Bases {
 	if err != nil {
 		panic(err) // cannot happen: the size is a positive constant
 	}
-	return &Bases{Node: n, BasesOptions: o, inbox: mailbox.New[nodemsg.BaseOf](maxSoundBases), sound: sound, hashing: make(chan struct{}, 2)}
+	return &Bases{
+		Node: n, BasesOptions: o, inbox: mailbox.New[nodemsg.BaseOf](maxSoundBases), sound: sound, later: make(map[nodemsg.BaseOf]struct{}),
+		hashing: make(chan struct{}, 2),
+	}
 }
 
 // Hash computes a terrain hash beside the caller, which must not wait.
@@ -208,7 +213,7 @@ func (b *Bases) Serve(ctx context.Context, want nodemsg.BaseOf) nodemsg.Fetched 
 // Pinned queues the bases that a region's log names to be checked.
 func (b *Bases) Pinned(all []nodemsg.BaseOf) {
 	for _, one := range all {
-		if !b.inbox.Put(one) {
+		if !b.sound.Contains(one) && !b.inbox.Put(one) {
 			return // full, or ending; the next load of the region queues them again
 		}
 	}
@@ -219,18 +224,20 @@ func (b *Bases) Pinned(all []nodemsg.BaseOf) {
 func (b *Bases) Run(ctx context.Context) {
 	retry := time.NewTicker(baseRetry)
 	defer retry.Stop()
-	var all []nodemsg.BaseOf
+	var again []nodemsg.BaseOf // those of later that are still to be requested this time
 	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-b.inbox.Wake():
-			all, _ = b.inbox.Drain()
-		case <-retry.C:
-			all, b.later = b.later, nil
+		all, _ := b.inbox.Drain()
+		queued := len(all) > 0
+		if !queued && len(again) > 0 { // one at a time, for what is queued meanwhile comes first
+			all, again = again[:1], again[1:]
+			retry.Reset(baseRetry)
 		}
 		for _, want := range all {
 			if b.sound.Contains(want) {
+				delete(b.later, want)
+				continue
+			}
+			if _, waits := b.later[want]; waits && queued {
 				continue
 			}
 			began := time.Now()
@@ -240,6 +247,16 @@ func (b *Bases) Run(ctx context.Context) {
 				return
 			case <-time.After(min(baseRest*time.Since(began), time.Second)):
 			}
+		}
+		if len(all) > 0 {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.inbox.Wake():
+		case <-retry.C:
+			again = slices.Collect(maps.Keys(b.later))
 		}
 	}
 }
@@ -252,9 +269,12 @@ func (b *Bases) checkBase(ctx context.Context, want nodemsg.BaseOf) {
 				b.Metrics.missingBases.Inc()
 				b.Logger.Error("terrain that a chunk's edits apply to is missing on this node", "chunk", want.Chunk.String(), "error", err)
 			}
-			b.later = append(b.later, want)
+			if len(b.later) < maxSoundBases { // else the next load of the region queues it again
+				b.later[want] = struct{}{}
+			}
 			return
 		}
 	}
+	delete(b.later, want)
 	b.sound.Add(want, struct{}{})
 }

@@ -283,11 +283,18 @@ func (r *Recovery) Recover(ctx context.Context, id uint64, old bool) error {
 	if why, err := r.Outdated(ctx, info, own); err != nil || why != "" {
 		return fmt.Errorf("recover %s: %w", plans[0].Name, cmp.Or(err, errors.New(why)))
 	}
-	if err := r.Supersession.KeepEvicted(formerMembers(info, plans[0], r.Self.Peer)); err != nil {
+	before := formerMembers(info, plans[0], r.Self.Peer)
+	before.Epoch = actor.EpochOf(own.Members)
+	if plans[0].Old {
+		if now, err := r.Reseeder.newest(ctx, info); err == nil {
+			before.Epoch = max(before.Epoch, now.Epoch)
+		}
+	}
+	if err := r.Supersession.Evicted.Keep(before); err != nil {
 		return err
 	}
 	if plans[0].Old {
-		err = r.recoverOld(ctx, info)
+		err = r.recoverOld(ctx, info, actor.ConfigurationOf(before.Epoch).Recovered)
 	} else {
 		err = r.rewrite(ctx, info, func() error { return r.Replicas.Recover(info.ID) })
 	}
@@ -300,7 +307,7 @@ func (r *Recovery) Recover(ctx context.Context, id uint64, old bool) error {
 
 // formerMembers returns the region with only those members that must be notified of its recovery.
 func formerMembers(info nodemsg.Region, p RecoveryPlan, self string) nodemsg.Region {
-	before := nodemsg.Region{ID: info.ID, Cell: info.Cell, Epoch: info.Epoch, Term: info.Term}
+	before := nodemsg.Region{ID: info.ID, Cell: info.Cell, Term: info.Term}
 	for _, c := range p.Copies {
 		if c.Peer == self {
 			continue
@@ -316,12 +323,9 @@ func formerMembers(info nodemsg.Region, p RecoveryPlan, self string) nodemsg.Reg
 
 // recoverOld makes the group of a region, or of the catalog, one of this member, with an old copy, and opens it. What the group has
 // done since the copy was made is unknown. So once everything in the log is applied, it continues far above it, like a group from a
-// backup: no index, replica id or recovery is used twice, and no id of a region that follows from them.
-func (r *Recovery) recoverOld(ctx context.Context, info nodemsg.Region) error {
-	known := uint64(0)
-	if now, err := r.Reseeder.newest(ctx, info); err == nil {
-		known = actor.ConfigurationOf(now.Epoch).Recovered
-	}
+// backup: no index, replica id or recovery is used twice, and no id of a region that follows from them. Recovered is how often it was
+// recovered, as far as other nodes know.
+func (r *Recovery) recoverOld(ctx context.Context, info nodemsg.Region, recovered uint64) error {
 	release, claimed := r.Reseeder.Damages.claim(info.ID)
 	if !claimed {
 		return errors.New("it is just being replaced: try again")
@@ -334,7 +338,7 @@ func (r *Recovery) recoverOld(ctx context.Context, info nodemsg.Region) error {
 		return err
 	}
 	for {
-		if err := r.skipAhead(ctx, info, known); !errors.Is(err, errEdited) {
+		if err := r.skipAhead(ctx, info, recovered); !errors.Is(err, errEdited) {
 			return err
 		}
 	}

@@ -30,9 +30,9 @@ const (
 	reseedEvery = 5 * time.Second
 	// reseedTime bounds one attempt.
 	reseedTime = 20 * time.Second
-	// maxReseeds bounds how often a region's copy is replaced while the node runs. If it is damaged once more, the file itself
-	// is broken in a way that rewriting does not repair, and only another file helps.
-	maxReseeds = 3
+	// maxReseeds bounds how often a region's copy is replaced within reseedsWithin. If it is damaged once more, the file
+	// itself is broken in a way that rewriting does not repair, and only another file helps.
+	maxReseeds, reseedsWithin = 3, 24 * time.Hour
 )
 
 // Reseeder has damaged copies replaced.
@@ -89,12 +89,24 @@ func (r *Reseeder) DamagedLog(ctx context.Context, l *actor.Land, why error) {
 	}
 }
 
+// reseeds are when the copies of regions were replaced, the last maxReseeds times at most.
+type reseeds map[uint64][]time.Time
+
+// allow reports whether a region's copy may be replaced once more. It forgets what was before reseedsWithin.
+func (r reseeds) allow(id uint64) bool {
+	lately := slices.DeleteFunc(r[id], func(at time.Time) bool { return time.Since(at) >= reseedsWithin })
+	if r[id] = lately; len(lately) == 0 {
+		delete(r, id)
+	}
+	return len(lately) < maxReseeds
+}
+
 // Run has damaged copies replaced until ctx ends.
 func (r *Reseeder) Run(ctx context.Context) {
 	every := time.NewTicker(reseedEvery)
 	defer every.Stop()
 	logged := make(map[uint64]bool)
-	replaced := make(map[uint64]int)
+	replaced := make(reseeds)
 	for {
 		select {
 		case <-ctx.Done():
@@ -110,7 +122,7 @@ func (r *Reseeder) Run(ctx context.Context) {
 		slices.SortFunc(all, func(a, b corruptCopy) int { return cmp.Compare(a.info.ID, b.info.ID) }) // the catalog has the members of the others
 		for _, c := range all {
 			var err error
-			if replaced[c.info.ID] < maxReseeds {
+			if replaced.allow(c.info.ID) {
 				err = r.reseedOrKeep(ctx, c)
 			} else {
 				err = errHopeless
@@ -120,7 +132,7 @@ func (r *Reseeder) Run(ctx context.Context) {
 				continue
 			}
 			if err == nil {
-				replaced[c.info.ID]++
+				replaced[c.info.ID] = append(replaced[c.info.ID], time.Now())
 				delete(logged, c.info.ID)
 				r.Damages.Clear(c.info.ID)
 				r.Metrics.reseeded.Inc()

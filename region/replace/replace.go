@@ -155,7 +155,7 @@ func (r *Replacer) Replace(ctx context.Context, cell grid.Cell, land Land) error
 	}
 	before := info
 	before.Members = slices.DeleteFunc(slices.Clone(info.Members), func(m nodemsg.Member) bool { return m.Peer == r.Self.Peer })
-	if err := r.Supersession.KeepEvicted(before); err != nil {
+	if err := r.Supersession.Evicted.Keep(before); err != nil {
 		return err
 	}
 	if err := r.close(ctx, info.ID); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/region/succession"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -152,7 +152,7 @@ func (r *restoration) group(g backup.Group, split uint64) error {
 		for _, peer := range g.Members {
 			before.Members = append(before.Members, nodemsg.Member{Peer: peer})
 		}
-		row, err := integrity.EvictedRow(before, r.Self.Game)
+		row, err := succession.EvictedRow(before, r.Self.Game)
 		if err != nil {
 			return err
 		}

@@ -1,5 +1,5 @@
 // Package succession decides whether a group continues without a node's copy of it (docs/adr/0051). A node that is misled about that deletes
-// what it has acknowledged, so no other node's word is enough.
+// what it has acknowledged, so no other node's word is enough. It also notifies former members whose group was recovered without them.
 //
 // Only package region and its subpackages import it.
 package succession
@@ -33,6 +33,9 @@ const (
 // ErrUnconfirmed is returned if a node says that the group continues without the copy here, and nothing confirms it.
 var ErrUnconfirmed = errors.New("neither most of its members nor the catalog confirm that the group continues without this node")
 
+// ErrUnheard is returned if that cannot be asked.
+var ErrUnheard = errors.New("the node that says that the group continues without this one does not answer, or the copy here cannot be read")
+
 // A Judge decides for one node. Its methods may be called from any goroutine.
 type Judge struct {
 	Self string // peer id
@@ -53,24 +56,26 @@ type Judge struct {
 type Verdict struct {
 	Claimed   bool // a member says that the group continues without the copy here
 	Confirmed bool // it is true
+	Heard     bool // the nodes in also have all answered, or there is no copy here that could be superseded
+	Settled   bool // most of the voters have answered, this node included: they know of every change except a recovery
 }
 
-// Judge returns whether a group continues without the copy of this node, which is at a position. Its members can say so, and the nodes in also. It is true
+// Judge returns whether a group continues without the copy of this node, which is at a position. Its members can say so, and the nodes in also, which are asked even if they are suspected. It is true
 // if most of the voters of this copy's last configuration do, for a new configuration needs them; or, if they cannot, because they are lost: for a
 // region, if the catalog lists it without this replica, and for the catalog, if an issuer has signed a configuration without it.
 func (j *Judge) Judge(ctx context.Context, id uint64, own replica.Position, also ...string) Verdict {
 	if own.Members.Index == 0 {
-		return Verdict{}
+		return Verdict{Heard: true}
 	}
 	var voters []string
-	peers := also
+	peers := slices.Clone(also)
 	for _, m := range own.Members.Members {
 		peers = append(peers, m.Peer)
 		if !m.Learner {
 			voters = append(voters, m.Peer)
 		}
 	}
-	said := j.ask(ctx, id, peers)
+	said := j.ask(ctx, id, peers, len(also))
 	votes, contradicted := 0, false
 	var claimants []string
 	for peer, s := range said {
@@ -85,7 +90,16 @@ func (j *Judge) Judge(ctx context.Context, id uint64, own replica.Position, also
 			}
 		}
 	}
-	v := Verdict{Claimed: len(claimants) > 0}
+	known := 0
+	for _, peer := range voters {
+		if peer == j.Self || said[peer].Epoch > 0 { // 0 is of a node without a copy that can be read
+			known++
+		}
+	}
+	v := Verdict{
+		Claimed: len(claimants) > 0, Settled: 2*known > len(voters),
+		Heard: !slices.ContainsFunc(also, func(peer string) bool { _, answered := said[peer]; return !answered }),
+	}
 	switch {
 	case !v.Claimed:
 	case 2*votes > len(voters):
@@ -139,15 +153,16 @@ func (j *Judge) PositionIn(info nodemsg.Region) replica.Position {
 	return own
 }
 
-// ask asks nodes for the status of a group, all at once. Those that do not answer are not in the result.
-func (j *Judge) ask(ctx context.Context, id uint64, peers []string) map[string]nodemsg.RegionStatus {
+// ask asks nodes for the status of a group, all at once. Those that do not answer are not in the result. Suspected ones are not asked, except
+// for the first ones, as many as always says.
+func (j *Judge) ask(ctx context.Context, id uint64, peers []string, always int) map[string]nodemsg.RegionStatus {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	var crew sync.WaitGroup
 	var mu sync.Mutex
 	said := make(map[string]nodemsg.RegionStatus)
 	for i, peer := range peers {
-		if peer == j.Self || slices.Contains(peers[:i], peer) || j.Suspected(peer) {
+		if peer == j.Self || slices.Contains(peers[:i], peer) || i >= always && j.Suspected(peer) {
 			continue
 		}
 		crew.Go(func() {
@@ -195,7 +210,7 @@ func (j *Judge) vouched(ctx context.Context, own replica.Position, said map[stri
 			}
 		}
 	}
-	for _, s := range j.ask(ctx, world.CatalogID, named) {
+	for _, s := range j.ask(ctx, world.CatalogID, named, 0) {
 		if signed(s) {
 			return true
 		}
