@@ -15,7 +15,7 @@ import (
 // after each group, if not nil. Of files that exist it replaces only backups and empty ones.
 func Create(path, incomplete string, produce func(io.Writer) error, progress func(groups int, rows uint64)) (c Contents, err error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return Contents{}, fmt.Errorf("create backup: %s is no regular file (- is the standard output)", path)
+		return Contents{}, fmt.Errorf("create backup: %s is not a regular file (- is the standard output)", path)
 	}
 	for _, path := range []string{path, incomplete} {
 		if err := checkReplaceable(path); err != nil {

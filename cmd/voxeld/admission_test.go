@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -282,6 +284,9 @@ func TestTokenFileOfAnotherWorld(t *testing.T) {
 	}
 	if text, err := os.ReadFile(file); strings.TrimSpace(string(text)) != token || err != nil {
 		t.Fatalf("the token was replaced: %s, %v", text, err)
+	}
+	if _, err := os.Lstat(filepath.Join(a.dir, databaseName)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it left a database, and voxeld restore would be refused: %v", err)
 	}
 	if err := os.Truncate(file, 0); err != nil {
 		t.Fatal(err)

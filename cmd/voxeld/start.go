@@ -125,7 +125,7 @@ func (n *node) openStore(_ context.Context, parts *stack) error {
 var errDatabaseGone = errors.New("the database is gone")
 
 // checkLeftovers refuses to create a new world where a node left its root key, or a killed one its socket, and the database
-// has been lost since. It allows --join: the node is a new one then, and its world is known.
+// has been lost since, or whose token file is of a world. It allows --join: the node is a new one then, and its world is known.
 func (n *node) checkLeftovers(database string) error {
 	if len(n.cfg.Join) > 0 {
 		return nil
@@ -139,6 +139,9 @@ func (n *node) checkLeftovers(database string) error {
 	if !inside || err != nil || info.Mode().Type() != fs.ModeSocket {
 		left = filepath.Join(n.cfg.DataDir, joining.RootKeyFile)
 		if _, err := os.Lstat(left); err != nil {
+			if err := joining.CheckTokenFile(n.cfg.TokenFile); err != nil {
+				return cli.Usage(err)
+			}
 			return nil
 		}
 	}
@@ -285,11 +288,6 @@ func (n *node) chooseWorld(ctx context.Context, join config.Bootstrap) error {
 	n.created = true
 	if n.world = planned; begun {
 		return nil
-	}
-	if n.cfg.TokenFile != "" {
-		if err := joining.CheckTokenFile(n.cfg.TokenFile); err != nil {
-			return cli.Usage(err)
-		}
 	}
 	if n.world, err = newGenesis(n.cfg.World, defaultWorldName, nil, defaultSections, defaultDay, time.Now()); err != nil {
 		return err

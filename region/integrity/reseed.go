@@ -52,7 +52,7 @@ type Reseeder struct {
 	ReopenCatalog func(ctx context.Context) error
 }
 
-var errHopeless = errors.New("the file is broken beyond writing: stop this node, and start it with an " +
+var errHopeless = errors.New("the file is damaged beyond repair: stop this node, and start it with an " +
 	"empty data directory and --join; the others bring it what they have")
 
 // structured is a Storage that can check whether a new copy in it would be damaged as well.

@@ -61,10 +61,10 @@ func (a Access) WriteToken(path string) error {
 }
 
 // CheckTokenFile returns an error if the file holds a token: a node that is about to create a world would replace it, and the nodes that use it
-// would not start again.
+// would not start again. An empty path is no file.
 func CheckTokenFile(path string) error {
 	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if path == "" || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
@@ -74,8 +74,9 @@ func CheckTokenFile(path string) error {
 	if err != nil {
 		return nil //nolint:nilerr // nobody can use what is there
 	}
-	return fmt.Errorf("token file %s is of world %s, of which this node has no data: put its data directory back; or start with --join, with that "+
-		"token or one that voxeld invite prints on another node, to become a new node of that world; or remove the file to create a new world", path, token.World[:min(12, len(token.World))])
+	return fmt.Errorf("token file %s is of world %s, of which this node has no data: put its data directory back, or a backup with voxeld restore; "+
+		"or start it without --token-file, and with --join and a token that voxeld invite prints on another node, to become a new node of that world; "+
+		"or remove the file to create a new world", path, token.World[:min(12, len(token.World))])
 }
 
 // goodToken returns the secret of the token in a file, if this node admits others with it for some time.

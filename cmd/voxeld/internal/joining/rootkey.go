@@ -83,7 +83,7 @@ func ReadRootKey(path string) (trust.PrivateKey, error) {
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return nil, fmt.Errorf("read root key: %s is no PEM file", path)
+		return nil, fmt.Errorf("read root key: %s is not a PEM file", path)
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
@@ -119,7 +119,7 @@ func replaceRootKey(dataDir string, gate *admission.Gate) error {
 	return finishReplacement(dataDir, gate)
 }
 
-// finishReplacement takes the new root key for the root key if the charter names it, and removes it if not. The charter must be
+// finishReplacement makes the new root key the root key if the charter names it, and removes it if not. The charter must be
 // the stored one: after a failed commit it may differ from the one in memory until a restart.
 func finishReplacement(dataDir string, gate *admission.Gate) error {
 	path, next := filepath.Join(dataDir, RootKeyFile), filepath.Join(dataDir, nextRootKeyFile)
