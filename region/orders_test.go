@@ -17,6 +17,15 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
+// operate has the node's operator give a command. Two commands at the same time would have the same number.
+func (n *node) operate(t *testing.T, command string) {
+	t.Helper()
+	<-time.After(time.Millisecond)
+	if _, err := n.Policy.Operate(t.Context(), command); err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+}
+
 // A rollback is carried out in a region that nobody uses; while it is paused nothing is changed, and what was aborted is not gone on with.
 func TestRollbacksAreOrderedPausedAndAborted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -25,13 +34,6 @@ func TestRollbacksAreOrderedPausedAndAborted(t *testing.T) {
 		n.adjust = func(_ string, o *Options) { o.World = "world" }
 		start := time.Now()
 		a := n.start("A", newDisk())
-		operate := func(command string) {
-			t.Helper()
-			<-time.After(time.Millisecond) // two commands at the same time have the same number
-			if _, err := a.Policy.Operate(t.Context(), command); err != nil {
-				t.Fatalf("%s: %v", command, err)
-			}
-		}
 		edit := func(name string, block chunk.Block, x int32) {
 			t.Helper()
 			g := a.follow(here)
@@ -74,17 +76,17 @@ func TestRollbacksAreOrderedPausedAndAborted(t *testing.T) {
 		}
 		origin := here.Origin()
 		box := grid.BoxOf(origin, grid.Pos{X: origin.X + 31, Y: 63, Z: origin.Z + 31})
-		revert := func() { operate(policy.RevertText("guest:eve", start.UnixMilli(), box)) }
+		revert := func() { a.operate(t, policy.RevertText("guest:eve", start.UnixMilli(), box)) }
 
 		edit("ann", chunk.Stone, 1)
 		edit("eve", chunk.Brick, 1)
 		sleep()
 		revert()
-		operate("pause 1")
+		a.operate(t, "pause 1")
 		<-time.After(time.Minute)
 		has("while it is paused", 1, chunk.Brick)
 		sleep()
-		operate("resume 1")
+		a.operate(t, "resume 1")
 		<-time.After(time.Minute)
 		has("when it is complete", 1, chunk.Stone)
 		if !progress(1) {
@@ -95,13 +97,13 @@ func TestRollbacksAreOrderedPausedAndAborted(t *testing.T) {
 		edit("eve", chunk.Brick, 2)
 		sleep()
 		revert()
-		operate("abort 2")
+		a.operate(t, "abort 2")
 		<-time.After(time.Minute)
 		has("after it was aborted", 2, chunk.Brick)
 		if _, err := a.Policy.Operate(t.Context(), "resume 2"); err == nil {
 			t.Error("it goes on after it was aborted")
 		}
-		operate("undo 1")
+		a.operate(t, "undo 1")
 		<-time.After(time.Minute)
 		has("when the first one is undone", 1, chunk.Brick)
 		has("when the first one is undone", 2, chunk.Brick)
@@ -118,13 +120,6 @@ func TestMergeAfterRollback(t *testing.T) {
 				n.adjust = func(_ string, o *Options) { o.World = "world" }
 				start := time.Now()
 				a := n.start("A", newDisk())
-				operate := func(command string) {
-					t.Helper()
-					<-time.After(time.Millisecond)
-					if _, err := a.Policy.Operate(t.Context(), command); err != nil {
-						t.Fatalf("%s: %v", command, err)
-					}
-				}
 				edit := func(pos grid.ChunkPos, x int32) { // eve changes what ann has built
 					t.Helper()
 					for i, name := range []string{"ann", "eve"} {
@@ -156,8 +151,8 @@ func TestMergeAfterRollback(t *testing.T) {
 				edit(beyond, 1)
 				origin := beyond.Origin()
 				box := grid.BoxOf(origin, grid.Pos{X: origin.X + 31, Y: 63, Z: origin.Z + 31})
-				operate(policy.RevertText("guest:eve", start.UnixMilli(), box))
-				operate("pause 1")
+				a.operate(t, policy.RevertText("guest:eve", start.UnixMilli(), box))
+				a.operate(t, "pause 1")
 				<-time.After(time.Second)
 				if err := a.Splitter.Merge(t.Context(), hereCell); err == nil || !strings.Contains(err.Error(), "rollback 1 is not complete") {
 					t.Errorf("merged while a rollback is paused: %v", err)
@@ -166,7 +161,7 @@ func TestMergeAfterRollback(t *testing.T) {
 				if both {
 					edit(here, 2)
 				}
-				operate("resume 1")
+				a.operate(t, "resume 1")
 				<-time.After(5 * time.Second)
 				want("after the rollback", 1, chunk.Stone)
 				synctest.Wait()

@@ -186,8 +186,8 @@ func (o *Outbox) refill() []*mirror.Chunk {
 // refillChunks is how many chunks are requested at once: unmodified ones of the tallest usual worlds fill the window.
 const refillChunks = 8
 
-// RemoveChunk tells the client that a chunk is not in view any more, and forgets the chunk if it waits. The owner must not watch it.
-// The message also wakes the writer, which goes on with other chunks if the client was about to be sent this one.
+// RemoveChunk sends the client that a chunk is out of view, and drops the chunk from those that wait for room. The caller must have stopped
+// watching it. The message also wakes the writer, which then continues with other chunks.
 func (o *Outbox) RemoveChunk(pos grid.ChunkPos) {
 	o.mu.Lock()
 	o.mu.waiting.remove(pos)

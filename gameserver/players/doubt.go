@@ -21,7 +21,8 @@ type doubt struct {
 	newer   *nodemsg.PlayerRecord
 }
 
-// merge gives the player's record the home of the network's newer one, unless they have chosen another since. It does nothing to nil.
+// merge sets the home of the player's record to that of the network's newer record, unless they have chosen another since. A nil doubt
+// changes nothing.
 func (d *doubt) merge(r *nodemsg.PlayerRecord) {
 	if d == nil || d.newer == nil {
 		return

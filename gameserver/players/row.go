@@ -13,9 +13,9 @@ import (
 // basesTable is the table of bases: player id → base.
 const basesTable = "player_bases"
 
-// base says which records in the network are newer than a row: those with a later login, or with the same, or none, and a greater
-// number. It is the login and the number of the row's own record, unless the network had not answered before that was saved (see
-// doubt): then it is that of the row that the session began with.
+// base is the login and number that records in the network are compared with to decide whether they are newer than a row: those with a
+// later login are, and those with the same login, or none, and a greater number. It belongs to the row's own record. But if that was saved
+// before the network had answered (see doubt), it belongs to the record that the session began with.
 type base struct {
 	login int64 // when the player logged in; 0: they did not
 	seq   uint64
