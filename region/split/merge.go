@@ -181,7 +181,7 @@ func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Re
 		err = fmt.Errorf("too much was built there: %d bytes, at most %d can be merged", size, maxMerge)
 	}
 	if err == nil {
-		err = sameRollbacks(rows)
+		err = checkRollbacks(rows)
 	}
 	if err == nil {
 		err = actor.ProposeMerge(ctx, l, attempt, rows)
@@ -198,9 +198,9 @@ func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Re
 	return nil
 }
 
-// sameRollbacks returns an error unless both halves have passed the same rollbacks. Otherwise the merged region would carry some out again that are
+// checkRollbacks returns an error unless both halves have passed the same rollbacks. Otherwise the merged region would carry some out again that are
 // complete in one half, and undo what was built there since.
-func sameRollbacks(rows [2][]byte) error {
+func checkRollbacks(rows [2][]byte) error {
 	lower, err := world.RolledBackOf(rows[0])
 	if err != nil {
 		return err
