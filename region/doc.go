@@ -1,15 +1,13 @@
 // Package region runs regions on a node. The Host opens the ones that live here and closes them, answers other nodes, and is the API
-// of gateways and operators. It only wires its subpackages, which import downwards and never import it:
+// of gateways and operators. It only wires its subpackages, which import downwards and never import it. These are the ones to read first
+// (docs/ARCHITECTURE.md has all):
 //
-//	integrity        keeps copies sound: scrub, repair, replacement, quarantine, recovery
-//	placement        which nodes are members of a group, and who leads; what a node does that stops
-//	directory        locates and founds regions
-//	actor            the owner of one raft group: a region's land, or the catalog
-//	hub              a region's gateways: what each watches, and what it is sent
-//	transport        raft messages, snapshots, questions and links between nodes
-//	failuredetector  which nodes are alive
-//	census           in which state regions are, and how many
-//	background       tasks that Run awaits;  mailbox: inboxes;  membership: pure decisions
+//	actor      the owner of one raft group: a region's land, or the catalog
+//	directory  locates and founds regions
+//	placement  which nodes are members of a group, and who leads; what a node does that stops
+//	integrity  keeps copies sound: scrub, repair, replacement, quarantine, recovery
+//	hub        a region's gateways: what each watches, and what it is sent
+//	transport  raft messages, snapshots, questions and links between nodes
 //
 // Goroutines: each loaded region is owned by the goroutine of its actor. Other goroutines send closures to its inbox and never
 // touch its state. The catalog, on a node that holds it, has its own goroutine; so has each search for a region and each load.

@@ -123,13 +123,41 @@ func (t *tables) scan(c cursor, newer []kv.Write, visit func(key, value []byte) 
 	})
 }
 
-// update runs one transaction. bbolt syncs the pages, then the meta page that makes them valid: two fdatasyncs.
+// update runs one transaction. bbolt syncs the pages, then the meta page that makes them valid: two fdatasyncs. After ErrFull nothing of it
+// was written.
 func (t *tables) update(change func(tx *bbolt.Tx) error) error {
-	err := guard(func() error { return t.bolt.Update(change) })
+	var id int
+	err := guard(func() error {
+		return t.bolt.Update(func(tx *bbolt.Tx) error {
+			id = tx.ID()
+			return change(tx)
+		})
+	})
+	if errors.Is(err, ErrFull) {
+		err = t.confirmFull(err, id)
+	}
 	if errors.Is(err, kv.ErrDamaged) {
 		t.panicked.Store(true)
 	}
 	return t.explain(err)
+}
+
+// confirmFull returns the error of a transaction for which the disk had no space. Some disks report that only when a page is synced. If it
+// was the meta page, the transaction may have happened, and the error is not ErrFull.
+func (t *tables) confirmFull(full error, id int) error {
+	var newest int
+	if err := guard(func() error {
+		return t.bolt.View(func(tx *bbolt.Tx) error {
+			newest = tx.ID()
+			return nil
+		})
+	}); err != nil {
+		return err
+	}
+	if newest >= id {
+		return fmt.Errorf("%v: the last transaction may have happened or not", full)
+	}
+	return full
 }
 
 // size returns the size of the file in bytes, 0 when it is closed.
