@@ -6,6 +6,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -77,7 +78,7 @@ type signsIn struct{ codec codec.Codec }
 // SendResult sends the result of an edit.
 func (s *session) SendResult(r nodemsg.EditResult) (waits bool) {
 	if r.Refused != "" {
-		s.g.metrics.refusals.WithLabelValues(r.Refused).Inc()
+		s.g.metrics.refusals.WithLabelValues(wire.RefusalLabel(r.Refused)).Inc()
 	}
 	waits = s.out.PutDeferred(s.codec.Encode(sessionmsg.Ack{Seq: r.Seq, Block: uint16(r.Block), Error: r.Refused}))
 	s.edits.answered(r.Seq)

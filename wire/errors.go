@@ -1,6 +1,9 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Codes of a Failure, for programs. docs/protocol.md describes what each means to a client.
 const (
@@ -82,6 +85,8 @@ const (
 	RefusedText = "bad_text"
 	// RefusedSigns: the chunk has MaxSigns signs with a text.
 	RefusedSigns = "too_many_signs"
+	// RefusedFull: the chunk has as many edited blocks as it can, and this place is not one of them.
+	RefusedFull = "chunk_full"
 	// RefusedNotAllowed: the player's role does not allow it, or they are banned.
 	RefusedNotAllowed = "not_allowed"
 	// RefusedOutsideBorder: the block is outside the border that admins have set.
@@ -93,6 +98,22 @@ const (
 	// RefusedQuarantined: the region failed repeatedly, and stays closed until an operator releases it.
 	RefusedQuarantined = "quarantined"
 )
+
+var refusals = []string{
+	RefusedOutOfWorld, RefusedOutOfReach, RefusedUnknownBlock, RefusedUnbreakable, RefusedNotPlaceable,
+	RefusedInsidePlayer, RefusedRate, RefusedStale, RefusedNotLoaded, RefusedUnavailable, RefusedMuted,
+	RefusedText, RefusedSigns, RefusedFull, RefusedNotAllowed, RefusedOutsideBorder, RefusedUnsigned,
+	RefusedClaimed, RefusedQuarantined,
+}
+
+// RefusalLabel returns the code of a refused edit for a metric: "other" for those that another node has invented, or that a later version
+// has.
+func RefusalLabel(code string) string {
+	if slices.Contains(refusals, code) {
+		return code
+	}
+	return "other"
+}
 
 // Error is a refused message: Code is one of the Fail… codes, and Message is for people. Decoders return it for every
 // mistake of the other side. A broken connection is a different error.

@@ -8,6 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -147,6 +148,19 @@ func Needs(l *Land) int {
 		return nodemsg.VersionSigned
 	}
 	return 0
+}
+
+// MaxEdits is the most edited blocks of a chunk: its state is one message of a link, and edits that are under way are added.
+const MaxEdits = wire.MaxBlocks - 1<<15
+
+// Full reports whether the chunk has MaxEdits edited blocks or more, and the place is not one of them.
+func Full(l *Land, pos grid.Pos) bool {
+	g := l.pinned[pos.Chunk()]
+	if g == nil || g.edits.Len() < MaxEdits {
+		return false
+	}
+	_, edited := g.edits.Get(chunk.At(pos))
+	return !edited
 }
 
 // Edits returns the number of edited blocks in the region.

@@ -335,3 +335,24 @@ func FuzzLandLoad(f *testing.F) {
 		}
 	})
 }
+
+// A chunk takes no new place once it has MaxEdits: its state would not fit into a message. Places that are edited can be changed.
+func TestChunksAreFull(t *testing.T) {
+	e := newEditor(t)
+	pos, _ := corners()
+	g := e.land.pinned[pos.Chunk()]
+	for i := range chunk.Index(MaxEdits - 1) {
+		g.edits.Set(i, chunk.Stone)
+	}
+	last, next := chunk.Index(MaxEdits-1).Pos(pos.Chunk()), chunk.Index(MaxEdits).Pos(pos.Chunk())
+	if Full(e.land, last) {
+		t.Error("full before it has all")
+	}
+	g.edits.Set(chunk.At(last), chunk.Stone)
+	if Full(e.land, last) || !Full(e.land, next) {
+		t.Errorf("full: an edited place %v, another %v", Full(e.land, last), Full(e.land, next))
+	}
+	if Full(e.land, grid.Pos{X: pos.X + grid.ChunkSize, Y: 1, Z: pos.Z}) {
+		t.Error("a chunk without edits is full")
+	}
+}

@@ -15,6 +15,7 @@ var refusals = map[string]string{
 	wire.RefusedClaimed:       "That is another player's claim.",
 	wire.RefusedOutsideBorder: "That is outside the border of the world.",
 	wire.RefusedNotAllowed:    "You may not build here.",
+	wire.RefusedFull:          "Too much has been changed here.",
 	wire.RefusedUnknownBlock:  "This world does not have that block yet.",
 	wire.RefusedRate:          "You build too fast.",
 	wire.RefusedNotLoaded:     "The land there is being loaded.",

@@ -116,10 +116,7 @@ func (h *Horizon) known(k Key) (made, bool) {
 // one is no longer kept.
 func (h *Horizon) Content(ctx context.Context, k Key, hash string) ([]byte, bool) {
 	for range 2 {
-		h.mu.Lock()
-		content, ok := h.mu.contents.Get(k.String() + "/" + hash)
-		h.mu.Unlock()
-		if ok {
+		if content, ok := h.kept(k, hash); ok {
 			return content, true
 		}
 		if now, ok := h.Hash(ctx, k); !ok || now != hash {
@@ -127,6 +124,12 @@ func (h *Horizon) Content(ctx context.Context, k Key, hash string) ([]byte, bool
 		}
 	}
 	return nil, false
+}
+
+func (h *Horizon) kept(k Key, hash string) (content []byte, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mu.contents.Get(k.String() + "/" + hash)
 }
 
 func pack(content []byte) []byte {

@@ -264,10 +264,10 @@ func TestHashesOfAnAddress(t *testing.T) {
 		h := newHorizon(t, &world{})
 		handler := h.Handler(func() bool { return true }, func(*http.Request) bool { return true })
 		var crew sync.WaitGroup
-		ask := func(address string) func() int {
+		ask := func(address, path string) func() int {
 			w := httptest.NewRecorder()
 			crew.Go(func() {
-				r := httptest.NewRequest(http.MethodGet, "/surface?tiles=0.1.-2", nil)
+				r := httptest.NewRequest(http.MethodGet, "/surface"+path, nil)
 				r.RemoteAddr = address
 				handler.ServeHTTP(w, r)
 			})
@@ -276,11 +276,12 @@ func TestHashesOfAnAddress(t *testing.T) {
 		}
 		var first []func() int
 		for i := range maxAsking {
-			first = append(first, ask(fmt.Sprintf("[2001:db8::%d]:1", i+1)))
+			first = append(first, ask(fmt.Sprintf("[2001:db8::%d]:1", i+1), "?tiles=0.1.-2"))
 		}
-		more, other := ask("[2001:db8::99]:1"), ask("[2001:db8:0:1::1]:1")
-		if more() != http.StatusTooManyRequests {
-			t.Errorf("one more request of the address: %d", more())
+		more, tile := ask("[2001:db8::99]:1", "?tiles=0.1.-2"), ask("[2001:db8::99]:1", "/0.1.-2/AAAAAAAAAAAAAAAA")
+		other := ask("[2001:db8:0:1::1]:1", "?tiles=0.1.-2")
+		if more() != http.StatusTooManyRequests || tile() != http.StatusTooManyRequests {
+			t.Errorf("one more request of the address: %d, for a tile that has to be made: %d", more(), tile())
 		}
 		crew.Wait()
 		for i, code := range first {
@@ -288,7 +289,7 @@ func TestHashesOfAnAddress(t *testing.T) {
 				t.Errorf("request %d of the address: %d", i, code())
 			}
 		}
-		if again := ask("[2001:db8::1]:100"); other() != http.StatusOK || again() == http.StatusTooManyRequests {
+		if again := ask("[2001:db8::1]:100", "?tiles=0.1.-2"); other() != http.StatusOK || again() == http.StatusTooManyRequests {
 			t.Errorf("another address: %d, the same one later: %d", other(), again())
 		}
 		crew.Wait()

@@ -140,7 +140,7 @@ func addressOf(r *http.Request) netip.Prefix {
 	return netip.PrefixFrom(address.WithZone(""), 64).Masked()
 }
 
-// begin counts a request for hashes or hosts until end is called. It reports false if its address has too many.
+// begin counts a request for hashes, hosts, or a tile that is not kept, until end is called. It reports false if its address has too many.
 func (h *Horizon) begin(address netip.Prefix) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -172,9 +172,18 @@ func (h *Horizon) serveTile(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), hashTime)
-	defer cancel()
-	content, ok := h.Content(ctx, k, r.PathValue("hash"))
+	content, ok := h.kept(k, r.PathValue("hash"))
+	if !ok { // it may have to be made
+		address := addressOf(r)
+		if !h.begin(address) {
+			h.refuse(w)
+			return
+		}
+		defer h.end(address)
+		ctx, cancel := context.WithTimeout(r.Context(), hashTime)
+		defer cancel()
+		content, ok = h.Content(ctx, k, r.PathValue("hash"))
+	}
 	if !ok {
 		http.Error(w, "the tile has another hash now: ask for its hash again", http.StatusNotFound)
 		return

@@ -7,6 +7,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -165,7 +166,7 @@ func (o *Options) placeOf(name string, p motion.Pose) legacymsg.PlayerMove {
 // SendResult counts a refusal: the original protocol has no answers to edits.
 func (lc *conn) SendResult(r nodemsg.EditResult) (waits bool) {
 	if r.Refused != "" {
-		lc.Refusals.WithLabelValues(r.Refused).Inc()
+		lc.Refusals.WithLabelValues(wire.RefusalLabel(r.Refused)).Inc()
 	}
 	return false
 }

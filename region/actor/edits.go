@@ -137,6 +137,8 @@ func (q *editQueue) add(s *hub.Subscriber, intent nodemsg.Intent, refused string
 		q.refuse(intent, wire.RefusedText)
 	case intent.Pos.Y == 0: // always bedrock
 		q.refuse(intent, wire.RefusedUnbreakable)
+	case world.Full(q.contents.Land, intent.Pos):
+		q.refuse(intent, wire.RefusedFull)
 	case refused != "", len(q.waiting) >= maxWaiting:
 		// A retry, sent because the previous leader's answer was lost, may already be applied.
 		if block, applied := q.contents.Land.Confirms(intent); applied {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -375,4 +376,44 @@ func FuzzReceive(f *testing.F) {
 			t.Fatalf("left behind: %d bodies, %d subscribers", l.contents.Crowd.Len(), l.hub.Len())
 		}
 	})
+}
+
+// The leader takes no edit of a new place in a chunk that is full, whatever a gateway sends; places that are edited can be changed.
+func TestFullChunkTakesNoNewPlace(t *testing.T) {
+	l, g := scripted()
+	l.contents.Land = world.NewLand(7, grid.CellAt(here, grid.FoundingLabel), 1024)
+	link := newLink(l)
+	seq := uint64(time.Now().UnixMicro())
+	edit := func(at chunk.Index) string {
+		t.Helper()
+		seq++
+		send(l, link, nodemsg.ToRegion{Edits: []nodemsg.Intent{{Player: alice, Seq: seq, Pos: at.Pos(here), Block: chunk.Stone}}})
+		steps(l)
+		g.commit()
+		l.step()
+		results, _ := received(link)
+		if len(results) != 1 {
+			t.Fatalf("%d results", len(results))
+		}
+		return results[0].Refused
+	}
+	const layer = 32 * 32                      // the first is bedrock
+	if refused := edit(layer); refused != "" { // pins the chunk
+		t.Fatal(refused)
+	}
+	for first := uint64(0); first < world.MaxEdits; first += 4096 {
+		var batch world.Batch
+		for i := range uint64(4096) {
+			batch.Edits = append(batch.Edits, nodemsg.Intent{Player: bob, Seq: first + i + 1, Pos: chunk.Index(first + i).Pos(here), Block: chunk.Stone})
+		}
+		if _, err := l.contents.Land.Apply(1, batch.Encode()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if refused := edit(world.MaxEdits); refused != wire.RefusedFull {
+		t.Errorf("a new place: %q", refused)
+	}
+	if refused := edit(layer + 1); refused != "" {
+		t.Errorf("an edited place: %q", refused)
+	}
 }
