@@ -530,4 +530,12 @@ func TestOthersMove(t *testing.T) {
 			t.Errorf("tick %d: %d and %d moves, want %v", i, lossy, reliable, want)
 		}
 	}
+	gamestest.Receive(t, cl, gamestest.Welcome) // of the session after a login: nobody is in sight yet
+	if tick(); len(s.sent(toActiveObjects)) != 1 || len(cl.mu.avatars.All())+len(cl.mu.avatars.used) != 0 {
+		t.Errorf("%d players are left of the session before, and %d ids", len(cl.mu.avatars.All()), len(cl.mu.avatars.used))
+	}
+	gamestest.ReceiveDelta(t, cl, 1, gamestest.Entering(1, 3))
+	if tick(); len(cl.mu.avatars.All()) != 1 || len(cl.mu.avatars.used) != 1 {
+		t.Errorf("%d players are in sight, want 1", len(cl.mu.avatars.All()))
+	}
 }
