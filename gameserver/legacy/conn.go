@@ -50,7 +50,8 @@ func (q *sequence) next() uint64 {
 // moves that arrived meanwhile only the newest counts.
 const readPause = 25 * time.Millisecond
 
-// registerTime bounds a registration. A client whose address has registered too often is reset at once if it would have to wait longer.
+// registerTime bounds a registration, and the wait of a query for a player. A client whose address has registered or asked too often is
+// reset at once if it would have to wait longer.
 const registerTime = 5 * time.Second
 
 // read handles packets until the connection ends.
