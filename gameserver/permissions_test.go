@@ -106,14 +106,31 @@ func TestSessionsAreModerated(t *testing.T) {
 		if _, known := (here{r.g}).FindPlayer("old"); !known {
 			t.Error("a guest is not found")
 		}
-		world.register(t, "bob")
+		twin := r.connect("old") // as a client has more than one connection
+		world.changed = func() {}
 		world.register(t, "old")
+		if it, known := (here{r.g}).FindPlayer("old"); known {
+			t.Errorf("a guest is found under somebody else's name: %+v", it)
+		}
+		world.changed = r.g.enforcer.Changed.Set
+		world.register(t, "bob")
 		pass(time.Second)
 		if bob.mu.failure.Code != wire.FailNameTaken {
 			t.Errorf("a guest whose name somebody else has registered: %+v", bob.mu.failure)
 		}
-		if it, known := (here{r.g}).FindPlayer("old"); known {
-			t.Errorf("a guest is found under somebody else's name: %+v", it)
+		if !old.mu.ended || twin.mu.ended {
+			t.Errorf("connections ended: of a client whose name somebody else has registered %t, its other one %t", old.mu.ended, twin.mu.ended)
+		}
+		twin.send(`{"type":7,"args":[9,26,9,2]}` + "\n")
+		pass(time.Second)
+		if n := r.lands.edits("old"); n != 0 {
+			t.Errorf("%d edits in somebody else's name", n)
+		}
+		twin.send(`{"type":1,"args":[0,0],"player":"old"}` + "\n")
+		pass(time.Second)
+		other := player.Namesake("old", "127.0.0.1", 0)
+		if _, shown := r.registered(other); !shown || r.lands.edits(other) != 1 {
+			t.Errorf("the client goes on as %s: %t, and edits %d blocks", other, shown, r.lands.edits(other))
 		}
 	})
 }
