@@ -131,16 +131,8 @@ func (l *Listener) receive(datagram []byte, from netip.AddrPort) {
 	sender, id := binary.BigEndian.Uint16(datagram[4:]), l.number(from)
 	l.mu.Lock()
 	p := l.peers[from]
-	site, counted := admission.Site(from.Addr())
-	if p == nil && sender == id && len(l.peers) < maxPeers && (!counted || l.sites[site] < maxOfAddress) && !l.closed() {
-		p = newPeer(l, from, id)
-		select {
-		case l.fresh <- p:
-			l.peers[from] = p
-			l.sites[site]++
-		default:
-			p = nil
-		}
+	if p == nil && sender == id {
+		p = l.add(from, id)
 	}
 	l.mu.Unlock()
 	switch {
@@ -148,6 +140,23 @@ func (l *Listener) receive(datagram []byte, from netip.AddrPort) {
 		p.receive(datagram[6], datagram[headerSize:], time.Now())
 	case p == nil && sender == 0 && len(datagram) >= headerSize+4 && !l.closed():
 		l.greet(from, id)
+	}
+}
+
+// add adds a peer, and returns nil if there is no room for it. The caller holds the lock.
+func (l *Listener) add(from netip.AddrPort, id uint16) *peer {
+	site, counted := admission.Site(from.Addr())
+	if len(l.peers) >= maxPeers || counted && l.sites[site] >= maxOfAddress || l.closed() {
+		return nil
+	}
+	p := newPeer(l, from, id)
+	select {
+	case l.fresh <- p:
+		l.peers[from] = p
+		l.sites[site]++
+		return p
+	default:
+		return nil
 	}
 }
 
