@@ -368,6 +368,18 @@ func (l *lands) sendFrame(pos grid.ChunkPos, frame nodemsg.FromRegion) {
 	}
 }
 
+// edits returns how many edits of a guest have changed the land at the origin.
+func (l *lands) edits(name string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for e := range l.at(grid.ChunkPos{}).land.applied {
+		if e.player == guestID(name) {
+			n++
+		}
+	}
+	return n
+}
+
 // apply commits edits one by one.
 func (r *testRegion) apply(edits []nodemsg.Intent, from *testLink) {
 	for _, e := range edits {

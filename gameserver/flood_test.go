@@ -1,7 +1,9 @@
 package gameserver
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -14,7 +16,9 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -102,6 +106,53 @@ func TestRegistrationsOfAnAddress(t *testing.T) {
 		pass(10 * time.Second)
 		if n := disk.saved.Load(); n < 16 || n > 40 {
 			t.Errorf("the player was saved %d times in 10 s", n)
+		}
+	})
+}
+
+// countingNetwork counts lookups of players.
+type countingNetwork struct {
+	*playerstest.Memory
+	lookups atomic.Int64
+}
+
+func (n *countingNetwork) Player(ctx context.Context, id player.ID) (nodemsg.PlayerRecord, error) {
+	n.lookups.Add(1)
+	return n.Memory.Player(ctx, id)
+}
+
+// The connections of one address that ask where players are cause few lookups. Others are answered at once, and those of loopback.
+func TestPlayerQueriesOfAnAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := &countingNetwork{Memory: playerstest.NewMemory()}
+		r := newHarness(t, func(o *Options) { o.Admission.PerAddress, o.Players = 4, network })
+		ask := func(address string, connection, queries int) {
+			c := r.dialFrom(&net.TCPAddr{IP: net.ParseIP(address), Port: connection + 1})
+			go io.Copy(io.Discard, c) //nolint:errcheck // until the end
+			go func() {
+				io.WriteString(c, `{"type":"dht"}`) //nolint:errcheck // the lookups show the effect
+				for i := range queries {
+					fmt.Fprintf(c, "\x01{\"name\":\"new-%d-%d\"}", connection, i)
+				}
+			}()
+		}
+		for i := range 10 {
+			ask("192.0.2.1", i, 50)
+		}
+		pass(3 * time.Second)
+		if n := network.lookups.Swap(0) / 2; n < 16+4 || n > 16+8 { // of each query two
+			t.Errorf("%d queries were answered in 3 s", n)
+		}
+		if n := counted(t, r.g, "voxeld_address_limits_total", "player_queries"); n == 0 {
+			t.Error("the metric says that no query waited")
+		}
+		pass(10 * time.Second)
+		network.lookups.Store(0)
+		ask("192.0.2.2", 0, 10)
+		ask("127.0.0.1", 0, 100)
+		pass(100 * time.Millisecond)
+		if n := network.lookups.Load() / 2; n < 110 {
+			t.Errorf("%d queries of others were answered at once, want 110", n)
 		}
 	})
 }

@@ -22,21 +22,21 @@ func (g *Gateway) legacyOptions() legacy.Options {
 	return legacy.Options{
 		World: g.World, Peer: g.Peer, Rules: g.rules, Burst: editsAtOnce,
 		Permissions: legacy.Permissions{
-			Allow: g.enforcer.AllowOriginal, Admit: g.enforcer.AdmitOriginal,
+			Allow: g.enforcer.AllowOriginal, Admit: g.enforcer.AdmitOriginal, Registered: g.enforcer.Registered,
 			RefuseEdit: g.enforcer.RefuseOriginal, Keeps: g.enforcer.KeepsOriginal, MayGo: g.enforcer.MayGoOriginal,
 			Edits:  func() rate.Limit { return g.enforcer.EditsOfGuests(g.settings.Load().Edits()) },
 			Edited: func(by player.ID, block chunk.Block) { g.enforcer.NoteGuestsEdit(by, block == chunk.Air) },
 		},
-		Surface: g.Terrain.Surface, Spawn: g.spawnPose, Regions: g.Regions, Mirror: g.mirror, Players: g.players,
+		Surface: g.Terrain.Surface, Spawn: g.spawnPose, Regions: g.Regions, Understood: g.Understood, Mirror: g.mirror, Players: g.players,
 		Client: g.limits.Client, Reserve: g.reserve, Release: g.sessions.Release, SessionPose: g.sessionPose,
 		Open: g.openLegacy, Connected: g.wakeFrameLoop, Now: g.now, Wall: g.wall,
 		Corrections: g.metrics.corrections, Refusals: g.metrics.refusals, Logger: g.Logger, Registerer: g.Registerer,
 	}
 }
 
-// reserve reserves an original client's player, unless a player here has the id, or one anywhere has registered the name.
-func (g *Gateway) reserve(id player.ID, name string) bool {
-	if g.enforcer.Registered(name) || !g.sessions.Reserve(id) {
+// reserve reserves an original client's player, unless a player here has the id.
+func (g *Gateway) reserve(id player.ID) bool {
+	if !g.sessions.Reserve(id) {
 		return false
 	}
 	g.metrics.joins.WithLabelValues("joined_original").Inc()

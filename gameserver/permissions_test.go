@@ -106,16 +106,46 @@ func TestSessionsAreModerated(t *testing.T) {
 		if _, known := (here{r.g}).FindPlayer("old"); !known {
 			t.Error("a guest is not found")
 		}
-		world.register(t, "bob")
+		world.changed = func() {}
 		world.register(t, "old")
+		if it, known := (here{r.g}).FindPlayer("old"); known {
+			t.Errorf("a guest is found under somebody else's name: %+v", it)
+		}
+		world.changed = r.g.enforcer.Changed.Set
+		world.register(t, "bob")
 		pass(time.Second)
 		if bob.mu.failure.Code != wire.FailNameTaken {
 			t.Errorf("a guest whose name somebody else has registered: %+v", bob.mu.failure)
 		}
-		if it, known := (here{r.g}).FindPlayer("old"); known {
-			t.Errorf("a guest is found under somebody else's name: %+v", it)
-		}
 	})
+}
+
+// A client of the original protocol whose name somebody else registers is disconnected. What it does after that, over whichever connection, it
+// does under another name.
+func TestOriginalsWhoseNameIsRegistered(t *testing.T) {
+	for what, does := range map[string]string{"builds": `{"type":7,"args":[9,26,9,2]}`, "registers": `{"type":1,"args":[0,0],"player":"old"}`} {
+		synctest.Test(t, func(t *testing.T) {
+			world := newPeople()
+			r := newHarness(t, func(o *Options) { o.People = world })
+			old, twin := r.connect("old"), r.connect("old") // as a client has more than one connection
+			old.send(`{"type":1,"args":[0,0],"player":"old"}` + "\n")
+			pass(time.Second)
+			world.register(t, "old")
+			pass(time.Second)
+			if !old.mu.ended || twin.mu.ended {
+				t.Fatalf("connections ended: of the player %t, the other one %t", old.mu.ended, twin.mu.ended)
+			}
+			twin.send(does + "\n")
+			pass(time.Second)
+			is := func(name string) bool {
+				_, registered := r.registered(name)
+				return registered || r.lands.edits(name) > 0
+			}
+			if other := player.Namesake("old", "127.0.0.1", 0); is("old") || !is(other) {
+				t.Errorf("who %s is old: %t, and %s: %t", what, is("old"), other, is(other))
+			}
+		})
+	}
 }
 
 // register registers a name to a key of the tests.

@@ -366,16 +366,14 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 		return chunk.Air, wire.RefusedNotLoaded
 	}
 	there, loaded := sub.Block(pos)
-	pose, forbidden := s.place.pose(), s.permissions.RefuseEdit(pos)
+	pose, forbidden, refused := s.place.pose(), s.permissions.RefuseEdit(pos), checks.BlockChange(there, block, s.g.Understood)
 	switch {
 	case !loaded:
 		return there, wire.RefusedNotLoaded
-	case block > chunk.LastOfFirst && s.g.Understood != nil && !s.g.Understood(nodemsg.VersionOf(block)):
-		return there, wire.RefusedUnknownBlock
 	case forbidden != "":
 		return there, forbidden
-	case checks.BlockChange(there, block) != "":
-		return there, checks.BlockChange(there, block)
+	case refused != "":
+		return there, refused
 	case !s.g.rules.InReach(pose.X, pose.Y+player.EyeHeight, pose.Z, pos):
 		return there, wire.RefusedOutOfReach
 	case block.Solid() && s.subs.occupied(pos, pose, s.body.Player):

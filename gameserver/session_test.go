@@ -1,6 +1,7 @@
 package gameserver
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/ed25519"
@@ -138,6 +139,18 @@ func TestKeyedPlayers(t *testing.T) {
 			})
 		})
 	}
+	t.Run("bad name", func(t *testing.T) { // in a Join that nobody has decoded, as those of other games
+		synctest.Test(t, func(t *testing.T) {
+			r := newHarness(t)
+			here, there := net.Pipe()
+			defer here.Close()
+			go r.g.serveSession(t.Context(), &lineConn{Conn: there, in: bufio.NewReader(there), ending: "\n"},
+				&sessionmsg.Join{Version: 1, Name: "\u212aim", View: 1, Encoding: "json"})
+			if line := readLine(t, here); !strings.Contains(line, `"`+wire.FailBadName+`"`) {
+				t.Errorf("answered %s", line)
+			}
+		})
+	})
 	t.Run("guest", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newHarness(t, func(o *Options) { o.Admission.Guests = false })
@@ -534,7 +547,7 @@ func TestCheckEdit(t *testing.T) {
 				t.Errorf("%s: %q, want %q", c.name, got, c.want)
 			}
 		}
-		if got := checks.BlockChange(chunk.Bedrock, chunk.Air); got != wire.RefusedUnbreakable {
+		if got := checks.BlockChange(chunk.Bedrock, chunk.Air, nil); got != wire.RefusedUnbreakable {
 			t.Errorf("breaking bedrock at %v: %q", bedrock, got)
 		}
 		// Bob's body in another chunk, and another region, than the block.

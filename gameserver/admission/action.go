@@ -7,19 +7,20 @@ type Action int
 
 // The actions.
 const (
-	Found    Action = iota // request land that may have to be founded
-	Join                   // join as a player
-	Register               // register in a chunk, as original clients do at each border
-	Edit                   // change a block
-	LogIn                  // try a password, in another game
-	Tile                   // request surface tiles, or their hashes
-	send                   // be sent a byte; see Client.Send
+	Found      Action = iota // request land that may have to be founded
+	Join                     // join as a player
+	Register                 // register in a chunk, as original clients do at each border
+	FindPlayer               // ask where a player is who is not here, as original clients do before they register
+	Edit                     // change a block
+	LogIn                    // try a password, in another game
+	Tile                     // request surface tiles, or their hashes
+	send                     // be sent a byte; see Client.Send
 	actions
 )
 
 // String returns the label of the action in metrics.
 func (a Action) String() string {
-	return [actions]string{"foundings", "joins", "registrations", "edits", "logins", "tiles", "bytes"}[a]
+	return [actions]string{"foundings", "joins", "registrations", "player_queries", "edits", "logins", "tiles", "bytes"}[a]
 }
 
 // sentAtOnce is how many seconds' bytes may be sent at once: players who join are sent the land in view.
@@ -32,12 +33,13 @@ type allowances [actions]*rate.Limiter
 func newAllowances(p Settings) *allowances {
 	players, edits := p.PerAddress, p.Edits()
 	return &allowances{
-		Found:    rate.NewLimiter(20, 100),
-		Join:     rate.NewLimiter(p.joins(), players),
-		Register: rate.NewLimiter(rate.Limit(players)/2, 4*players),
-		Edit:     rate.NewLimiter(edits*rate.Limit(players)/2, max(1, int(edits)*players)),
-		LogIn:    rate.NewLimiter(1, players),
-		Tile:     rate.NewLimiter(rate.Limit(4*players), 64*players),
-		send:     rate.NewLimiter(rate.Limit(p.bytes()), sentAtOnce*p.bytes()),
+		Found:      rate.NewLimiter(20, 100),
+		Join:       rate.NewLimiter(p.joins(), players),
+		Register:   rate.NewLimiter(rate.Limit(players)/2, 4*players),
+		FindPlayer: rate.NewLimiter(p.joins(), 4*players), // each is two lookups in the network
+		Edit:       rate.NewLimiter(edits*rate.Limit(players)/2, max(1, int(edits)*players)),
+		LogIn:      rate.NewLimiter(1, players),
+		Tile:       rate.NewLimiter(rate.Limit(4*players), 64*players),
+		send:       rate.NewLimiter(rate.Limit(p.bytes()), sentAtOnce*p.bytes()),
 	}
 }

@@ -46,7 +46,7 @@ const players, connections = "players", "connections"
 func NewLimits(p Settings, r prometheus.Registerer) *Limits {
 	l := &Limits{reached: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_address_limits_total",
-		Help: "Times that an address reached a limit: players, connections, joins, edits, logins (of other games), tiles (surface tiles) were refused; foundings, registrations, bytes (to its clients) waited.",
+		Help: "Times that an address reached a limit: players, connections, joins, edits, logins (of other games), tiles (surface tiles) were refused; foundings, registrations, player_queries (of original clients), bytes (to its clients) waited.",
 	}, []string{"limit"})}
 	for _, limit := range []string{players, connections} {
 		l.reached.WithLabelValues(limit)
@@ -126,14 +126,19 @@ func SameAddress(a, b net.Addr) bool {
 	return siteA == siteB
 }
 
-// siteOf returns the key by which connections are counted: an IPv4 address, or the /64 that a single IPv6 customer has at least.
-// Addresses that are not IP addresses share one count, that of the zero Prefix.
+// siteOf returns the Site of a connection. Addresses that are not IP addresses share one count, that of the zero Prefix.
 func siteOf(remote net.Addr) (site netip.Prefix, counted bool) {
 	ap, err := netip.ParseAddrPort(remote.String())
 	if err != nil {
 		return netip.Prefix{}, true
 	}
-	address := ap.Addr().Unmap().WithZone("")
+	return Site(ap.Addr())
+}
+
+// Site returns the key by which clients are counted: an IPv4 address, or the /64 that a single IPv6 customer has at least. Loopback is not
+// counted.
+func Site(address netip.Addr) (site netip.Prefix, counted bool) {
+	address = address.Unmap().WithZone("")
 	bits := 32
 	if address.Is6() {
 		bits = 64

@@ -163,6 +163,9 @@ func (c *Conn) logIn(text string) (answer string, mine bool) {
 	if len(password) < minPassword || len(password) > maxPassword {
 		return fmt.Sprintf("A password has at least %d characters, and at most %d. Longer is safer.", minPassword, maxPassword), true
 	}
+	if player.CheckName(name) != nil { // in lower case it may be somebody's all the same
+		return fmt.Sprintf("A name has 1 to %d letters, digits, _ and -.", player.MaxName), true
+	}
 	owner, registered := c.accounts.owner(name)
 	switch {
 	case register && registered:

@@ -161,6 +161,31 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
+// A name that is somebody's in lower case, but is none that a player may have, logs nobody in: nodes refuse bodies with it.
+func TestInvalidNames(t *testing.T) {
+	a, _ := connFor("kim", nil, "register correct-horse")
+	enter(t, a)
+	if _, err := a.Read(); !errors.Is(err, io.EOF) || !a.follows() {
+		t.Fatalf("no session follows: %v", err)
+	}
+	key, err := hex.DecodeString(a.begin().Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owners := map[string]player.ID{"kim": player.IDOf(key)}
+	for name, want := range map[string]string{"KIM": "as KIM", "\u212aim": "letters, digits", "k\u0130m": "letters, digits", strings.Repeat("k", 21): "1 to 20"} {
+		a, c := connFor("ada", owners, "login "+name+" correct-horse")
+		enter(t, a)
+		_, err := a.Read()
+		if follows := a.follows(); !errors.Is(err, io.EOF) || follows != (name == "KIM") {
+			t.Errorf("%q: the read returns %v, and another session follows: %v", name, err, follows)
+		}
+		if answers := a.told + c.told[len(c.told)-1]; !strings.Contains(answers, want) {
+			t.Errorf("%q is answered %q, want %q", name, answers, want)
+		}
+	}
+}
+
 func readError(a *Conn) error {
 	_, err := a.Read()
 	return err

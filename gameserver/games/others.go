@@ -60,7 +60,8 @@ func (o *Others[T]) Begin(m sessionmsg.Welcome) (self player.ID, err error) {
 		return o.self, err
 	}
 	o.tick = time.Duration(m.TickMS) * time.Millisecond
-	o.decoder, o.indexed = sessionmsg.AvatarDecoder{}, nil // those of a session before leave at the next Update
+	o.decoder = sessionmsg.AvatarDecoder{}
+	clear(o.indexed) // not shorter: those of a session before are in all until the next Update, at which they leave
 	return o.self, nil
 }
 

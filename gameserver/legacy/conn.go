@@ -50,7 +50,8 @@ func (q *sequence) next() uint64 {
 // moves that arrived meanwhile only the newest counts.
 const readPause = 25 * time.Millisecond
 
-// registerTime bounds a registration. A client whose address has registered too often is reset at once if it would have to wait longer.
+// registerTime bounds a registration, and the wait of a query for a player. A client whose address has registered or asked too often is
+// reset at once if it would have to wait longer.
 const registerTime = 5 * time.Second
 
 // read handles packets until the connection ends.
@@ -210,7 +211,7 @@ func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 	pos.Y += lc.World.OriginalBase
 	block := chunk.Block(p.Block)
 	there, loaded := lc.sub.Block(pos)
-	refused, forbidden := checks.BlockChange(there, block), lc.RefuseEdit(lc.remote, lc.name, pos)
+	refused, forbidden := checks.BlockChange(there, block, lc.Understood), lc.RefuseEdit(lc.remote, lc.name, pos)
 	var by *guest
 	switch {
 	case !loaded:

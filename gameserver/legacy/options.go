@@ -45,6 +45,8 @@ type Permissions struct {
 	// Allow returns why no client of the original protocol may play here; nil if they may. Admit returns why one with that name may not.
 	Allow func() error
 	Admit func(remote net.Addr, name string) error
+	// Registered reports whether a name is registered: no client may be shown under it. The one in a handshake may be.
+	Registered func(name string) bool
 	// RefuseEdit returns why a client may not change a block, as a code of wire; empty if it may. Keeps reports whether a claim keeps it from
 	// going from one block into another, and MayGo whether the border lets it go from one place to another.
 	RefuseEdit func(remote net.Addr, name string, at grid.Pos) string
@@ -65,11 +67,14 @@ type Options struct {
 	Surface func(x, z int32) int32 // height of the ground
 	Spawn   func() motion.Pose     // where an unknown player starts
 	Regions Regions
+	// Understood reports whether all nodes that are known understand a version of the messages between nodes; nil: they do.
+	Understood func(version int) bool
+
 	Mirror  *mirror.Mirror
 	Players *players.Store
 	Client  func(remote net.Addr) admission.Client
-	// Reserve reserves a player's id here, unless it is in use, or the name is registered; Release frees it.
-	Reserve func(id player.ID, name string) bool
+	// Reserve reserves a player's id here, unless it is in use; Release frees it.
+	Reserve func(player.ID) bool
 	Release func(player.ID)
 	// SessionPose returns where a player with a session is, and reports whether there is one.
 	SessionPose func(player.ID) (pose motion.Pose, here bool)

@@ -166,7 +166,7 @@ func (p *party) all() []*guest {
 }
 
 // claim returns the player who registers on a connection, under a name: the previous player of the connection, or else the one
-// who deregistered nearest to it, or else a new one.
+// who deregistered nearest to it, or else a new one. Whoever has a name that was registered since is none of them.
 func (p *party) claim(ctx context.Context, r *registration, name string) (*guest, error) {
 	late := time.NewTimer(handoverTime)
 	defer late.Stop()
@@ -205,6 +205,7 @@ func (p *party) registerFree(r *registration, wait bool) (who *guest, released <
 	elsewhere := false
 	for _, candidate := range p.mu.guests {
 		switch {
+		case p.of.Registered(candidate.label):
 		case candidate.on != nil:
 			elsewhere = elsewhere || candidate.on.at != r.at // a client has one connection to a chunk
 		case who == nil, candidate == r.who.Load(), who != r.who.Load() && !who.nearer(candidate, r.at):
@@ -230,7 +231,7 @@ func (c *guest) nearer(than *guest, at grid.ChunkPos) bool {
 // add creates a new player, and registers them on the connection, unless that is nil.
 func (p *party) add(ctx context.Context, at grid.ChunkPos, r *registration, name string) *guest {
 	label, last := p.labelFor(ctx, name, at)
-	for number := 0; !p.of.Reserve(player.GuestID(label), label); number++ {
+	for number := 0; p.of.Registered(label) || !p.of.Reserve(player.GuestID(label)); number++ {
 		label, last = player.Namesake(name, p.key.from.String(), number), nodemsg.PlayerRecord{}
 	}
 	who := &guest{
@@ -250,11 +251,13 @@ func (p *party) add(ctx context.Context, at grid.ChunkPos, r *registration, name
 	return who
 }
 
-// anybody returns the player of a connection's party who deregistered last; a new one if it has none, or nil if too many have come
-// from the address.
+// anybody returns the player of a connection's party who deregistered last; a new one if it has none whose name is not registered, or nil
+// if too many have come from the address.
 func (p *party) anybody(ctx context.Context, r *registration) *guest {
-	if all := p.all(); len(all) > 0 {
-		return all[len(all)-1]
+	for _, who := range slices.Backward(p.all()) {
+		if !p.of.Registered(who.label) {
+			return who
+		}
 	}
 	if !r.client.Allow(admission.Join) {
 		return nil

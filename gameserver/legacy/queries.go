@@ -10,14 +10,15 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
-// Limits on one connection's queries for players and for chunks; further ones wait. Those for land that may have to be founded wait
-// for their address too.
+// Limits on one connection's queries for players and for chunks; further ones wait. Those for players who are not here, and for land that may
+// have to be founded, wait for their address too.
 const (
 	playerQueriesPerSecond, playerQueriesAtOnce = 20, 100
 	chunkQueriesPerSecond, chunkQueriesAtOnce   = 100, 1000
@@ -109,6 +110,11 @@ func (s *Server) whereIsPlayer(ctx context.Context, q legacymsg.WhereIsPlayer, r
 	key := partyOf(q.Name, remote)
 	if pose, known := s.parties.lastPose(key); known {
 		return s.appendPlace(pose)
+	}
+	waiting, cancel := context.WithTimeout(ctx, registerTime)
+	defer cancel()
+	if err := s.Client(remote).Wait(waiting, admission.FindPlayer); err != nil {
+		return nil, err
 	}
 	records := s.parties.loadGuests(ctx, key.name, player.Namesake(key.name, key.from.String(), 0))
 	plain, own := records[0], records[1]

@@ -128,7 +128,7 @@ func (s *Server) EndRefused() {
 	defer s.mu.Unlock()
 	for lc := range s.mu.conns {
 		shown, _ := lc.presence()
-		if s.Admit(lc.remote, lc.name) != nil || shown.Name != "" && s.Admit(lc.remote, shown.Name) != nil {
+		if s.Admit(lc.remote, lc.name) != nil || shown.Name != "" && (s.Admit(lc.remote, shown.Name) != nil || s.Registered(shown.Name)) {
 			lc.end()
 		}
 	}

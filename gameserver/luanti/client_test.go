@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -332,6 +333,59 @@ func TestGreeting(t *testing.T) {
 	p.Close()
 }
 
+// The peers of one address leave room for others, however many there are; those of loopback are not counted.
+func TestPeersOfAnAddress(t *testing.T) {
+	l, err := Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var all []*peer
+	come := func(ip string, n int) (accepted int) { // from n ports, each with its number
+		for port := range uint16(n) {
+			from := netip.AddrPortFrom(netip.MustParseAddr(ip), 1+port)
+			l.receive(packet(nil).u32(protocolID).u16(l.number(from)).u8(0, kindOriginal, 0), from)
+			select {
+			case p := <-l.fresh:
+				all = append(all, p)
+				accepted++
+			default:
+			}
+		}
+		return accepted
+	}
+	for _, c := range []struct {
+		ip        string
+		ports     int
+		wantPeers int
+	}{
+		{"192.0.2.1", maxOfAddress + 10, maxOfAddress},
+		{"::ffff:192.0.2.1", 1, 0},
+		{"192.0.2.2", 1, 1},
+		{"2001:db8::1", maxOfAddress, maxOfAddress},
+		{"2001:db8::2", 1, 0},
+		{"2001:db8:0:1::1", 1, 1},
+		{"127.0.0.1", maxOfAddress + 10, maxOfAddress + 10},
+	} {
+		if got := come(c.ip, c.ports); got != c.wantPeers {
+			t.Errorf("%d peers of %s are accepted, want %d", got, c.ip, c.wantPeers)
+		}
+	}
+	all[0].Close()
+	all[0].Close()
+	if got := come("::ffff:192.0.2.1", 2); got != 1 {
+		t.Errorf("after one has gone, %d more are accepted, want 1", got)
+	}
+	for _, p := range all {
+		p.Close()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.peers)+len(l.sites) != 0 {
+		t.Errorf("%d peers and %d addresses are left", len(l.peers), len(l.sites))
+	}
+}
+
 // lossy passes datagrams on between a client and a server, and loses every fifth.
 func lossy(t *testing.T, server string) string {
 	t.Helper()
@@ -529,5 +583,13 @@ func TestOthersMove(t *testing.T) {
 		if lossy, reliable := tick(); lossy != want[0] || reliable != want[1] {
 			t.Errorf("tick %d: %d and %d moves, want %v", i, lossy, reliable, want)
 		}
+	}
+	gamestest.Receive(t, cl, gamestest.Welcome) // of the session after a login: nobody is in sight yet
+	if tick(); len(s.sent(toActiveObjects)) != 1 || len(cl.mu.avatars.All())+len(cl.mu.avatars.used) != 0 {
+		t.Errorf("%d players are left of the session before, and %d ids", len(cl.mu.avatars.All()), len(cl.mu.avatars.used))
+	}
+	gamestest.ReceiveDelta(t, cl, 1, gamestest.Entering(1, 3))
+	if tick(); len(cl.mu.avatars.All()) != 1 || len(cl.mu.avatars.used) != 1 {
+		t.Errorf("%d players are in sight, want 1", len(cl.mu.avatars.All()))
 	}
 }

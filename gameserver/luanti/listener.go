@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 )
 
 const (
@@ -17,8 +19,9 @@ const (
 	serverID   = 1 // the server as a peer
 	// maxDatagram is the longest datagram that is sent or read, without what IP and UDP add. Clients send 512 bytes at most.
 	maxDatagram = 1200
-	// maxPeers bounds the peers of a socket, and maxWaiting those that are not accepted yet.
-	maxPeers, maxWaiting = 4096, 64
+	// maxPeers bounds the peers of a socket, maxOfAddress those of one address, which may have been refused a moment ago, and maxWaiting those
+	// that are not accepted yet.
+	maxPeers, maxOfAddress, maxWaiting = 4096, 256, 64
 	// resendEvery is how often peers are looked at for what was not acknowledged.
 	resendEvery = 50 * time.Millisecond
 )
@@ -34,6 +37,7 @@ type Listener struct {
 
 	mu    sync.Mutex
 	peers map[netip.AddrPort]*peer
+	sites map[netip.Prefix]int // how many peers an address has; no zeros
 }
 
 // Listen listens at a host:port.
@@ -46,7 +50,10 @@ func Listen(address string) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Listener{socket: socket, fresh: make(chan *peer, maxWaiting), done: make(chan struct{}), peers: make(map[netip.AddrPort]*peer)}
+	l := &Listener{
+		socket: socket, fresh: make(chan *peer, maxWaiting), done: make(chan struct{}),
+		peers: make(map[netip.AddrPort]*peer), sites: make(map[netip.Prefix]int),
+	}
 	rand.Read(l.secret[:])
 	l.crew.Go(l.read)
 	l.crew.Go(l.resend)
@@ -124,14 +131,8 @@ func (l *Listener) receive(datagram []byte, from netip.AddrPort) {
 	sender, id := binary.BigEndian.Uint16(datagram[4:]), l.number(from)
 	l.mu.Lock()
 	p := l.peers[from]
-	if p == nil && sender == id && len(l.peers) < maxPeers && !l.closed() {
-		p = newPeer(l, from, id)
-		select {
-		case l.fresh <- p:
-			l.peers[from] = p
-		default:
-			p = nil
-		}
+	if p == nil && sender == id {
+		p = l.add(from, id)
 	}
 	l.mu.Unlock()
 	switch {
@@ -139,6 +140,23 @@ func (l *Listener) receive(datagram []byte, from netip.AddrPort) {
 		p.receive(datagram[6], datagram[headerSize:], time.Now())
 	case p == nil && sender == 0 && len(datagram) >= headerSize+4 && !l.closed():
 		l.greet(from, id)
+	}
+}
+
+// add adds a peer, and returns nil if there is no room for it. The caller holds the lock.
+func (l *Listener) add(from netip.AddrPort, id uint16) *peer {
+	site, counted := admission.Site(from.Addr())
+	if len(l.peers) >= maxPeers || counted && l.sites[site] >= maxOfAddress || l.closed() {
+		return nil
+	}
+	p := newPeer(l, from, id)
+	select {
+	case l.fresh <- p:
+		l.peers[from] = p
+		l.sites[site]++
+		return p
+	default:
+		return nil
 	}
 }
 
@@ -199,7 +217,12 @@ func (l *Listener) resend() {
 func (l *Listener) forget(p *peer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.peers[p.to] == p {
-		delete(l.peers, p.to)
+	if l.peers[p.to] != p {
+		return
+	}
+	delete(l.peers, p.to)
+	site, _ := admission.Site(p.to.Addr())
+	if l.sites[site]--; l.sites[site] == 0 {
+		delete(l.sites, site)
 	}
 }

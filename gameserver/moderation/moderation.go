@@ -130,6 +130,9 @@ func (e *Enforcer) refuseEdit(who policy.Subject, v policy.Verdict, at grid.Pos)
 
 // nameFor returns the name under which a player joins.
 func (e *Enforcer) nameFor(who policy.Subject) (name string, err error) {
+	if err := player.CheckName(who.Name); err != nil { // adapters of other games make a Join that nobody has decoded
+		return "", wire.Refuse(wire.FailBadName, "%v", err)
+	}
 	if who.Guest && !e.node.Guests() {
 		return "", errNoGuests
 	}
