@@ -15,12 +15,16 @@ import (
 // maxSending is the number of snapshots that a node sends at a time.
 const maxSending = 2
 
+// retryTicks is how often failures are reported to raft, which then sends another snapshot at once. The receiver may refuse all of them.
+const retryTicks = 20
+
 // snapshotSender sends snapshots of one group. Owned by Host.Run.
 type snapshotSender struct {
 	node    *Node
 	logger  *slog.Logger
 	all     raftframe.OutgoingSnapshot // what all snapshots have in common: not To and Term
 	sending sending
+	failed  []uint64 // receivers whose snapshots have failed, and raft does not know it yet
 }
 
 // sending is the snapshots that are being sent.
@@ -57,15 +61,22 @@ func (s *snapshotSender) send(peer string, m *raftpb.Message, done func(error)) 
 	s.node.SendSnapshot(peer, out.Group, write, func(err error) { once.Do(func() { done(err) }) })
 }
 
-// sent records that a snapshot was sent, or could not be, and returns the status for raft.
-func (s *snapshotSender) sent(to uint64, err error) raft.SnapshotStatus {
+// sent records that a snapshot was sent, or could not be.
+func (s *snapshotSender) sent(to uint64, err error) {
 	s.node.Sending--
 	delete(s.sending, to)
 	if err != nil {
 		s.logger.Warn("snapshot not sent", "replica", to, "error", err)
-		return raft.SnapshotFailure
+		s.failed = append(s.failed, to)
 	}
-	return raft.SnapshotFinish
+}
+
+// retry reports the failures.
+func (s *snapshotSender) retry(raw *raft.RawNode) {
+	for _, to := range s.failed {
+		raw.ReportSnapshot(to, raft.SnapshotFailure)
+	}
+	s.failed = nil
 }
 
 // keep returns the index up to which the log may be cut. The entries that follow a snapshot in progress stay, down to
