@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -260,6 +261,42 @@ func TestQuarantinedRegionHasNoGroup(t *testing.T) {
 			t.Errorf("a member was taken out, as replica %d", id)
 		}
 	})
+}
+
+// Two of three members have quarantined a region: then the third one does, too. But one that was restarted since, and serves it again, does not count.
+func TestQuarantineOfOthers(t *testing.T) {
+	for name, restarted := range map[string]bool{"still": false, "restarted": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, b, c, g, info := built(t)
+				g.Close() //nolint:errcheck // it comes again
+				fails := func(it *node) {
+					for range 2 {
+						it.quarantine.RecordFailure(info, &fault.Fault{Kind: fault.Panicked, Cause: errors.New("a test says so")}, false)
+						<-time.After(time.Second)
+					}
+					if !it.failures.Quarantined(info.ID) {
+						t.Fatalf("%s has not quarantined it", it.peer)
+					}
+				}
+				fails(b)
+				if restarted {
+					b = a.net.start("B", a.net.kill(b))
+				}
+				<-time.After(5 * time.Minute)
+				fails(a)
+				if quarantined := c.failures.Quarantined(info.ID); quarantined == restarted {
+					t.Errorf("C has quarantined it: %v", quarantined)
+				}
+				if !restarted {
+					return
+				}
+				if r := b.refollow().edit(stone(9))[9]; r.Refused != "" {
+					t.Errorf("over the restarted node: %+v", r)
+				}
+			})
+		})
+	}
 }
 
 func idHere(t *testing.T, it *node) uint64 {
