@@ -21,9 +21,7 @@ func (r *Replica) Tick() error {
 	return r.guard("tick", func() error {
 		r.ticks++
 		r.announcements.tick()
-		if r.ticks%retryTicks == 0 {
-			r.snapshots.retry(r.raw)
-		}
+		r.snapshots.retry(r.raw, r.ticks)
 		r.raw.Tick()
 		if r.lastLeadership.Self {
 			r.propose()

@@ -3,6 +3,7 @@ package raftgroup
 import (
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"go.etcd.io/raft/v3"
@@ -15,8 +16,8 @@ import (
 // maxSending is the number of snapshots that a node sends at a time.
 const maxSending = 2
 
-// retryTicks is how often failures are reported to raft, which then sends another snapshot at once. The receiver may refuse all of them.
-const retryTicks = 20
+// maxDoublings is how often the time doubles, from two ticks, after which a snapshot that failed is sent again: the receiver may refuse all of them.
+const maxDoublings = 6
 
 // snapshotSender sends snapshots of one group. Owned by Host.Run.
 type snapshotSender struct {
@@ -24,7 +25,8 @@ type snapshotSender struct {
 	logger  *slog.Logger
 	all     raftframe.OutgoingSnapshot // what all snapshots have in common: not To and Term
 	sending sending
-	failed  []uint64 // receivers whose snapshots have failed, and raft does not know it yet
+	failed  map[uint64]int // replica id of the receiver → how many snapshots in a row have failed
+	untold  []uint64       // receivers of whose last failure raft is not informed yet: it would send another one at once
 }
 
 // sending is the snapshots that are being sent.
@@ -67,16 +69,25 @@ func (s *snapshotSender) sent(to uint64, err error) {
 	delete(s.sending, to)
 	if err != nil {
 		s.logger.Warn("snapshot not sent", "replica", to, "error", err)
-		s.failed = append(s.failed, to)
+		if s.failed == nil {
+			s.failed = make(map[uint64]int)
+		}
+		s.failed[to]++
+		s.untold = append(s.untold, to)
+		return
 	}
+	delete(s.failed, to)
 }
 
-// retry reports the failures.
-func (s *snapshotSender) retry(raw *raft.RawNode) {
-	for _, to := range s.failed {
-		raw.ReportSnapshot(to, raft.SnapshotFailure)
-	}
-	s.failed = nil
+// retry informs raft of the failures that are due.
+func (s *snapshotSender) retry(raw *raft.RawNode, ticks uint64) {
+	s.untold = slices.DeleteFunc(s.untold, func(to uint64) bool {
+		due := ticks%(1<<min(s.failed[to], maxDoublings)) == 0
+		if due {
+			raw.ReportSnapshot(to, raft.SnapshotFailure)
+		}
+		return due
+	})
 }
 
 // keep returns the index up to which the log may be cut. The entries that follow a snapshot in progress stay, down to
