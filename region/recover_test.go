@@ -479,7 +479,7 @@ func TestRecoverOnTheBest(t *testing.T) {
 
 // changed starts a world of A, B and C, in which D and E take the places of C and B, one after the other. C comes back with its copy from before, when
 // A has just died, too.
-func changed(t *testing.T) (n *network, c, d, e *node, id uint64) {
+func changed(t *testing.T) (n *network, back, d, e *node, id uint64) {
 	t.Helper()
 	n, a, b, c := three(t)
 	a.follow(here).edit(stone(1))
@@ -502,9 +502,7 @@ func changed(t *testing.T) (n *network, c, d, e *node, id uint64) {
 	n.kill(a)
 	n.near("D", "E")
 	<-time.After(10 * time.Second)
-	c = n.start("C", left)
-	n.near("C", "D", "E")
-	return n, c, d, e, id
+	return n, n.start("C", left), d, e, id
 }
 
 // A copy from before the members changed is not used while a node has a later one, whether that is one of most members or the only one left. There it is
@@ -535,6 +533,7 @@ func TestRecoverAfterMembersChanged(t *testing.T) {
 		n.kill(d)
 		<-time.After(e.recovery.SilentAfter() + time.Second)
 		refused("E")
+		n.near("C", "E")
 		for _, lost := range both {
 			if err := e.Recover(t.Context(), lost, false); err != nil {
 				t.Errorf("group %d on the last member: %v", lost, err)

@@ -1,7 +1,9 @@
 package replica
 
 import (
+	"io"
 	"maps"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -127,8 +129,20 @@ func TestCommittedEntriesStayWithoutLog(t *testing.T) {
 			}
 			return compacted
 		})
-		p.pass(5 * time.Second)
+		var sent atomic.Int32
+		for _, peer := range []string{"a", "b"} {
+			node := p.members[peer].host.node
+			carry := node.SendSnapshot
+			node.SendSnapshot = func(peer string, group uint64, write func(io.Writer) error, done func(error)) {
+				sent.Add(1)
+				carry(peer, group, write, done)
+			}
+		}
+		p.pass(20 * time.Second)
 		p.keepsEntry()
+		if n := sent.Load(); n == 0 || n > 10 {
+			t.Errorf("%d snapshots in 20 s to a member that refuses them", n)
+		}
 		p.handOver()
 		p.pass(5 * time.Second)
 		p.keepsEntry()
