@@ -79,8 +79,8 @@ func (c Copy) newer(other Copy, self string) bool {
 type RecoveryPlan struct {
 	Region uint64
 	Name   string // its cell, or "catalog"
-	Copies []Copy // by ascending replica id
-	Voters int    // members with a vote
+	Copies []Copy // of the members that the copy here names, by ascending replica id; then of later ones, and of other nodes
+	Voters int    // members with a vote, according to the copy here
 	Best   string // peer with the newest log
 	// Old means that no good copy is left, and that Best has an old one. It reaches until Until, about; zero if unknown.
 	Old   bool
