@@ -291,8 +291,8 @@ func TestQuarantineOfOthers(t *testing.T) {
 				if !restarted {
 					return
 				}
-				if r := b.refollow().edit(stone(9))[9]; r.Refused != "" {
-					t.Errorf("over the restarted node: %+v", r)
+				if out := b.Scrub(t.Context(), info.Cell); out.Err != nil || out.Reported != 2 {
+					t.Errorf("B and C have no majority: %+v", out)
 				}
 			})
 		})
