@@ -560,13 +560,23 @@ func TestRecoverFromBeforeMembersChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		n.kill(d)
+		left := n.kill(e)
+		n.near("C")
+		<-time.After(c.recovery.SilentAfter() + time.Second)
+		if err := c.Recover(t.Context(), world.CatalogID, false); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(5 * time.Second)
+		e = n.start("E", left) // neither the copy nor the catalog knows that it is a member
+		n.near("C", "E")
+		if err := c.Recover(t.Context(), id, false); err == nil || !strings.Contains(err.Error(), "the copy of E has more") {
+			t.Errorf("recovered while E has a later copy: %v", err)
+		}
 		n.kill(e)
 		n.near("C")
 		<-time.After(c.recovery.SilentAfter() + time.Second)
-		for _, lost := range []uint64{world.CatalogID, id} {
-			if err := c.Recover(t.Context(), lost, false); err != nil {
-				t.Fatal(err)
-			}
+		if err := c.Recover(t.Context(), id, false); err != nil {
+			t.Fatal(err)
 		}
 		if r := c.refollow().edit(stone(2))[2]; r.Refused != "" {
 			t.Errorf("after the recovery: %+v", r)
