@@ -279,7 +279,7 @@ func TestQuarantineOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a, b, c, g, info := built(t)
-				g.Close() //nolint:errcheck // it is of no use any more
+				g.Close()
 				fails := func(it *node) {
 					for range 2 {
 						it.quarantine.RecordFailure(info, &fault.Fault{Kind: fault.Panicked, Cause: errors.New("a test says so")}, false)

@@ -372,7 +372,7 @@ func TestReportIsLostWhenOpenedAgain(t *testing.T) {
 		}
 		at := nodemsg.LogPosition{Group: info.ID, Index: a.regions.Loaded(info.ID).Raft().Status().Last}
 		<-time.After(2 * time.Second) // it is stored
-		g.Close()                     //nolint:errcheck // its node is killed
+		g.Close()
 		c = a.net.start("C", a.net.kill(c))
 		l, err := c.regions.Open(t.Context(), info.ID, info.Cell)
 		if err != nil {
