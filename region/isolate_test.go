@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -260,6 +262,52 @@ func TestQuarantinedRegionHasNoGroup(t *testing.T) {
 			t.Errorf("a member was taken out, as replica %d", id)
 		}
 	})
+}
+
+// Two of three members have quarantined a region: then the third one does, too. But one that was restarted since, and serves it again, does not count;
+// nor does one that is no member any more.
+func TestQuarantineOfOthers(t *testing.T) {
+	for name, then := range map[string]func(b *node){
+		"still":     nil,
+		"restarted": func(b *node) { b.net.start("B", b.net.kill(b)) },
+		"replaced": func(b *node) {
+			b.net.kill(b)
+			b.net.start("D", newDisk())
+			b.net.near("A", "C", "D")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, b, c, g, info := built(t)
+				g.Close()
+				fails := func(it *node) {
+					for range 2 {
+						it.quarantine.RecordFailure(info, &fault.Fault{Kind: fault.Panicked, Cause: errors.New("a test says so")}, false)
+						<-time.After(time.Second)
+					}
+					if !it.failures.Quarantined(info.ID) {
+						t.Fatalf("%s has not quarantined it", it.peer)
+					}
+				}
+				fails(b)
+				<-time.After(time.Minute)
+				if then != nil {
+					then(b)
+				}
+				<-time.After(4 * time.Minute)
+				fails(a)
+				if quarantined := c.failures.Quarantined(info.ID); quarantined != (then == nil) {
+					t.Errorf("C has quarantined it: %v", quarantined)
+				}
+				if then == nil {
+					return
+				}
+				if out := c.Scrub(t.Context(), info.Cell); out.Reported != 2 && (out.Err == nil || !strings.Contains(out.Err.Error(), "led by")) {
+					t.Errorf("the others have no majority: %+v", out)
+				}
+			})
+		})
+	}
 }
 
 func idHere(t *testing.T, it *node) uint64 {

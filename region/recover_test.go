@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -472,6 +473,129 @@ func TestRecoverOnTheBest(t *testing.T) {
 		}
 		if s := a.refollow().state(here); len(s.Edits) != 2 {
 			t.Errorf("the land has the edits %+v", s.Edits)
+		}
+	})
+}
+
+// changed starts a world of A, B and C, in which D and E take the places of C and B, one after the other. C comes back with its copy from before, when
+// A has just died, too.
+func changed(t *testing.T) (n *network, back, d, e *node, id uint64) {
+	t.Helper()
+	n, a, b, c := three(t)
+	a.follow(here).edit(stone(1))
+	<-time.After(20 * time.Second) // the catalog has three members
+	id = idHere(t, a)
+	left := n.kill(c)
+	d = n.start("D", newDisk())
+	n.near("A", "B", "D")
+	<-time.After(3 * time.Minute)
+	n.kill(b)
+	e = n.start("E", newDisk())
+	n.near("A", "D", "E")
+	<-time.After(3 * time.Minute)
+	for _, it := range []*node{d, e} {
+		if it.replicaID(id) == 0 || it.regions.Catalog() == nil {
+			t.Fatalf("%s is no member", it.peer)
+		}
+	}
+	a.refollow().edit(stone(2))
+	n.kill(a)
+	n.near("D", "E")
+	<-time.After(10 * time.Second)
+	return n, n.start("C", left), d, e, id
+}
+
+// A copy from before the members changed is not used while a node has a later one, whether that is one of most members or the only one left. There it is
+// no obstacle.
+func TestRecoverAfterMembersChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, c, d, e, id := changed(t)
+		both := []uint64{world.CatalogID, id}
+		refused := func(by string) {
+			t.Helper()
+			plans, err := c.PlanRecovery(t.Context(), both)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, lost := range both {
+				if !strings.Contains(by, plans[i].Best) || plans[i].Refused == "" {
+					t.Errorf("the plan: %+v", plans[i])
+				}
+				if err := c.Recover(t.Context(), lost, false); err == nil || !strings.Contains(err.Error(), "more of the log") {
+					t.Errorf("group %d is recovered from an old copy: %v", lost, err)
+				}
+			}
+		}
+		refused("DE")
+		if r := e.refollow().edit(stone(3))[3]; r.Refused != "" {
+			t.Errorf("over a member: %+v", r)
+		}
+		n.kill(d)
+		<-time.After(e.recovery.SilentAfter() + time.Second)
+		refused("E")
+		n.near("C", "E")
+		for _, lost := range both {
+			if err := e.Recover(t.Context(), lost, false); err != nil {
+				t.Errorf("group %d on the last member: %v", lost, err)
+			}
+		}
+		if s := e.refollow().state(here); len(s.Edits) != 3 {
+			t.Errorf("the land has the edits %+v", s.Edits)
+		}
+		<-time.After(time.Minute)
+		for _, group := range both {
+			if p, err := c.Replicas.Position(group); err != nil || p.Members.Recovered != 1 {
+				t.Errorf("C holds of group %d: %+v, %v", group, p, err)
+			}
+		}
+	})
+}
+
+// If nothing else is left, such a copy is used. What was used since then is not used again, and the later members are to be notified.
+func TestRecoverFromBeforeMembersChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, c, d, e, id := changed(t)
+		since, err := e.Locate(t.Context(), there)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.kill(d)
+		left := n.kill(e)
+		n.near("C")
+		<-time.After(c.recovery.SilentAfter() + time.Second)
+		if err := c.Recover(t.Context(), world.CatalogID, false); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(5 * time.Second)
+		e = n.start("E", left) // neither the copy nor the catalog knows that it is a member
+		n.near("C", "E")
+		if err := c.Recover(t.Context(), id, false); err == nil || !strings.Contains(err.Error(), "the copy of E has more") {
+			t.Errorf("recovered while E has a later copy: %v", err)
+		}
+		n.kill(e)
+		n.near("C")
+		<-time.After(c.recovery.SilentAfter() + time.Second)
+		if err := c.Recover(t.Context(), id, false); err != nil {
+			t.Fatal(err)
+		}
+		if r := c.refollow().edit(stone(2))[2]; r.Refused != "" {
+			t.Errorf("after the recovery: %+v", r)
+		}
+		for i := range int32(20) { // more entries than the catalog has had since C was away
+			again, err := c.Locate(t.Context(), grid.ChunkPos{X: 1000 * (i + 1), Z: there.Z})
+			if err != nil || again.ID == since.ID {
+				t.Errorf("land that is founded after the recovery has the id %d, which was used before: %v", again.ID, err)
+			}
+		}
+		row := c.disk.afterCrash().tables["recovered"][string(directory.Key(world.CatalogID))]
+		before, err := nodemsg.DecodeRegion(row)
+		var peers []string
+		for _, m := range before.Members {
+			peers = append(peers, m.Peer)
+		}
+		slices.Sort(peers)
+		if got := strings.Join(peers, ""); err != nil || got != "ABDE" {
+			t.Errorf("to be notified are %s, %v", got, err)
 		}
 	})
 }

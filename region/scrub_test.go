@@ -347,6 +347,89 @@ func TestScrubWithoutOneMember(t *testing.T) {
 	})
 }
 
+// A member that says for as long as it likes that it is not ready does not hold up the scrub once most members have reported.
+func TestScrubDoesNotWaitForOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, c, _, info := built(t)
+		release := c.disk.block()
+		defer release()
+		start := time.Now()
+		if out := a.Scrub(t.Context(), info.Cell); out.Err != nil || out.Reported != 2 || len(out.Open) != 0 {
+			t.Errorf("%+v", out)
+		}
+		if took := time.Since(start); took > 20*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// A member that was opened again after a barrier has no report of it, and does not say that there will be one.
+func TestReportIsLostWhenOpenedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, c, g, info := built(t)
+		if out := a.Scrub(t.Context(), info.Cell); out.Err != nil {
+			t.Fatal(out.Err)
+		}
+		at := nodemsg.LogPosition{Group: info.ID, Index: a.regions.Loaded(info.ID).Raft().Status().Last}
+		<-time.After(2 * time.Second) // it is stored
+		g.Close()
+		c = a.net.start("C", a.net.kill(c))
+		l, err := c.regions.Open(t.Context(), info.ID, info.Cell)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := l.ServeDigests(t.Context(), "A", at); got.Wait || got.Error == "" {
+			t.Errorf("its report: %+v", got)
+		}
+		at.Index += 1000
+		if got := l.ServeDigests(t.Context(), "A", at); !got.Wait {
+			t.Errorf("its report of a barrier that it has not reached: %+v", got)
+		}
+	})
+}
+
+// A gateway that comes while the leader's copy is repaired is accepted as soon as that is done.
+func TestSubscribingDuringRepair(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, a, b, c := three(t)
+		ready := make(chan struct{})
+		for _, it := range []*node{b, c} { // the sources
+			it.regions.probe = func(_ *actor.Land, entry []byte) {
+				if barrier, err := world.DecodeBarrier(entry); world.IsBarrier(entry) && err == nil && len(barrier.Repairs) > 0 {
+					<-ready
+				}
+			}
+		}
+		a.follow(here).edit(stone(1))
+		<-time.After(2 * time.Second)
+		info := a.Regions(t.Context())[0].Region
+		a.inside(info.ID, func(l *actor.Land) {
+			if _, err := l.Contents().Replace(world.Part{Chunk: here}, nil, nil); err != nil {
+				panic(err)
+			}
+		})
+		scrubbed := make(chan Scrubbed, 1)
+		go func() { scrubbed <- a.Scrub(t.Context(), info.Cell) }()
+		<-time.After(2 * time.Second)
+		comes := a.following(here)
+		<-time.After(time.Second) // the leadership is checked
+		select {
+		case <-comes:
+			t.Error("it is accepted during the repair")
+		default:
+		}
+		close(ready)
+		select {
+		case <-comes:
+		case <-time.After(time.Second):
+			t.Error("it is not accepted a second after the repair")
+		}
+		if out := <-scrubbed; out.Err != nil || out.Repaired != 1 {
+			t.Errorf("%+v", out)
+		}
+	})
+}
+
 // A closed region is woken to be scrubbed, and hibernates again.
 func TestScrubWakesClosedRegions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

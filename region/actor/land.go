@@ -143,6 +143,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 	l.splitter.land = l
 	l.splitter.takeOver()
 	if l.raft != nil {
+		l.applied, l.reported = l.raft.AppliedIndex(), l.raft.AppliedIndex()
 		l.applyMembers(l.raft.AppliedConfiguration()) // a split that comes first has these
 	}
 	return l

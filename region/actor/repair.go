@@ -48,4 +48,7 @@ func (l *Land) endRepair(index uint64, all []FetchedPart) {
 	l.splitter.takeOver() // it may have been part of the damage
 	l.group.ReportApplied(index, writes)
 	l.resume()
+	if l.leading {
+		l.confirmAll() // those whose check ended during the pause
+	}
 }

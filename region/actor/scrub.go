@@ -15,7 +15,7 @@ import (
 // This file is a member's side of a scrub (docs/adr/0010). A barrier in the log defines the moment of the comparison. Each member
 // digests its memory as of the barrier, during its ticks, and its disk, beside them. The disk is somewhat newer than the barrier, so
 // the world.LandDigest also tracks the digests of later changes: memory and disk are compared at the index that the disk has.
-// inspect.go is the side that asks for the reports and decides.
+// Package region/integrity asks for the reports and decides.
 
 const (
 	// digestUsed and digestIdle bound the edits that one tick digests, in a region that is in use (under 1 ms of a 50 ms tick),
@@ -175,17 +175,15 @@ func (i *inspection) rows(p world.Part) []kv.Write {
 }
 
 // report returns this member's report at the barrier.
-func (i *inspection) report(index uint64) nodemsg.Fetched {
+func (i *inspection) report(index, applied uint64) nodemsg.Fetched {
 	k := i.current
 	switch {
-	case k == nil || k.index < index:
+	case applied < index, k != nil && k.index == index && k.digest != nil:
 		return nodemsg.Fetched{Wait: true}
-	case k.index > index:
-		return nodemsg.Fetched{Error: "a later barrier has come"}
+	case k == nil || k.index != index:
+		return nodemsg.Fetched{Error: "there is no report of that barrier any more: a later one has come, or the region was opened, restored, split or merged"}
 	case k.failed != nil:
 		return nodemsg.Fetched{Error: transport.Clip(k.failed)}
-	case k.digest != nil:
-		return nodemsg.Fetched{Wait: true}
 	}
 	return nodemsg.Fetched{Digests: k.digests}
 }

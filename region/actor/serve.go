@@ -42,7 +42,7 @@ func (l *Land) CommitBarrier(ctx context.Context, barrier world.Barrier) (uint64
 
 // ServeDigests returns this member's report at a barrier to a peer. Any goroutine may call it.
 func (l *Land) ServeDigests(ctx context.Context, peer string, at nodemsg.LogPosition) nodemsg.Fetched {
-	return l.serveMember(ctx, peer, func() nodemsg.Fetched { return l.inspection.report(at.Index) })
+	return l.serveMember(ctx, peer, func() nodemsg.Fetched { return l.inspection.report(at.Index, l.applied) })
 }
 
 // ServePart returns a part as of a barrier to a peer. Any goroutine may call it.

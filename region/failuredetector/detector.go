@@ -219,8 +219,8 @@ func (d *Detector) Check(ctx context.Context, peer string) (nodemsg.Member, erro
 		}
 		return nodemsg.Member{}, err
 	}
-	d.note(peer, asked, *answer.Member, true)
 	d.noteAbout(peer, About{answer.Quarantined, answer.CatalogLeader, Skew(answer.Clock, asked, time.Since(asked)), answer.Load, answer.Version})
+	d.note(peer, asked, *answer.Member, true)
 	return *answer.Member, nil
 }
 
@@ -330,6 +330,16 @@ func (d *Detector) Alive(peer string) (nodemsg.Member, bool) {
 		return nodemsg.Member{}, false
 	}
 	return p.member, true
+}
+
+// About returns what a node said in its last description, and when; zero if it never described itself.
+func (d *Detector) About(peer string) (About, time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if p := d.mu.nodes[peer]; p != nil {
+		return p.about, p.described
+	}
+	return About{}, time.Time{}
 }
 
 // loadFor is how long a node's load stays valid.

@@ -38,16 +38,16 @@ type failure struct {
 
 // failureRecord is what this node knows of the failures of one region.
 type failureRecord struct {
-	failures      []failure       // within failureWindow, oldest first; at most maxAlike that are alike
-	until         time.Time       // the region is not opened here before
-	why           string          // of the last failure
-	quarantined   bool            // it is quarantined
-	since         time.Time       // if it is
-	by            string          // the peer that reported it
-	quarantinedBy map[string]bool // other members that have quarantined it
-	openError     string          // why the last attempt to open it failed; empty if it succeeded
-	logged        time.Time       // when it was last logged that it cannot be opened
-	readOnly      *actor.Land     // shows the quarantined land; nil if no gateway watches it
+	failures      []failure            // within failureWindow, oldest first; at most maxAlike that are alike
+	until         time.Time            // the region is not opened here before
+	why           string               // of the last failure
+	quarantined   bool                 // it is quarantined
+	since         time.Time            // if it is
+	by            string               // the peer that reported it
+	quarantinedBy map[string]time.Time // other members that have quarantined it, and when they said so
+	openError     string               // why the last attempt to open it failed; empty if it succeeded
+	logged        time.Time            // when it was last logged that it cannot be opened
+	readOnly      *actor.Land          // shows the quarantined land; nil if no gateway watches it
 }
 
 // add records a failure. It reports whether the region is now quarantined on this node, and whether it must be on all members.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/region/actor"
@@ -82,16 +84,32 @@ func (q *Quarantine) ApplyRemoteFailure(peer string, word nodemsg.RegionFailure)
 		r.why = word.Why
 		if word.Shut {
 			if r.quarantinedBy == nil {
-				r.quarantinedBy = make(map[string]bool)
+				r.quarantinedBy = make(map[string]time.Time)
 			}
-			r.quarantinedBy[peer] = true
+			r.quarantinedBy[peer] = time.Now()
 		}
+		maps.DeleteFunc(r.quarantinedBy, func(peer string, since time.Time) bool {
+			return !actor.HasMember(info, peer) || !q.persists(peer, info.ID, since)
+		})
 		shut = shut || 2*len(r.quarantinedBy) >= len(info.Members)
 	})
 	if shut {
 		q.Quarantine(info, word.Why, peer)
 	}
 	return nil
+}
+
+// describeTime is how long a node may take to describe itself: what it says later is of afterwards.
+const describeTime = 2 * time.Second
+
+// persists reports whether a region is still quarantined on another member that said so. A restart or a release there ends it. A member that has not
+// described itself since counts for failureWindow.
+func (q *Quarantine) persists(peer string, id uint64, since time.Time) bool {
+	about, at := q.Detector.About(peer)
+	if at.Before(since.Add(describeTime)) {
+		return time.Since(since) < failureWindow
+	}
+	return slices.Contains(about.Quarantined, id) || len(about.Quarantined) == nodemsg.MaxQuarantined
 }
 
 // Quarantine quarantines a region on this node. If the region is open, it ends.

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -28,8 +28,11 @@ import (
 // two questions.
 const minSilence = 10 * time.Second
 
-// maxAsked bounds the nodes that are asked for a newer copy, although they are no members, before an old copy is offered.
+// maxAsked bounds the nodes that are asked for a newer copy, although they are no members.
 const maxAsked = 128
+
+// maxRecoveries bounds the recoveries of which the copy here knows nothing: the record of a lost catalog may be a lie.
+const maxRecoveries = 1000
 
 // Recovery recovers regions on this node.
 type Recovery struct {
@@ -76,8 +79,8 @@ func (c Copy) newer(other Copy, self string) bool {
 type RecoveryPlan struct {
 	Region uint64
 	Name   string // its cell, or "catalog"
-	Copies []Copy // by ascending replica id
-	Voters int    // members with a vote
+	Copies []Copy // of the members that the copy here names, by ascending replica id; then of later ones, and of other nodes
+	Voters int    // members with a vote, according to the copy here
 	Best   string // peer with the newest log
 	// Old means that no good copy is left, and that Best has an old one. It reaches until Until, about; zero if unknown.
 	Old   bool
@@ -86,90 +89,28 @@ type RecoveryPlan struct {
 	Alive bool
 	// Refused is why it cannot be recovered on this node, and what to do; empty if it can.
 	Refused string
+
+	epoch   uint64 // of the newest configuration that is known
+	unknown error  // why the other nodes do not know one
 }
 
-// Plan examines the regions, all of which this node must be a member of, and returns how each could be recovered. It
-// changes nothing.
-func (r *Recovery) Plan(ctx context.Context, ids []uint64) ([]RecoveryPlan, error) {
-	infos := make([]nodemsg.Region, len(ids))
-	own := make([]replica.Position, len(ids))
-	unread := make([]error, len(ids))
-	want := make(map[string][]uint64)
-	ask := func(peer string, id uint64) {
-		if !slices.Contains(want[peer], id) {
-			want[peer] = append(want[peer], id)
-		}
-	}
-	for i, id := range ids {
-		var err error
-		if infos[i], err = r.Regions.Member(id); err != nil {
-			return nil, err
-		}
-		own[i], unread[i] = r.Replicas.Position(id)
-	}
-	since := r.membersSince(ctx, infos)
-	for i, id := range ids {
-		for _, m := range own[i].Members.Members {
-			ask(m.Peer, id)
-		}
-		if !r.Reseeder.Damages.Old(id) {
-			continue
-		}
-		for _, m := range since[id] {
-			ask(m.Peer, id)
-		}
-		for _, peer := range r.Reseeder.Records.NearestKnown(grid.CatalogKey, maxAsked) {
-			ask(peer, id)
-		}
-	}
-	s := PollStatuses(ctx, r.AskStatuses, want, true)
-	plans := make([]RecoveryPlan, len(ids))
-	for i, info := range infos {
-		members := slices.Clone(own[i].Members.Members)
-		if r.Reseeder.Damages.Old(info.ID) {
-			members = withHolders(append(members, since[info.ID]...), info.ID, s)
-		}
-		if plans[i] = r.planOne(info, own[i], members, s); unread[i] != nil {
-			plans[i].Refused = fmt.Sprintf("the copy here cannot be read: %v", unread[i])
-		}
-	}
-	asking, cancel := context.WithTimeout(ctx, 2*PollTime)
-	defer cancel()
-	background.Several(failuredetector.MaxQuestions, len(plans), func(i int) {
-		if plans[i].Refused == "" {
-			plans[i].Refused, _ = r.Outdated(asking, infos[i], own[i]) // Recover asks again
-		}
-	})
-	return plans, nil
+// candidate is a region for which a plan is made.
+type candidate struct {
+	info    nodemsg.Region
+	own     replica.Position // of the copy here
+	unread  error            // why that cannot be read
+	now     nodemsg.Region   // as the other nodes know it: the members may have changed since the copy here was made
+	unknown error            // why they do not
 }
 
-// membersSince returns the members that the other nodes know of those regions of which the copy here is old, as far as they answer:
-// the old copy has other ones if they have changed since. It takes at most PollTime.
-func (r *Recovery) membersSince(ctx context.Context, infos []nodemsg.Region) map[uint64][]replica.Member {
-	ctx, cancel := context.WithTimeout(ctx, PollTime)
-	defer cancel()
-	since := make(map[uint64][]replica.Member)
-	var mu sync.Mutex
-	infos = slices.DeleteFunc(slices.Clone(infos), func(info nodemsg.Region) bool { return !r.Reseeder.Damages.Old(info.ID) })
-	background.Several(failuredetector.MaxQuestions, len(infos), func(i int) {
-		now, err := r.Reseeder.newest(ctx, infos[i])
-		if err != nil {
-			r.Logger.Debug("newest members of a region not found", "region", infos[i].ID, "error", err)
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		for _, m := range now.Members {
-			since[infos[i].ID] = append(since[infos[i].ID], replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})
-		}
-	})
-	return since
-}
-
-// withHolders returns the members of a region, each node once, and the other nodes that have a copy of it.
-func withHolders(members []replica.Member, id uint64, s StatusPoll) []replica.Member {
+// members returns the members of the copy here, then those that the region has now, and the other nodes that have a copy; each node once.
+func (c *candidate) members(s StatusPoll) []replica.Member {
+	members := slices.Clone(c.own.Members.Members)
+	for _, m := range c.now.Members {
+		members = append(members, replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})
+	}
 	for _, peer := range slices.Sorted(maps.Keys(s.Statuses)) {
-		if status, answered := s.Of(peer, id); answered && status.State != nodemsg.StateNone {
+		if status, answered := s.Of(peer, c.info.ID); answered && status.State != nodemsg.StateNone {
 			members = append(members, replica.Member{ID: status.Replica, Peer: peer})
 		}
 	}
@@ -181,11 +122,81 @@ func withHolders(members []replica.Member, id uint64, s StatusPoll) []replica.Me
 	})
 }
 
-func (r *Recovery) planOne(info nodemsg.Region, own replica.Position, members []replica.Member, s StatusPoll) RecoveryPlan {
-	p := RecoveryPlan{Region: info.ID, Name: Name(info)}
+// Plan examines the regions, all of which this node must be a member of, and returns how each could be recovered. It
+// changes nothing.
+func (r *Recovery) Plan(ctx context.Context, ids []uint64) ([]RecoveryPlan, error) {
+	all := make([]candidate, len(ids))
+	for i, id := range ids {
+		var err error
+		if all[i].info, err = r.Regions.Member(id); err != nil {
+			return nil, err
+		}
+		all[i].own, all[i].unread = r.Replicas.Position(id)
+	}
+	r.findMembers(ctx, all)
+	want := make(map[string][]uint64)
+	for _, c := range all {
+		for _, m := range c.members(StatusPoll{}) {
+			want[m.Peer] = append(want[m.Peer], c.info.ID)
+		}
+	}
+	s := PollStatuses(ctx, r.AskStatuses, want, true)
+	plans := make([]RecoveryPlan, len(all))
+	var lost []int
+	for i := range all {
+		if plans[i] = r.planOne(&all[i], s); plans[i].Refused == "" {
+			lost = append(lost, i)
+		}
+	}
+	r.askOthers(ctx, all, lost, s)
+	asking, cancel := context.WithTimeout(ctx, 2*PollTime)
+	defer cancel()
+	background.Several(failuredetector.MaxQuestions, len(lost), func(n int) {
+		i := lost[n]
+		if plans[i] = r.planOne(&all[i], s); plans[i].Refused == "" {
+			plans[i].Refused, _ = r.Outdated(asking, all[i].info, all[i].own) // Recover asks again
+		}
+	})
+	return plans, nil
+}
+
+// findMembers fills in what the other nodes know of the regions, as far as they answer. It takes at most PollTime.
+func (r *Recovery) findMembers(ctx context.Context, all []candidate) {
+	ctx, cancel := context.WithTimeout(ctx, PollTime)
+	defer cancel()
+	background.Several(failuredetector.MaxQuestions, len(all), func(i int) {
+		all[i].now, all[i].unknown = r.Reseeder.newest(ctx, all[i].info)
+	})
+}
+
+// askOthers asks nodes that are no members for a copy of the lost regions, since the catalog may have been recovered from an old copy itself. It adds
+// what they answer to s. Nodes that have not answered are not asked again.
+func (r *Recovery) askOthers(ctx context.Context, all []candidate, lost []int, s StatusPoll) {
+	ctx, cancel := context.WithTimeout(ctx, 2*PollTime)
+	defer cancel()
+	want := make(map[string][]uint64)
+	for _, peer := range r.Reseeder.Records.NearestKnown(grid.CatalogKey, maxAsked) {
+		for _, i := range lost {
+			if _, answered := s.Of(peer, all[i].info.ID); !answered && s.Silent[peer] == nil {
+				want[peer] = append(want[peer], all[i].info.ID)
+			}
+		}
+	}
+	for peer, statuses := range PollStatuses(ctx, r.AskStatuses, want, true).Statuses {
+		if s.Statuses[peer] == nil {
+			s.Statuses[peer] = statuses
+		}
+		maps.Copy(s.Statuses[peer], statuses)
+	}
+}
+
+func (r *Recovery) planOne(of *candidate, s StatusPoll) RecoveryPlan {
+	info, own := of.info, of.own
+	p := RecoveryPlan{Region: info.ID, Name: Name(info), epoch: max(actor.EpochOf(own.Members), of.now.Epoch), unknown: of.unknown}
 	var best, old Copy
 	living, later, recent := 0, "", ""
-	for _, m := range members {
+	for i, m := range of.members(s) {
+		votes := !m.Learner && i < len(own.Members.Members)
 		c := Copy{Peer: m.Peer, Learner: m.Learner, LastHeard: r.LastHeard(m.Peer)}
 		status, answered := s.Of(m.Peer, info.ID)
 		switch {
@@ -207,6 +218,8 @@ func (r *Recovery) planOne(info nodemsg.Region, own replica.Position, members []
 			c.Missing = "its copy is of no use: " + status.Why
 		case status.Recovered > own.Members.Recovered:
 			later = m.Peer
+		case status.Recovered < own.Members.Recovered:
+			c.Missing = "its copy is from before the region was recovered"
 		default:
 			c.Last, c.Term, c.Applied = status.Last, status.LastTerm, status.Applied
 		}
@@ -214,7 +227,7 @@ func (r *Recovery) planOne(info nodemsg.Region, own replica.Position, members []
 			c.LastHeard = time.Now()
 		}
 		p.Copies = append(p.Copies, c)
-		if !m.Learner {
+		if votes {
 			p.Voters++
 		}
 		switch {
@@ -225,7 +238,7 @@ func (r *Recovery) planOne(info nodemsg.Region, own replica.Position, members []
 				old = c
 			}
 			continue
-		case !m.Learner:
+		case votes:
 			living++
 		}
 		if c.newer(best, r.Self.Peer) {
@@ -238,6 +251,8 @@ func (r *Recovery) planOne(info nodemsg.Region, own replica.Position, members []
 	}
 	p.Best = best.Peer
 	switch {
+	case of.unread != nil:
+		p.Refused = fmt.Sprintf("the copy here cannot be read: %v", of.unread)
 	case later != "":
 		p.Refused = fmt.Sprintf("it was recovered already, on %s; the copy here is dropped when that node reaches this one", later)
 	case p.Alive:
@@ -266,11 +281,12 @@ func (r *Recovery) Recover(ctx context.Context, id uint64, old bool) error {
 	if err != nil {
 		return err
 	}
-	if why := plans[0].Refused; why != "" {
-		return fmt.Errorf("recover %s: %s", plans[0].Name, why)
+	p := plans[0]
+	if why := p.Refused; why != "" {
+		return fmt.Errorf("recover %s: %s", p.Name, why)
 	}
-	if plans[0].Old && !old {
-		return fmt.Errorf("recover %s: only an old copy of it is left, and it was not confirmed that it is to be used", plans[0].Name)
+	if p.Old && !old {
+		return fmt.Errorf("recover %s: only an old copy of it is left, and it was not confirmed that it is to be used", p.Name)
 	}
 	info, err := r.Regions.Member(id)
 	if err != nil {
@@ -281,27 +297,28 @@ func (r *Recovery) Recover(ctx context.Context, id uint64, old bool) error {
 		return err
 	}
 	if why, err := r.Outdated(ctx, info, own); err != nil || why != "" {
-		return fmt.Errorf("recover %s: %w", plans[0].Name, cmp.Or(err, errors.New(why)))
+		return fmt.Errorf("recover %s: %w", p.Name, cmp.Or(err, errors.New(why)))
 	}
-	before := formerMembers(info, plans[0], r.Self.Peer)
-	before.Epoch = actor.EpochOf(own.Members)
-	if plans[0].Old {
-		if now, err := r.Reseeder.newest(ctx, info); err == nil {
-			before.Epoch = max(before.Epoch, now.Epoch)
-		}
+	if err := p.unknown; err != nil && id != world.CatalogID && !errors.Is(err, directory.ErrNotFounded) {
+		return fmt.Errorf("recover %s: who its members are now is not known: try again: %w", p.Name, err)
 	}
+	before := formerMembers(info, p, r.Self.Peer)
+	before.Epoch = min(p.epoch, actor.EpochOf(own.Members)+maxRecoveries*nodemsg.RecoveredEpoch)
 	if err := r.Supersession.Evicted.Keep(before); err != nil {
 		return err
 	}
-	if plans[0].Old {
-		err = r.recoverOld(ctx, info, actor.ConfigurationOf(before.Epoch).Recovered)
+	if p.Old {
+		err = r.useOldCopy(ctx, info)
 	} else {
 		err = r.rewrite(ctx, info, func() error { return r.Replicas.Recover(info.ID) })
 	}
-	if err != nil {
-		return fmt.Errorf("recover %s: %w", plans[0].Name, err)
+	if err == nil && (p.Old || p.epoch > actor.EpochOf(own.Members)) {
+		err = r.continueAbove(ctx, info, actor.ConfigurationOf(before.Epoch).Recovered)
 	}
-	r.Logger.Warn("region recovered on this node alone", "region", id, "cell", plans[0].Name)
+	if err != nil {
+		return fmt.Errorf("recover %s: %w", p.Name, err)
+	}
+	r.Logger.Warn("region recovered on this node alone", "region", id, "cell", p.Name)
 	return nil
 }
 
@@ -321,11 +338,8 @@ func formerMembers(info nodemsg.Region, p RecoveryPlan, self string) nodemsg.Reg
 	return before
 }
 
-// recoverOld makes the group of a region, or of the catalog, one of this member, with an old copy, and opens it. What the group has
-// done since the copy was made is unknown. So once everything in the log is applied, it continues far above it, like a group from a
-// backup: no index, replica id or recovery is used twice, and no id of a region that follows from them. Recovered is how often it was
-// recovered, as far as other nodes know.
-func (r *Recovery) recoverOld(ctx context.Context, info nodemsg.Region, recovered uint64) error {
+// useOldCopy makes the group of a region, or of the catalog, one of this member, with an old copy, and opens it.
+func (r *Recovery) useOldCopy(ctx context.Context, info nodemsg.Region) error {
 	release, claimed := r.Reseeder.Damages.claim(info.ID)
 	if !claimed {
 		return errors.New("it is just being replaced: try again")
@@ -334,9 +348,13 @@ func (r *Recovery) recoverOld(ctx context.Context, info nodemsg.Region, recovere
 	if err := r.Replicas.Recover(info.ID); err != nil {
 		return err
 	}
-	if err := r.Reseeder.useOld(ctx, info); err != nil {
-		return err
-	}
+	return r.Reseeder.useOld(ctx, info)
+}
+
+// continueAbove lets a group of this member alone continue far above its log, like a group from a backup, once everything in that is applied: what the
+// group has done since the copy was made is unknown. So no index, replica id or recovery is used twice, and no id of a region that follows from
+// them. Recovered is how often it was recovered, as far as other nodes know.
+func (r *Recovery) continueAbove(ctx context.Context, info nodemsg.Region, recovered uint64) error {
 	for {
 		if err := r.skipAhead(ctx, info, recovered); !errors.Is(err, errEdited) {
 			return err

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -29,6 +30,8 @@ const (
 	reportTime      = 3 * time.Minute
 	unreachableTime = 10 * time.Second
 	reportPoll      = 300 * time.Millisecond
+	// lateTime is how long the others are waited for at least after a majority has reported.
+	lateTime = 10 * time.Second
 	// barrierTime bounds how long a barrier takes to be committed.
 	barrierTime = 15 * time.Second
 	// scrubRounds bounds the comparisons of one scrub: the first, and one after each repair.
@@ -170,20 +173,26 @@ func (sc *Scrubber) compare(ctx context.Context, l *actor.Land) (v decision, mem
 	if err != nil {
 		return decision{}, len(status.Members), 0, err
 	}
-	voters := 0
+	voters, begun := 0, time.Now()
 	reports := make([]*scrubReport, len(status.Members))
+	asking, stop := context.WithCancel(ctx)
+	defer stop()
 	var crew sync.WaitGroup
+	var reporting atomic.Int32
+	need := quorum(l.Raft())
 	for i, m := range status.Members {
 		if !m.Learner {
 			voters++
 		}
 		crew.Go(func() {
-			t, err := sc.fetchReport(ctx, m.Member, nodemsg.LogPosition{Group: l.ID(), Index: index})
+			t, err := sc.fetchReport(asking, m.Member, nodemsg.LogPosition{Group: l.ID(), Index: index})
 			if err != nil {
 				sc.Logger.Debug("member's copy not compared", "region", l.ID(), "peer", m.Peer, "error", err)
 				return
 			}
-			reports[i] = &t
+			if reports[i] = &t; !m.Learner && int(reporting.Add(1)) == need {
+				time.AfterFunc(max(lateTime, time.Since(begun)), stop) // one may say for as long as it likes that it is not ready
+			}
 		})
 	}
 	crew.Wait()

@@ -21,6 +21,7 @@ func (r *Replica) Tick() error {
 	return r.guard("tick", func() error {
 		r.ticks++
 		r.announcements.tick()
+		r.snapshots.retry(r.raw, r.ticks)
 		r.raw.Tick()
 		if r.lastLeadership.Self {
 			r.propose()
@@ -79,6 +80,9 @@ func (r *Replica) processInbox(in inbox) error {
 			if err := r.campaignIfAhead(m); err != nil {
 				return err
 			}
+		}
+		if r.check.conflict != r.check.conflictStored {
+			r.effects.StoreLater, r.effects.StoreNow = true, true
 		}
 		if err := r.processRequests(in); err != nil {
 			return err

@@ -21,6 +21,9 @@ func (r *Replica) Stage(writes []kv.Write) (all []kv.Write, s Staged, err error)
 }
 
 func (r *Replica) stage(writes []kv.Write) ([]kv.Write, Staged) {
+	if r.check.conflict != r.check.conflictStored {
+		writes = append(writes, raftlog.ConflictWrite(r.group, r.check.conflict))
+	}
 	if snap := r.installing(); snap != nil {
 		writes = snap.appendWrites(writes, r.log, r.group)
 		s := Staged{Entries: len(r.ready.Entries), r: r, next: r.next()}
@@ -59,7 +62,7 @@ func (s Staged) Stored() error { return s.r.guard("take over", s.stored) }
 func (s Staged) stored() error {
 	r := s.r
 	r.stored = s.next
-	r.unstored = unstoredWrites{}
+	r.unstored, r.check.conflictStored = unstoredWrites{}, r.check.conflict
 	if snap := r.installing(); snap != nil {
 		r.installed(snap)
 	}

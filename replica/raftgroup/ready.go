@@ -131,11 +131,11 @@ func (r *Replica) send(messages []*raftpb.Message) error {
 func (r *Replica) sendSnapshot(peer string, m *raftpb.Message) {
 	to := m.GetTo()
 	report := func(err error) error {
-		status := r.snapshots.sent(to, err)
-		if r.raw == nil {
+		r.snapshots.sent(to, err)
+		if r.raw == nil || err != nil {
 			return nil
 		}
-		return r.guard("report snapshot", func() error { r.raw.ReportSnapshot(to, status); return nil })
+		return r.guard("report snapshot", func() error { r.raw.ReportSnapshot(to, raft.SnapshotFinish); return nil })
 	}
 	r.snapshots.send(peer, m, func(err error) {
 		r.node.Call(r.handle, func() error { return report(err) })

@@ -52,7 +52,14 @@ func (g *Group) ReadSnapshot(peer string, r io.Reader, budget func(n int) error,
 		return nil, errors.New("the group has no tables for snapshots")
 	}
 	s := new(IncomingSnapshot)
-	admit := func() error { return g.roster.Load().check(peer, s.From, s.To) }
+	admit := func() error {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.mu.basicStatus.conflict {
+			return errConflict // before all rows are sent, again and again
+		}
+		return g.roster.Load().check(peer, s.From, s.To)
+	}
 	addressed := func() error {
 		if s.Conf.Peer(s.From) != peer || s.Conf.Peer(s.To) != self {
 			return fmt.Errorf("%w: %q and %q are not replicas %d and %d of %v", raftframe.ErrImplausible, peer, self, s.From, s.To, s.Conf.All())
@@ -88,9 +95,10 @@ type messageCheck struct {
 	floor uint64
 	// log is the replica's, for entries up to raft's commit index, which never change.
 	log *raftlog.Log
-	// rival is the replica id of a leader whose log conflicts with a committed entry; 0 if there is none.
-	rival uint64
-	told  bool // that is logged
+	// conflict: the log of a leader conflicts with a committed entry. No snapshot is installed until a leader has what is committed here: the next
+	// leader may lack the entry, too. It is kept after a restart.
+	conflict, conflictStored bool
+	told                     bool // that is logged
 	// lost: the leader counts on entries that this member has acknowledged, and does not have.
 	lost bool
 }
@@ -143,11 +151,14 @@ func (c *messageCheck) admit(m *raftpb.Message, status raft.BasicStatus, reads *
 		}
 	case raftpb.MsgApp:
 		if m.GetTerm() >= term && c.conflicts(m, status.GetCommit()) {
-			c.rival = m.GetFrom()
+			c.conflict = true
 			return errConflict
 		}
+		if commit := status.GetCommit(); m.GetTerm() >= term && m.GetIndex() <= commit && commit <= m.GetIndex()+uint64(len(m.GetEntries())) {
+			c.conflict = false // this leader has all that is committed here
+		}
 	case raftpb.MsgSnap:
-		if m.GetFrom() == c.rival {
+		if c.conflict {
 			return errConflict
 		}
 		c.floor = min(c.floor, m.GetSnapshot().GetMetadata().GetIndex()) // raft may replace its log by just this

@@ -95,11 +95,19 @@ func NewReplica(node *Node, group uint64, s raftlog.State, conf *raftlog.Configu
 	if err != nil {
 		return nil, err
 	}
+	conflict, err := raftlog.Conflict(node.Storage, group)
+	if err != nil {
+		return nil, err
+	}
 	logger := node.Logger.With("group", group)
+	if conflict {
+		logger.Error("snapshots are refused, as before the restart", "error", errConflict)
+	}
 	snapshot := raftframe.OutgoingSnapshot{Group: group, From: id, Tables: tables, Limit: node.Limits.Snapshot}
 	r := &Replica{
 		node: node, group: group, id: id, log: l, tables: tables, logger: logger,
 		members:   membership{self: node.Self, id: id, log: l},
+		check:     messageCheck{conflict: conflict, conflictStored: conflict},
 		snapshots: snapshotSender{node: node, logger: logger, all: snapshot},
 		hardState: hardState{term: s.Term, vote: s.Vote, commit: s.Commit}, positions: positionsAt(s.Applied), stored: s,
 		handle: newGroup(node, group, s.Applied, conf, tables),
@@ -139,7 +147,7 @@ func (r *Replica) Start() error {
 		if err != nil {
 			return err
 		}
-		r.raw, r.check = node, messageCheck{floor: r.log.Last, log: r.log}
+		r.raw, r.check = node, messageCheck{floor: r.log.Last, log: r.log, conflict: r.check.conflict, conflictStored: r.check.conflictStored}
 		r.effects.Clock = ClockStart
 		if r.members.decides() {
 			return node.Campaign()
@@ -200,9 +208,9 @@ func (r *Replica) guard(doing string, f func() error) (err error) {
 	return nil
 }
 
-// HasUnstored reports whether the owner has applied writes that are not stored.
+// HasUnstored reports whether there is something to store before the replica is closed.
 func (r *Replica) HasUnstored() bool {
-	return len(r.unstored.writes) > 0 || r.reported > r.stored.Applied
+	return len(r.unstored.writes) > 0 || r.reported > r.stored.Applied || r.check.conflict != r.check.conflictStored
 }
 
 // End ends the replica. A nil failure means that the owner closed the group and wants no delivery.
@@ -222,7 +230,7 @@ func (r *Replica) publishRoster() {
 
 // publishStatus publishes the part of Status that changes at every step.
 func (r *Replica) publishStatus() {
-	v := basicStatus{term: r.term, last: r.log.Last, commit: r.commit, applied: r.applied, lost: r.check.lost}
+	v := basicStatus{term: r.term, last: r.log.Last, commit: r.commit, applied: r.applied, lost: r.check.lost, conflict: r.check.conflict}
 	if r.leader != 0 {
 		v.leader = r.members.peer(r.leader)
 	}

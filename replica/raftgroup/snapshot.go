@@ -3,6 +3,7 @@ package raftgroup
 import (
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"go.etcd.io/raft/v3"
@@ -15,12 +16,17 @@ import (
 // maxSending is the number of snapshots that a node sends at a time.
 const maxSending = 2
 
+// maxDoublings is how often the time doubles, from two ticks, after which a snapshot that failed is sent again: the receiver may refuse all of them.
+const maxDoublings = 6
+
 // snapshotSender sends snapshots of one group. Owned by Host.Run.
 type snapshotSender struct {
 	node    *Node
 	logger  *slog.Logger
 	all     raftframe.OutgoingSnapshot // what all snapshots have in common: not To and Term
 	sending sending
+	failed  map[uint64]int // replica id of the receiver → how many snapshots in a row have failed
+	untold  []uint64       // receivers of whose last failure raft is not informed yet: it would send another one at once
 }
 
 // sending is the snapshots that are being sent.
@@ -57,15 +63,31 @@ func (s *snapshotSender) send(peer string, m *raftpb.Message, done func(error)) 
 	s.node.SendSnapshot(peer, out.Group, write, func(err error) { once.Do(func() { done(err) }) })
 }
 
-// sent records that a snapshot was sent, or could not be, and returns the status for raft.
-func (s *snapshotSender) sent(to uint64, err error) raft.SnapshotStatus {
+// sent records that a snapshot was sent, or could not be.
+func (s *snapshotSender) sent(to uint64, err error) {
 	s.node.Sending--
 	delete(s.sending, to)
 	if err != nil {
 		s.logger.Warn("snapshot not sent", "replica", to, "error", err)
-		return raft.SnapshotFailure
+		if s.failed == nil {
+			s.failed = make(map[uint64]int)
+		}
+		s.failed[to]++
+		s.untold = append(s.untold, to)
+		return
 	}
-	return raft.SnapshotFinish
+	delete(s.failed, to)
+}
+
+// retry informs raft of the failures that are due.
+func (s *snapshotSender) retry(raw *raft.RawNode, ticks uint64) {
+	s.untold = slices.DeleteFunc(s.untold, func(to uint64) bool {
+		due := ticks%(1<<min(s.failed[to], maxDoublings)) == 0
+		if due {
+			raw.ReportSnapshot(to, raft.SnapshotFailure)
+		}
+		return due
+	})
 }
 
 // keep returns the index up to which the log may be cut. The entries that follow a snapshot in progress stay, down to

@@ -27,7 +27,7 @@ type Progress struct {
 type basicStatus struct {
 	term, last, commit, applied uint64
 	leader                      string
-	lost                        bool
+	lost, conflict              bool
 }
 
 // contact records when messages of each member arrived.

@@ -20,6 +20,7 @@ const (
 	KindState     = 's'
 	KindConfig    = 'c'
 	KindTombstone = 'x'
+	KindConflict  = 'k' // there is one if a leader's log conflicts with a committed entry
 	KindProbe     = 'p' // of group 0, which does not exist
 )
 

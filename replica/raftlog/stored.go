@@ -107,6 +107,24 @@ func ConfigurationWrite(group uint64, c *Configuration) kv.Write {
 	return kv.Write{Table: TableState, Key: StateKey(group, KindConfig), Value: encodeConfiguration(c)}
 }
 
+// ConflictWrite returns the write that stores whether a leader's log conflicts with a committed entry of a group.
+func ConflictWrite(group uint64, conflict bool) kv.Write {
+	w := kv.Write{Table: TableState, Key: StateKey(group, KindConflict)}
+	if conflict {
+		w.Value = []byte{1}
+	}
+	return w
+}
+
+// Conflict returns what ConflictWrite has stored.
+func Conflict(storage Reader, group uint64) (bool, error) {
+	value, err := storage.Get(TableState, StateKey(group, KindConflict))
+	if err != nil {
+		return false, fmt.Errorf("load state: %w", err)
+	}
+	return value != nil, nil
+}
+
 // Found returns the state and the configuration of a group that self founds with the peers.
 func Found(self string, peers []string) (State, *Configuration, error) {
 	conf := &Configuration{Index: FoundingIndex, Next: uint64(len(peers)) + 1}
@@ -225,7 +243,7 @@ func Recover(storage Reader, self string, group uint64) (Recovery, []kv.Write, e
 	}
 	after := recovered(before.Index, self, id, before.Recovered)
 	s.Term, s.Vote = s.Term+1, 0 // the vote was of another replica
-	writes := []kv.Write{StateWrite(group, s), ConfigurationWrite(group, after)}
+	writes := []kv.Write{StateWrite(group, s), ConfigurationWrite(group, after), ConflictWrite(group, false)}
 	return Recovery{Before: before, After: after, State: s, Last: l.Last}, writes, after.Check()
 }
 
