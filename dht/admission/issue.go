@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -137,10 +138,10 @@ func (g *Gate) Revoke(s trust.Subject, reason string, lift bool) error {
 		return nil
 	}
 	root, err := g.Root()
-	if err != nil {
-		return nil //nolint:nilerr // the node that has it can dismiss the issuer
+	if err == nil {
+		err = dismiss(g, trust.Key([]byte(s.Name)), root)
 	}
-	if err := dismiss(g, trust.Key([]byte(s.Name)), root); err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without the root key, another node dismisses the issuer
 		return fmt.Errorf("the node is revoked, but still an issuer: %w", err)
 	}
 	return nil
