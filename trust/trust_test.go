@@ -352,7 +352,7 @@ func TestRevocations(t *testing.T) {
 		_, err := a.Check(raw, node, now)
 		wantError(t, err, trust.ErrRevoked)
 		wantText(t, err, "lies")
-		want(t, add(revocation(t, subject, now.Add(-time.Minute), true, "issuer")), false) // an earlier one
+		want(t, add(revocation(t, subject, now.Add(-time.Minute), true, "root 1", "root 2")), false) // an earlier one
 		want(t, add(revocation(t, subject, now.Add(time.Minute), true, "root 1", "root 2")), true)
 		_, err = a.Check(raw, node, now)
 		ok(t, err)
