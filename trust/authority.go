@@ -141,18 +141,25 @@ func (a *Authority) addRival(c sealedCharter) (added bool, err error) {
 	if a.rival(c.Charter) == nil || bytes.Compare(c.hash(), a.charter.hash()) < 0 {
 		return false, nil
 	}
-	last := len(a.chain) - 1
-	before := FirstCharter(a.charter.World, a.roots)
-	if last > 0 {
-		before = a.chain[last-1].Charter
-	}
-	if _, err := before.Succeed(c.raw); err != nil {
+	if _, err := a.before().Succeed(c.raw); err != nil {
 		return false, err
 	}
-	a.charter, a.chain[last] = c.Charter, c
+	a.charter, a.chain[len(a.chain)-1] = c.Charter, c
 	a.forgetNotEntitled()
 	return true, nil
 }
+
+// before returns the charter that the newest one follows, or the first one.
+func (a *Authority) before() Charter {
+	if len(a.chain) > 1 {
+		return a.chain[len(a.chain)-2].Charter
+	}
+	return FirstCharter(a.charter.World, a.roots)
+}
+
+// RootsAreNew reports whether the newest charter names other root keys than the one that it follows. Until another charter follows, the
+// former root keys can still sign a rival of it.
+func (a *Authority) RootsAreNew() bool { return !slices.Equal(a.charter.Roots, a.before().Roots) }
 
 // signedOnce reports whether a majority of the root keys of any charter known here is among the keys.
 func (a *Authority) signedOnce(keys []Key) bool {
@@ -203,7 +210,7 @@ func (a *Authority) AddRevocation(raw []byte, now time.Time) (r Revocation, adde
 	if r.At > now.Add(Skew).UnixMilli() {
 		return r, false, errors.New("revocation: it is from the future: set this machine's clock")
 	}
-	if r.obsolete(now) {
+	if a.obsolete(r, now) {
 		return r, false, nil
 	}
 	old, known := a.revoked[r.Of()]
@@ -223,8 +230,24 @@ var ErrNotEntitled = errors.New("revocation: it is signed neither by an issuer n
 // Forget removes revocations that have no effect any more. It reports whether there were any.
 func (a *Authority) Forget(now time.Time) bool {
 	before := len(a.revoked)
-	maps.DeleteFunc(a.revoked, func(_ Subject, r sealedRevocation) bool { return r.obsolete(now) })
+	maps.DeleteFunc(a.revoked, func(_ Subject, r sealedRevocation) bool { return a.obsolete(r.Revocation, now) })
 	return len(a.revoked) < before
+}
+
+// obsolete reports whether a revocation has no effect any more: all certificates that it ended have expired, and renewals were refused.
+// The revocation of an operator, a token or an issuer also concerns later certificates, and that of a former issuer those that it backdates.
+func (a *Authority) obsolete(r Revocation, now time.Time) bool {
+	return r.Kind == RevokeNode && time.UnixMilli(r.At).Add(Lifetime+3*Skew).Before(now) &&
+		!slices.ContainsFunc(a.chain, func(c sealedCharter) bool { return c.Issues(Key(r.Subject)) })
+}
+
+// RevokeAt returns the time of a revocation of a subject, in Unix milliseconds, with which it counts and not the one that is known: now,
+// or later if that one is of a node whose clock is ahead.
+func (a *Authority) RevokeAt(s Subject, now time.Time) int64 {
+	if known, there := a.revoked[s]; there {
+		return max(now.UnixMilli(), known.At+1)
+	}
+	return now.UnixMilli()
 }
 
 // Revoked reports whether a subject is revoked, and why.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 )
 
 const (
@@ -107,9 +106,11 @@ type sealedRevocation struct {
 	raw     []byte
 }
 
-// entitles reports whether the signers of a revocation may revoke.
+// entitles reports whether the signers of a revocation may revoke. An issuer may not lift its own revocation.
 func (c Charter) entitles(r sealedRevocation) bool {
-	return c.signedBy(r.signers) || slices.ContainsFunc(r.signers, c.Issues)
+	return c.signedBy(r.signers) || slices.ContainsFunc(r.signers, func(k Key) bool {
+		return c.Issues(k) && !(r.Lifted && r.Of() == NodeSubject(k))
+	})
 }
 
 // after reports whether this revocation counts and not the other one.
@@ -117,10 +118,4 @@ func (r sealedRevocation) after(other sealedRevocation) bool {
 	return cmp.Or(cmp.Compare(r.At, other.At), bytes.Compare(r.raw, other.raw)) > 0
 }
 
-// obsolete reports whether a revocation has no effect any more: all certificates that it ended have expired, and renewals were refused.
-// An operator's revocation also concerns later certificates.
-func (r Revocation) obsolete(now time.Time) bool {
-	return r.Kind != RevokeOperator && time.UnixMilli(r.At).Add(Lifetime+3*Skew).Before(now)
-}
-
-var errManyRevocations = errors.New("too many revocations: replace the root keys' charter, or lift old ones")
+var errManyRevocations = errors.New("too many revocations: wait, those of nodes end after 33 days")

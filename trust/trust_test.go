@@ -325,40 +325,43 @@ func TestCharterBounds(t *testing.T) {
 	}
 }
 
+func revocation(t *testing.T, s trust.Subject, at time.Time, lifted bool, signers ...string) []byte {
+	t.Helper()
+	r := trust.Revocation{World: worldID, Kind: s.Kind, Subject: []byte(s.Name), At: at.UnixMilli(), Lifted: lifted, Reason: "lies"}
+	var keys []trust.Signer
+	for _, s := range signers {
+		keys = append(keys, keyOf(s))
+	}
+	raw, err := r.Seal(keys...)
+	ok(t, err)
+	return raw
+}
+
 func TestRevocations(t *testing.T) {
 	a := newAuthority(t)
 	node := keyOf("node").Key()
 	raw := issued(t, a, "node", "Ada", now)
-	revocation := func(s trust.Subject, at time.Time, lifted bool, signers ...string) []byte {
-		r := trust.Revocation{World: worldID, Kind: s.Kind, Subject: []byte(s.Name), At: at.UnixMilli(), Lifted: lifted, Reason: "lies"}
-		var keys []trust.Signer
-		for _, s := range signers {
-			keys = append(keys, keyOf(s))
-		}
-		raw, err := r.Seal(keys...)
-		ok(t, err)
-		return raw
-	}
 	add := func(raw []byte) bool {
 		_, added, err := a.AddRevocation(raw, now)
 		ok(t, err)
 		return added
 	}
 	for _, subject := range []trust.Subject{trust.NodeSubject(node), trust.OperatorSubject("Ada"), trust.TokenSubject(trust.TokenID{9}), trust.NodeSubject(keyOf("issuer").Key())} {
-		want(t, add(revocation(subject, now, false, "issuer")), true)
-		want(t, add(revocation(subject, now, false, "issuer")), false) // it is known
+		want(t, add(revocation(t, subject, now, false, "issuer")), true)
+		want(t, add(revocation(t, subject, now, false, "issuer")), false) // it is known
 		_, err := a.Check(raw, node, now)
 		wantError(t, err, trust.ErrRevoked)
 		wantText(t, err, "lies")
-		want(t, add(revocation(subject, now.Add(-time.Minute), true, "issuer")), false) // an earlier one
-		want(t, add(revocation(subject, now.Add(time.Minute), true, "root 1", "root 2")), true)
+		want(t, add(revocation(t, subject, now.Add(-time.Minute), true, "root 1", "root 2")), false) // an earlier one
+		want(t, add(revocation(t, subject, now.Add(time.Minute), true, "root 1", "root 2")), true)
 		_, err = a.Check(raw, node, now)
 		ok(t, err)
 	}
 	for name, raw := range map[string][]byte{
-		"a node":            revocation(trust.NodeSubject(node), now, false, "node"),
-		"one of three keys": revocation(trust.NodeSubject(node), now, false, "root 1"),
-		"from the future":   revocation(trust.NodeSubject(node), now.Add(48*time.Hour), false, "issuer"),
+		"an issuer itself":  revocation(t, trust.NodeSubject(keyOf("issuer").Key()), now.Add(2*time.Minute), true, "issuer"), // lifted
+		"a node":            revocation(t, trust.NodeSubject(node), now, false, "node"),
+		"one of three keys": revocation(t, trust.NodeSubject(node), now, false, "root 1"),
+		"from the future":   revocation(t, trust.NodeSubject(node), now.Add(48*time.Hour), false, "issuer"),
 	} {
 		_, _, err := a.AddRevocation(raw, now)
 		if err == nil {
@@ -368,7 +371,7 @@ func TestRevocations(t *testing.T) {
 
 	_, err := a.Issue(keyOf("issuer"), node, "Eve", [16]byte{}, trust.TokenID{9}, now)
 	ok(t, err)
-	want(t, add(revocation(trust.OperatorSubject("Eve"), now, false, "issuer")), true)
+	want(t, add(revocation(t, trust.OperatorSubject("Eve"), now, false, "issuer")), true)
 	_, err = a.Issue(keyOf("issuer"), node, "Eve", [16]byte{}, trust.TokenID{9}, now)
 	wantError(t, err, trust.ErrRevoked) // a revoked operator gets no new certificate
 
@@ -387,6 +390,72 @@ func TestRevocations(t *testing.T) {
 	ok(t, err)
 	_, revoked = a.Revoked(trust.OperatorSubject("Eve"))
 	want(t, revoked, false) // what an issuer revoked ends with the issuer
+}
+
+// A token admits nodes, and an issuer certifies itself, for longer than a certificate is valid: they stay revoked. So does an issuer that is
+// dismissed later, as it can backdate certificates.
+func TestLongRevocations(t *testing.T) {
+	a := newAuthority(t)
+	base := a.Charter()
+	add := func(number uint64, issuers ...string) {
+		t.Helper()
+		next := base
+		next.Number, next.Issuers = number, nil
+		for _, name := range issuers {
+			next.Issuers = append(next.Issuers, trust.Issuer{Key: keyOf(name).Key(), Name: name})
+		}
+		raw, err := next.Seal(keyOf("root 1"), keyOf("root 2"))
+		ok(t, err)
+		_, err = a.AddCharter(raw)
+		ok(t, err)
+	}
+	add(2, "issuer", "second")
+	token, second, node := trust.TokenSubject(trust.TokenID{9}), trust.NodeSubject(keyOf("second").Key()), trust.NodeSubject(keyOf("node").Key())
+	var sealed [][]byte
+	for _, subject := range []trust.Subject{token, second, node} {
+		sealed = append(sealed, revocation(t, subject, now, false, "issuer"))
+	}
+	later := now.Add(trust.Lifetime + 4*trust.Skew)
+	check := func() {
+		t.Helper()
+		a.Forget(later)
+		for _, raw := range sealed { // as a node does that starts again, or was down
+			_, _, err := a.AddRevocation(raw, later)
+			ok(t, err)
+		}
+		for subject, stays := range map[trust.Subject]bool{token: true, second: true, node: false} {
+			if _, revoked := a.Revoked(subject); revoked != stays {
+				t.Errorf("kind %d is revoked: %v, want %v", subject.Kind, revoked, stays)
+			}
+		}
+	}
+	for _, raw := range sealed {
+		_, _, err := a.AddRevocation(raw, now)
+		ok(t, err)
+	}
+	check()
+	add(3, "issuer")
+	check()
+}
+
+// A revocation counts from now on, also if the clock of whoever signed the one before was ahead.
+func TestRevokeAt(t *testing.T) {
+	a := newAuthority(t)
+	bob := trust.OperatorSubject("Bob")
+	want(t, a.RevokeAt(bob, now), now.UnixMilli())
+	ahead := now.Add(24 * time.Hour)
+	for i, lifted := range []bool{false, true, false} {
+		at := ahead
+		if i > 0 {
+			at = time.UnixMilli(a.RevokeAt(bob, now))
+		}
+		_, added, err := a.AddRevocation(revocation(t, bob, at, lifted, "issuer"), now)
+		ok(t, err)
+		want(t, added, true)
+		_, revoked := a.Revoked(bob)
+		want(t, revoked, !lifted)
+	}
+	want(t, a.RevokeAt(bob, now.Add(48*time.Hour)), now.Add(48*time.Hour).UnixMilli())
 }
 
 func TestInvitations(t *testing.T) {

@@ -11,12 +11,18 @@ import (
 // This file holds what the holder of a root key does: the charters that name issuers and root keys.
 
 // Appoint makes this node an issuer, as the root keys sign, and certifies it if it has no valid certificate. The first node of a world
-// begins so, and any other one may take over when the issuers are lost.
+// begins so, and any other one may take over when the issuers are lost. If an earlier version has replaced the root key, and no charter has
+// followed since, one does.
 func Appoint(g *Gate, operator string, roots ...trust.Signer) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := addIssuer(g, g.self.Key(), operator, roots...); err != nil {
 		return err
+	}
+	if g.mu.authority.RootsAreNew() {
+		if err := succeed(g, g.mu.authority.Charter().Next(g.now()), roots...); err != nil {
+			return err
+		}
 	}
 	if _, err := g.mu.authority.Check(g.mu.own, g.self.Key(), g.now()); g.mu.own != nil && err == nil {
 		return nil
@@ -38,11 +44,20 @@ func addIssuer(g *Gate, node trust.Key, operator string, roots ...trust.Signer) 
 }
 
 // succeed signs the next charter, and adds it. First it signs the revocations again that would end with the charter, because only a former
-// issuer or a former root key signed them. The lock is held.
+// issuer or a former root key signed them. A charter that names other root keys is followed at once by one that says the same: a former root
+// key can sign a rival of the newest charter, but not of one that another has followed. The lock is held.
 func succeed(g *Gate, next trust.Charter, roots ...trust.Signer) error {
 	raw, err := next.Seal(roots...)
 	if err != nil {
 		return err
+	}
+	sealed := [][]byte{raw}
+	if !slices.Equal(next.Roots, g.mu.authority.Charter().Roots) {
+		following, err := next.Next(g.now()).Seal(roots...)
+		if err != nil {
+			return err
+		}
+		sealed = append(sealed, following)
 	}
 	for _, r := range g.mu.authority.NotEntitled(next) {
 		r.At++ // so that it replaces the former one
@@ -54,7 +69,7 @@ func succeed(g *Gate, next trust.Charter, roots ...trust.Signer) error {
 			return fmt.Errorf("sign revocations again: %w", err)
 		}
 	}
-	return g.addCharter(raw)
+	return g.addCharters(sealed...)
 }
 
 // AppointOther makes another node an issuer.
@@ -77,6 +92,11 @@ func Dismiss(g *Gate, node trust.Key) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	return dismiss(g, node, root)
+}
+
+// dismiss makes a node an issuer no more. The lock is held.
+func dismiss(g *Gate, node trust.Key, root trust.Signer) error {
 	next := g.mu.authority.Charter().Next(g.now())
 	switch {
 	case !next.Issues(node):

@@ -4,11 +4,15 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
+	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/dht/internal/nettest"
@@ -283,6 +287,177 @@ func TestRevocationsOutliveTheirSigner(t *testing.T) {
 	}
 }
 
+// When the root key was replaced by an earlier version, another charter follows at the next start with the new key.
+func TestReplacedRootKeyIsFollowed(t *testing.T) {
+	w := newWorld(t)
+	founder := w.found()
+	_, fresh, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := founder.Charter().Next(time.Now())
+	next.Roots = []trust.Key{trust.PrivateKey(fresh).Key()}
+	raw, err := next.Seal(w.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := founder.AddCharter(raw); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second start changes nothing
+		if err := admission.Appoint(founder.Gate, "Ada", trust.PrivateKey(fresh)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(admission.Attester{Gate: founder.Gate}.Charters()); n != 3 || founder.Charter().Number <= next.Number {
+		t.Errorf("%d charters, the newest is %d; the root key was replaced in %d", n, founder.Charter().Number, next.Number)
+	}
+}
+
+// A token that is revoked admits nobody, also after the certificates have ended that it had brought.
+func TestRevokedTokenStaysUseless(t *testing.T) {
+	w := newWorld(t)
+	c := new(clock)
+	founder := w.open(w.startAt(c))
+	if err := admission.Appoint(founder.Gate, "Ada", w.root); err != nil {
+		t.Fatal(err)
+	}
+	secret, err := founder.Invite(trust.Invitation{Operator: "Ada"}, 365*24*time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := founder.Revoke(trust.TokenSubject(secret.ID()), "it was published", false); err != nil {
+		t.Fatal(err)
+	}
+	c.set(34 * 24 * time.Hour)
+	founder.KeepUp(nettest.Context(t))
+	if err := w.enroll(w.startAt(c), founder, secret); err == nil || !strings.Contains(err.Error(), trust.ErrRevoked.Error()) {
+		t.Errorf("a newcomer with the token: %v", err)
+	}
+}
+
+// An issuer that another one revokes cannot lift that. If the holder of the root key revokes it, it is no issuer any more.
+func TestRevokedIssuer(t *testing.T) {
+	w := newWorld(t)
+	founder, bad := w.found(), w.start()
+	other := w.start()
+	other.options.Root = func() (trust.Signer, error) { return nil, fs.ErrNotExist }
+	for _, n := range []*testNode{bad, other} {
+		secret, err := founder.Invite(trust.Invitation{Operator: "Ada", Uses: 1, Issuer: true}, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.enroll(n, founder, secret); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.open(n).play(t, founder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	subject := trust.NodeSubject(bad.key(t))
+	nettest.Eventually(t, "two more issuers", func() bool { return other.Issues(bad.host.PeerID()) && bad.Issues(other.host.PeerID()) })
+	if err := other.Revoke(subject, "it lies", false); err != nil {
+		t.Fatal(err)
+	}
+	if !other.Issues(bad.host.PeerID()) {
+		t.Error("an issuer without the root key has dismissed another one")
+	}
+	if err := bad.Revoke(subject, "it does not", true); err == nil || !strings.Contains(err.Error(), "itself") {
+		t.Errorf("an issuer lifts its own revocation: %v", err)
+	}
+	if err := founder.Revoke(subject, "it lies", false); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []*testNode{founder, other} {
+		nettest.Eventually(t, "the dismissal", func() bool { return !n.Issues(bad.host.PeerID()) })
+		if !admission.Excluded(n.Gate, bad.host.PeerID()) {
+			t.Error("with the dismissal the revocation has ended")
+		}
+	}
+}
+
+// What an issuer has revoked whose clock is a day ahead is lifted at once.
+func TestLiftAfterWrongClock(t *testing.T) {
+	w := newWorld(t)
+	founder, c := w.found(), new(clock)
+	c.set(24 * time.Hour)
+	ahead, err := w.joinAt(founder, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ahead.play(t, founder); err != nil {
+		t.Fatal(err)
+	}
+	if err := admission.AppointOther(founder.Gate, ahead.key(t), "Ada"); err != nil {
+		t.Fatal(err)
+	}
+	nettest.Eventually(t, "another issuer", func() bool { return ahead.Issues(ahead.host.PeerID()) })
+	if err := ahead.Revoke(trust.OperatorSubject("Bob"), "they lie", false); err != nil {
+		t.Fatal(err)
+	}
+	nettest.Eventually(t, "the revocation to spread", func() bool { return len(founder.Revoked()) == 1 })
+	if err := founder.Revoke(trust.OperatorSubject("Bob"), "a mistake", true); err != nil || len(founder.Revoked()) != 0 {
+		t.Errorf("lifted: %v; revoked: %v", err, founder.Revoked())
+	}
+	nettest.Eventually(t, "the lift to spread", func() bool { return len(ahead.Revoked()) == 0 })
+}
+
+// Two holders of the root key replace it, each by another one. A token of one side takes a node of the other side over, whichever was first.
+func TestTokenOfTheOtherSide(t *testing.T) {
+	for _, later := range []time.Duration{-time.Hour, time.Hour} {
+		w := newWorld(t)
+		c := new(clock)
+		c.set(later)
+		wrong, right := w.open(w.start()), w.open(w.startAt(c))
+		n := w.start()
+		n.options.Roots, n.options.Registerer = []trust.Key{w.root.Key()}, prometheus.NewRegistry()
+		var gate *admission.Gate
+		for i, side := range []*testNode{wrong, right} {
+			if err := admission.Appoint(side.Gate, "Ada", w.root); err != nil {
+				t.Fatal(err)
+			}
+			_, fresh, err := ed25519.GenerateKey(rand.Reader)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := admission.ReplaceRoot(side.Gate, trust.PrivateKey(fresh)); err != nil {
+				t.Fatal(err)
+			}
+			secret, err := side.Invite(trust.Invitation{Operator: "Ada", Uses: 1}, time.Hour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.enroll(n, side, secret); err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				if gate, err = admission.Open(n.options); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		check := func() {
+			t.Helper()
+			if _, err := gate.Own(); err != nil {
+				t.Errorf("%v later: own certificate: %v", later, err)
+			}
+			if got, want := (admission.Attester{Gate: gate}).Charters(), (admission.Attester{Gate: right.Gate}).Charters(); !slices.EqualFunc(got, want, slices.Equal) {
+				t.Errorf("%v later: the node has %d charters, and not the %d of the other side", later, len(got), len(want))
+			}
+		}
+		if err := gate.Reload(); err != nil {
+			t.Fatalf("%v later: %v", later, err)
+		}
+		check()
+		n.options.Registerer = prometheus.NewRegistry()
+		var err error
+		if gate, err = admission.Open(n.options); err != nil {
+			t.Fatal(err)
+		}
+		check()
+	}
+}
+
 // A charter that cannot be stored does not count: after a restart it would be unknown here, and the root key is not replaced.
 func TestCharterThatIsNotStored(t *testing.T) {
 	w := newWorld(t)
@@ -327,6 +502,24 @@ func TestContraryCharters(t *testing.T) {
 	}
 	if err := admission.ReplaceRoot(founder.Gate, trust.PrivateKey(fresh)); err != nil {
 		t.Fatal(err)
+	}
+	chain := admission.Attester{Gate: founder.Gate}.Charters()
+	for _, raw := range chain[1:] { // the one that names the new key, and what follows
+		rival, _, err := trust.ReadCharter(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 256 { // some have a greater hash
+			rival.Roots, rival.Issuers = []trust.Key{w.root.Key()}, []trust.Issuer{{Key: stranger.key(t), Name: strconv.Itoa(i)}}
+			raw, err := rival.Seal(w.root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			founder.AddCharter(raw) //nolint:errcheck // what counts is below
+		}
+	}
+	if now := (admission.Attester{Gate: founder.Gate}).Charters(); !slices.EqualFunc(now, chain, slices.Equal) {
+		t.Fatal("the former root key has replaced a charter")
 	}
 	thief := w.found() // with the former root key
 	next := thief.Charter()

@@ -152,7 +152,7 @@ func (g *Gate) take(id peer.ID, m message) judgement {
 	defer g.mu.Unlock()
 	before := g.mu.authority.Charter()
 	for _, raw := range m.Charters {
-		if err := g.addCharter(raw); err != nil {
+		if err := g.addCharters(raw); err != nil {
 			noteRefused(g, id, err)
 			break // what follows depends on it
 		}

@@ -29,7 +29,7 @@ func (g *Gate) BeginExchange(id peer.ID) (end func()) {
 func (g *Gate) AddCharter(raw []byte) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.addCharter(raw)
+	return g.addCharters(raw)
 }
 
 // Charter returns the newest charter.

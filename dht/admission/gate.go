@@ -68,12 +68,7 @@ type Contrary struct {
 
 // Open returns the gate of a node, with what is stored.
 func Open(o Options) (*Gate, error) {
-	authority, err := trust.NewAuthority(o.World, o.Roots)
-	if err != nil {
-		return nil, err
-	}
 	g := &Gate{Options: o, self: selfOf(o.Host), Seen: newSeen(), changed: make(chan struct{}, 1)}
-	g.mu.authority = authority
 	g.mu.admitted, g.mu.refused, g.mu.running = make(map[peer.ID]verified), make(map[peer.ID]struct{}), make(map[peer.ID]*exchanging)
 	if err := g.Reload(); err != nil {
 		return nil, err
@@ -89,14 +84,21 @@ func (g *Gate) Founded() bool {
 	return g.mu.authority.Charter().Number > 0
 }
 
-// Reload reads this node's certificate and the charters again, as after Enroll.
-func (g *Gate) Reload() (err error) {
+// Reload reads this node's certificate, the charters and the revocations again, as after Enroll. What it knew before does not count:
+// Enroll may have replaced charters that are contrary to those of the world.
+func (g *Gate) Reload() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.mu.own, err = load(g.Storage, g.mu.authority, g.now()); err != nil {
+	authority, err := trust.NewAuthority(g.World, g.Roots)
+	if err != nil {
+		return err
+	}
+	own, err := load(g.Storage, authority, g.now())
+	if err != nil {
 		return fmt.Errorf("read certificates: %w", err)
 	}
-	g.Seen.addOwn(g.Host, g.mu.own)
+	g.mu.authority, g.mu.own = authority, own
+	g.Seen.addOwn(g.Host, own)
 	return nil
 }
 
@@ -129,15 +131,25 @@ func (g *Gate) setOwn(raw []byte) error {
 	return nil
 }
 
-// addCharter stores the next charter, and applies it once it is stored: it cannot be taken back after. The lock is held.
-func (g *Gate) addCharter(raw []byte) error {
+// addCharters stores the next charters, all or none, and applies them once they are stored: they cannot be taken back after. The lock is
+// held.
+func (g *Gate) addCharters(sealed ...[]byte) error {
 	next := g.mu.authority.Clone()
-	added, err := next.AddCharter(raw)
-	if err != nil || !added {
-		return err
+	var fresh [][]byte
+	for _, raw := range sealed {
+		added, err := next.AddCharter(raw)
+		if err != nil {
+			return err
+		}
+		if added {
+			fresh = append(fresh, raw)
+		}
 	}
-	if err := storeCharter(g.Storage, next.Charter().Number, raw); err != nil {
-		return fmt.Errorf("store charter: %w", err)
+	if len(fresh) == 0 {
+		return nil
+	}
+	if err := storeCharters(g.Storage, fresh); err != nil {
+		return fmt.Errorf("store charters: %w", err)
 	}
 	g.mu.authority = next
 	g.notifyChanged()

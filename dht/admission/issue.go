@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -112,15 +113,19 @@ func (g *Gate) renew(id peer.ID) ([]byte, error) {
 	return g.mu.authority.Issue(g.self, c.Node, c.Operator, c.Placement, c.Token, g.now())
 }
 
-// Revoke ends the certificates of a subject, on all nodes that this one reaches within seconds, or lifts that.
+// Revoke ends the certificates of a subject, on all nodes that this one reaches within seconds, or lifts that. If the subject is an issuer,
+// and this node has the root key, it also dismisses it: until then it may revoke others.
 func (g *Gate) Revoke(s trust.Subject, reason string, lift bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.mu.authority.Charter().Issues(g.self.Key()) {
 		return errNoIssuer
 	}
+	if s == trust.NodeSubject(g.self.Key()) {
+		return errors.New("a node can neither revoke itself nor lift that: run the command on another issuer")
+	}
 	raw, err := trust.Revocation{
-		World: g.World, Kind: s.Kind, Subject: []byte(s.Name), At: g.now().UnixMilli(), Lifted: lift, Reason: reason,
+		World: g.World, Kind: s.Kind, Subject: []byte(s.Name), At: g.mu.authority.RevokeAt(s, g.now()), Lifted: lift, Reason: reason,
 	}.Seal(g.self)
 	if err != nil {
 		return err
@@ -128,7 +133,17 @@ func (g *Gate) Revoke(s trust.Subject, reason string, lift bool) error {
 	if err := g.addRevocation(raw); err != nil {
 		return err
 	}
-	g.judgeAgain()
+	defer g.judgeAgain()
+	if lift || s.Kind != trust.RevokeNode || !g.mu.authority.Charter().Issues(trust.Key([]byte(s.Name))) {
+		return nil
+	}
+	root, err := g.Root()
+	if err == nil {
+		err = dismiss(g, trust.Key([]byte(s.Name)), root)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without the root key, another node dismisses the issuer
+		return fmt.Errorf("the node is revoked, but still an issuer: %w", err)
+	}
 	return nil
 }
 

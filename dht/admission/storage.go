@@ -84,8 +84,12 @@ func storeCertificate(s Storage, raw []byte) error {
 	return put(s, certificateKey, raw)
 }
 
-func storeCharter(s Storage, number uint64, raw []byte) error {
-	return put(s, charterKey(number), raw)
+func storeCharters(s Storage, charters [][]byte) error {
+	rows, err := CharterRows(charters)
+	if err != nil {
+		return err
+	}
+	return s.Commit(rows)
 }
 
 // replaceCharters stores the charters instead of those that are stored: a node that was given others, signed with the same root keys, gets

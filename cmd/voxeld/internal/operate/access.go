@@ -77,7 +77,9 @@ func newRevoke() *cobra.Command {
 	c := &cobra.Command{
 		Use: "revoke [NODE]", Short: "Exclude nodes from the world, everywhere and at once",
 		Long: "Excludes a node, all nodes of an operator, or a token and all nodes that it admitted. All nodes close their connections to\n" +
-			"them within seconds, and replace what they held. Only issuers may do that. A revoked issuer takes the nodes that it admitted along.",
+			"them within seconds, and replace what they held. Only issuers may do that.\n\n" +
+			"A revoked issuer takes the nodes that it admitted along. Name it by its id, and run the command on the node that has root.key in its\n" +
+			"data directory: that also dismisses it. Elsewhere it stays an issuer, which can still revoke others, until voxeld peers dismiss.",
 		Example: "  voxeld peers revoke 12D3KooW…\n  voxeld peers revoke --operator Ada --reason \"left the project\"\n  voxeld peers revoke --lift 12D3KooW…",
 		Args:    cobra.MaximumNArgs(1),
 	}
@@ -150,7 +152,7 @@ func newDismiss() *cobra.Command {
 		Use: "dismiss NODE", Short: "Let a node give out tokens no more", Args: cobra.ExactArgs(1),
 		Long: "Makes an issuer an ordinary node. It stays in the world, and so do the nodes that it admitted: they get certificates of another issuer\n" +
 			"within a minute, or within 30 days if they are down. Its tokens admit nobody any more. If the machine cannot be trusted any more,\n" +
-			"use voxeld peers revoke instead. Run it on the node that has root.key in its data directory.",
+			"use voxeld peers revoke instead. Run either on the node that has root.key in its data directory.",
 		Example: "  voxeld peers appoint 12D3KooWNEW…\n  voxeld peers dismiss 12D3KooWOLD…",
 	}
 	cli.OnNode(c, func(c *cobra.Command, args []string, socket string) error {
