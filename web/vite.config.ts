@@ -37,7 +37,7 @@ export default defineConfig({
 /** The shaders of three.js that the client draws with: those of LineBasicMaterial. All others are its own. */
 const SHADERS = ['meshbasic_vert', 'meshbasic_frag']
 
-/** What replaces parts of three.js that the client never uses: headsets, shadow maps, groups of uniforms, environments, and the tables of
+/** What replaces parts of three.js that the client never uses: headsets, shadow maps, groups of uniforms, environments, morph targets, and the tables of
  * physically based materials. */
 const STUBS: [name: string, part: RegExp, stub: string][] = [
   [
@@ -59,6 +59,11 @@ const STUBS: [name: string, part: RegExp, stub: string][] = [
     'WebGLEnvironments',
     /^function WebGLEnvironments\( .*? \) \{$.*?^\}$/ms,
     'function WebGLEnvironments() { this.get = () => null; this.dispose = () => {} }',
+  ],
+  [
+    'WebGLMorphtargets',
+    /^function WebGLMorphtargets\( .*? \) \{$.*?^\}$/ms,
+    'function WebGLMorphtargets() { this.update = () => {} }',
   ],
   ['PMREMGenerator', /^class PMREMGenerator \{$.*?^\}$/ms, 'class PMREMGenerator {}'],
   ['the DFG table', /^const DATA = new Uint16Array\( \[$.*?^\] \);$/ms, 'const DATA = new Uint16Array( 512 );'],

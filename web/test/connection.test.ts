@@ -6,6 +6,7 @@ import { AS, ORIGIN, Socket, fakeNetwork } from './socket'
 fakeNetwork()
 
 const PING_MS = 2000
+const SILENCE_MS = 60_000 // gameserver/conn.go: how long a gateway keeps a session that sends nothing
 
 function setup(options: JoinOptions = AS) {
   const events = { welcomed: vi.fn(), message: vi.fn(), lost: vi.fn(), refused: vi.fn() } satisfies ConnectionEvents
@@ -195,14 +196,24 @@ describe('connection', () => {
     const { events } = setup()
     Socket.last.welcome()
     Socket.last.onclose?.()
-    for (let attempt = 0; attempt < 7; attempt++) {
-      untilReconnect(events)
+    const attempts: number[] = []
+    while (events.refused.mock.calls.length === 0) {
+      attempts.push((attempts.at(-1) ?? 0) + untilReconnect(events))
       Socket.last.receive(failure('name_taken'))
-      expect(events.refused).not.toHaveBeenCalled()
     }
-    untilReconnect(events)
+    expect(attempts.at(-2)).toBeGreaterThan(SILENCE_MS + 5000)
+    expect(attempts.at(-1)).toBeLessThan(2 * SILENCE_MS)
+
+    const again = setup()
+    Socket.last.welcome()
+    for (let ms = 0; ms < 2 * SILENCE_MS; ms += PING_MS) {
+      vi.advanceTimersByTime(PING_MS)
+      Socket.last.receive({ type: 'notice', text: 'hm' })
+    }
+    Socket.last.onclose?.() // the time counts from here
+    untilReconnect(again.events)
     Socket.last.receive(failure('name_taken'))
-    expect(events.refused).toHaveBeenCalledTimes(1)
+    expect(again.events.refused).not.toHaveBeenCalled()
   })
 
   test('a name that somebody else registers during a session is lost at once', () => {

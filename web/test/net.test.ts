@@ -150,6 +150,25 @@ describe('edits', () => {
     expect(world.get(1, 9, 1)).toBe(1)
   })
 
+  test('continue under the greater number after a reconnect, unless it is more than ten minutes ahead', () => {
+    const { edits } = setup()
+    const made = () => {
+      const { seq } = edits.make(1, 9, 1, 0)!
+      edits.acknowledge(seq, 0)
+      return seq
+    }
+    expect([made(), made()]).toEqual([5, 6])
+    edits.setNextSeq(3) // by a clock that is behind
+    expect(made()).toBe(7)
+    edits.setNextSeq(20)
+    expect(made()).toBe(20)
+    edits.skipTo(6e8 + 9)
+    edits.setNextSeq(9)
+    expect(made()).toBe(6e8 + 9)
+    edits.setNextSeq(9)
+    expect(made()).toBe(9)
+  })
+
   test('are not made where nothing is loaded', () => {
     const { edits } = setup()
     expect(edits.make(1000, 9, 1, 0)).toBeNull()

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { EditBlocks, MeshChunk, Meshed, MeshedSection, ToWorker } from '../src/mesh/messages'
-import { holdersOf, ownerOf } from '../src/mesh/pool'
+import { MeshPool, holdersOf, ownerOf } from '../src/mesh/pool'
 import { NOTHING } from '../src/mesh/mesher'
 import { MeshScheduler } from '../src/mesh/scheduler'
 import type { Section } from '../src/world/codec'
@@ -18,7 +18,10 @@ type Job = MeshChunk | EditBlocks
 class Workers {
   readonly size = 2
   readonly posted: { worker: number; message: ToWorker }[] = []
-  constructor(private readonly done: (answer: Meshed) => void) {}
+  constructor(
+    private readonly done: (answer: Meshed) => void,
+    readonly restarted: (worker: number) => void,
+  ) {}
   post(worker: number, message: ToWorker) {
     this.posted.push({ worker, message: structuredClone(message) })
   }
@@ -54,11 +57,47 @@ class Workers {
   }
 }
 
+test('a worker whose script cannot be loaded is replaced after some seconds', () => {
+  const started: FakeWorker[] = []
+  class FakeWorker {
+    onerror: (() => void) | null = null
+    readonly posted: unknown[] = []
+    readonly terminate = vi.fn()
+    constructor() {
+      started.push(this)
+    }
+    postMessage(message: unknown) {
+      this.posted.push(message)
+    }
+  }
+  vi.useFakeTimers()
+  vi.stubGlobal('window', globalThis)
+  vi.stubGlobal('Worker', FakeWorker)
+  const restarted = vi.fn()
+  const pool = new MeshPool(2, vi.fn(), restarted)
+  const fail = () => started.at(-1)?.onerror?.()
+  for (let i = 1; i <= 3; i++) {
+    fail()
+    fail() // once is enough
+    expect(started.at(-1)?.terminate).toHaveBeenCalledTimes(1)
+    vi.advanceTimersByTime(1000)
+    expect(started).toHaveLength(1 + i)
+    vi.advanceTimersByTime(4000)
+    expect(started).toHaveLength(2 + i)
+  }
+  expect(restarted.mock.calls).toEqual([[1], [1], [1]])
+  pool.post(1, { type: 'remove', x: 0, z: 0 })
+  expect(started.map(({ posted }) => posted.length)).toEqual([0, 0, 0, 0, 1])
+  vi.unstubAllGlobals()
+  vi.useRealTimers()
+})
+
 describe('mesh scheduler', () => {
   let world: World
   let workers: Workers
   let scheduler: MeshScheduler
   let shown: string[]
+  const failed = vi.fn()
   const sink = {
     show: (x: number, z: number, section: number) => shown.push(`${x},${z} ${section}`),
     remove: vi.fn(),
@@ -69,7 +108,7 @@ describe('mesh scheduler', () => {
     shown = []
     world = new World()
     world.height = SECTIONS * SIZE
-    scheduler = new MeshScheduler(world, sink, (done) => (workers = new Workers(done)))
+    scheduler = new MeshScheduler(world, sink, failed, (...callbacks) => (workers = new Workers(...callbacks)))
   })
   afterEach(() => void vi.useRealTimers())
 
@@ -202,6 +241,46 @@ describe('mesh scheduler', () => {
       workers.finish(first!)
       scheduler.pump(16, 16)
       expect(workers.jobs.at(-1)).toMatchObject({ edits: [17, 16, 16, GLASS, 18, 16, 16, GLASS] })
+    })
+
+    test('edits that no frame sends are sent in parts', () => {
+      for (let i = 0; i < 5000; i++) world.set(i % 32, 16, 16, i % 64 < 32 ? 0 : GLASS)
+      expect(workers.jobs.map((job) => job.type === 'edit' && job.edits.length / 4)).toEqual(
+        holdersOf(0, 2).map(() => 4096),
+      )
+      scheduler.pump(16, 16)
+      for (const job of workers.jobs) workers.finish(job)
+      scheduler.pump(16, 16)
+      expect(workers.jobs).toHaveLength(holdersOf(0, 2).length)
+      drain()
+      expect(scheduler.backlog).toBe(0)
+    })
+
+    test('a worker that has failed gets its land again, and meshes its own', () => {
+      const worker = ownerOf(0, 2)
+      world.set(16, 16, 16, GLASS)
+      scheduler.pump(16, 16)
+      scheduler.remeshAll()
+      scheduler.pump(16, 16)
+      world.set(17, 16, 16, GLASS)
+      const lost = workers.jobs.length
+      workers.posted.splice(0)
+      expect(lost).toBeGreaterThan(2)
+      workers.restarted(worker)
+      const puts = workers.posted.flatMap(({ worker, message }) =>
+        message.type === 'put' ? [{ worker, message }] : [],
+      )
+      expect(puts.map((put) => put.worker)).toEqual(puts.map(() => worker))
+      expect(puts.map(({ message: { x, z } }) => `${x},${z}`).sort()).toEqual(
+        [-1, 0, 1].flatMap((x) => (holdersOf(x, 2).includes(worker) ? [-1, 0, 1].map((z) => `${x},${z}`) : [])).sort(),
+      )
+      const { message } = puts.find(({ message: { x, z } }) => x === 0 && z === 0)!
+      expect(new Chunk(0, 0, message.sections).get(17, 16, 16)).toBe(GLASS)
+      expect(failed).toHaveBeenCalledTimes(1)
+      workers.restarted(1 - worker)
+      scheduler.pump(16, 16)
+      expect(drain()).toHaveLength(9)
+      expect([scheduler.backlog, scheduler.meshed]).toEqual([0, 9])
     })
 
     test('edits are applied before what follows them', () => {

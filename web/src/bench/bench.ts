@@ -93,7 +93,7 @@ class Bench {
     this.view = new View(canvas, false)
     this.view.add(this.avatars.group)
     this.view.setScale(0.5)
-    this.meshes = new MeshScheduler(this.world, this.view.terrain)
+    this.meshes = new MeshScheduler(this.world, this.view.terrain, () => (this.refused = 'a worker has failed'))
     const events: SessionEvents = {
       joined: ({ view }) => this.view.setDistance(view),
       disconnected: (text) => (this.refused = text),

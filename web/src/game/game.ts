@@ -68,7 +68,7 @@ export function startGame(
   const view = new View(canvas, settings.smoothEdges)
   view.add(avatars.group)
   const shown = new ShownChunks(view.terrain)
-  const meshes = new MeshScheduler(world, shown)
+  const meshes = new MeshScheduler(world, shown, () => hud.messages.toast(texts.landMissing))
   view.onContextRestored(() => meshes.remeshAll())
 
   const hud = new Hud(hudRoot, title, settings, {

@@ -4,19 +4,32 @@
 import type { Meshed, ToWorker } from './messages'
 
 const STRIPE = 4
+const RESTART_MS = 5000 // after a worker's script could not be loaded
 
 export class MeshPool {
   private readonly workers: Worker[] = []
 
   constructor(
     readonly size: number,
-    done: (answer: Meshed) => void,
+    private readonly done: (answer: Meshed) => void,
+    /** Called when a worker that failed was replaced by one that holds nothing. */
+    private readonly restarted: (worker: number) => void,
   ) {
-    for (let i = 0; i < size; i++) {
-      const worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' })
-      worker.onmessage = (event: MessageEvent<Meshed>) => done(event.data)
-      this.workers.push(worker)
+    for (let i = 0; i < size; i++) this.start(i)
+  }
+
+  private start(i: number): void {
+    const worker = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' })
+    worker.onmessage = (event: MessageEvent<Meshed>) => this.done(event.data)
+    worker.onerror = () => {
+      worker.onerror = null
+      worker.terminate()
+      window.setTimeout(() => {
+        this.start(i)
+        this.restarted(i)
+      }, RESTART_MS)
     }
+    this.workers[i] = worker
   }
 
   post(worker: number, message: ToWorker): void {

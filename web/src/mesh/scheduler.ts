@@ -13,6 +13,7 @@ const QUIET_MS = 500 // after the last chunk arrived, chunks at the edge are mes
 const NEAR_CHUNKS = 2.75
 const APPROACH_STEP = 0.25 // chunks that the camera moves until it is looked again which are near
 const JOBS_PER_WORKER = 2 // so that none is idle, and edits do not wait behind a long queue
+const MAX_EDITS = 4096 // not sent yet, for a worker: a hidden page draws no frames, which send them
 
 export interface MeshSink {
   show(x: number, z: number, section: number, mesh: SectionMesh): void
@@ -24,6 +25,9 @@ export interface WorkerPool {
   readonly size: number
   post(worker: number, message: ToWorker): void
 }
+
+/** restarted is called with a worker that has lost all its land and jobs. */
+type MakePool = (done: (answer: Meshed) => void, restarted: (worker: number) => void) => WorkerPool
 
 interface Loaded {
   chunk: Chunk
@@ -84,9 +88,14 @@ export class MeshScheduler implements WorldListener {
   constructor(
     private readonly world: World,
     private readonly sink: MeshSink,
-    makePool: (done: (answer: Meshed) => void) => WorkerPool = (done) => new MeshPool(poolSize(), done),
+    /** Called when a worker failed: its land is meshed again. */
+    private readonly failed: () => void,
+    makePool: MakePool = (done, restarted) => new MeshPool(poolSize(), done, restarted),
   ) {
-    this.pool = makePool((answer) => this.done(answer))
+    this.pool = makePool(
+      (answer) => this.done(answer),
+      (worker) => this.restarted(worker),
+    )
     for (let i = 0; i < this.pool.size; i++) this.shares.push({ jobs: 0, edits: [], editing: false })
     world.listen(this)
   }
@@ -95,12 +104,11 @@ export class MeshScheduler implements WorldListener {
     const { x, z } = chunk
     this.lastArrival = performance.now()
     const { meshed = false, near = false } = this.loaded.get(chunkKey(x, z)) ?? {}
-    const version = this.nextVersion++
-    this.loaded.set(chunkKey(x, z), { chunk, version, meshed, near })
-    const owner = ownerOf(x, this.pool.size)
+    const loaded = { chunk, version: this.nextVersion++, meshed, near }
+    this.loaded.set(chunkKey(x, z), loaded)
     for (const worker of holdersOf(x, this.pool.size)) {
       this.sendEdits(worker)
-      this.pool.post(worker, { type: 'put', x, z, version, own: worker === owner, sections: chunk.sections })
+      this.put(worker, loaded)
     }
     for (let dz = -1; dz <= 1; dz++) {
       for (let dx = -1; dx <= 1; dx++) this.markDirty(x + dx, z + dz)
@@ -121,7 +129,26 @@ export class MeshScheduler implements WorldListener {
 
   blockChanged(x: number, y: number, z: number, _before: number, after: number): void {
     this.stats.edits++
-    for (const worker of holdersOf(chunkOf(x), this.pool.size)) this.shares[worker]?.edits.push(x, y, z, after)
+    for (const worker of holdersOf(chunkOf(x), this.pool.size)) {
+      const edits = this.shares[worker]?.edits
+      if (edits && edits.push(x, y, z, after) >= 4 * MAX_EDITS) this.sendEdits(worker)
+    }
+  }
+
+  private put(worker: number, { chunk: { x, z, sections }, version }: Loaded): void {
+    this.pool.post(worker, { type: 'put', x, z, version, own: worker === ownerOf(x, this.pool.size), sections })
+  }
+
+  /** Gives a new worker the chunks of one that has failed, whose jobs will not be done. */
+  private restarted(worker: number): void {
+    this.failed()
+    for (const [id, job] of this.jobs) if (job.worker === worker) this.jobs.delete(id)
+    this.shares[worker] = { jobs: 0, edits: [], editing: false }
+    for (const [key, loaded] of this.loaded) {
+      const holders = holdersOf(loaded.chunk.x, this.pool.size)
+      if (holders.includes(worker)) this.put(worker, loaded)
+      if (holders[0] === worker) this.dirty.set(key, loaded)
+    }
   }
 
   /** Meshes all chunks again. */

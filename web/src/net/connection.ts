@@ -28,8 +28,8 @@ export interface ConnectionEvents {
   refused(code: string, message: string): void
 }
 
-/** Attempts while the name is taken: a guest's old session may remain on the server for a while after a loss. */
-const MAX_NAME_TAKEN_ATTEMPTS = 8
+/** How long a taken name is tried again: a guest's old session remains on the server for a minute after a loss (gameserver/conn.go). */
+const NAME_TAKEN_MS = 90_000
 /** How long a handoff target may take to welcome the player before the next one is tried. */
 const HANDOFF_TIMEOUT_MS = 4000
 /** Handoffs in a row without a welcome before the connection backs off. */
@@ -47,6 +47,7 @@ interface Stay {
   handingOff: boolean // from a handoff to the next welcome
   handoffs: number // since the last welcome
   failures: number // attempts since the last welcome or handoff
+  triedSince: number // the first attempt since the last welcome, by performance.now; Infinity before it
 }
 
 type State =
@@ -83,7 +84,7 @@ export class Connection {
   }
 
   join(options: JoinOptions): void {
-    this.connect({ options, welcomed: false, handingOff: false, handoffs: 0, failures: 0 })
+    this.connect({ options, welcomed: false, handingOff: false, handoffs: 0, failures: 0, triedSince: Infinity })
   }
 
   /** Requests a view distance, now and at each reconnect. */
@@ -126,6 +127,7 @@ export class Connection {
   }
 
   private connect(stay: Stay): void {
+    stay.triedSince = Math.min(stay.triedSince, performance.now())
     const { name, view, identity, skin } = stay.options
     const join: FromClient = {
       type: 'join',
@@ -180,6 +182,7 @@ export class Connection {
     stay.welcomed = true
     stay.handingOff = false
     stay.failures = stay.handoffs = 0
+    stay.triedSince = Infinity
     this.enter({ name: 'joined', stay, link })
     this.world = welcome.world
     this.endpoints.preferCurrent()
@@ -200,7 +203,10 @@ export class Connection {
 
   private fail(stay: Stay, code: string, message: string): void {
     const ownOldSession =
-      code === 'name_taken' && this.state.name === 'joining' && stay.welcomed && stay.failures < MAX_NAME_TAKEN_ATTEMPTS
+      code === 'name_taken' &&
+      this.state.name === 'joining' &&
+      stay.welcomed &&
+      performance.now() - stay.triedSince < NAME_TAKEN_MS
     if (!isFinal(code) || ownOldSession) {
       this.failOver(stay, message)
       return

@@ -15,6 +15,7 @@ import type { ChunkCache } from './chunk-cache'
 import { ChunkLoader } from './chunk-loader'
 import { Connection, type JoinOptions } from './connection'
 import { withPlace } from './command'
+import { EditSender } from './edit-sender'
 import { KEY_ITEM, type Identity } from './identity'
 import type {
   Avatar,
@@ -37,8 +38,6 @@ import { WITHOUT_BLOCK, RETRYABLE, correctionMessage, denialMessage, failureMess
 const MOVE_MS = 50
 /** From one move to the next, at least: the server accepts 100 a second. */
 const MIN_MOVE_MS = 12
-const RETRY_MS = 700
-const MAX_RETRIES = 40
 const HOUR_MS = 3_600_000
 /** In blocks: after a handoff, a player this close to their saved position stays where they are. */
 const MAX_HANDOFF_DISTANCE = 8
@@ -80,11 +79,11 @@ export class Session {
   readonly connection: Connection
   readonly surroundings: Surroundings
   private readonly chunks: ChunkLoader
+  private readonly editSender: EditSender
   private lastMove = 0
   private welcomedAt = 0 // by performance.now
   private lastPose: Pose | null = null
   private sentStill = false // the same pose was sent twice
-  private retries = new Map<number, number>() // of edits, by seq
   private identity: Identity | null = null // null for a guest
   private chosenName = ''
   private permissions: Permissions | null = null // of this session
@@ -105,10 +104,14 @@ export class Session {
     cache: Pick<ChunkCache, 'get' | 'put'>,
   ) {
     this.edits = new Edits(world)
+    this.editSender = new EditSender(this.edits, (edit) => {
+      this.sendPoseFirst(performance.now())
+      this.sendEdit(edit)
+    })
     this.chunks = new ChunkLoader(
       world,
       this.edits,
-      (x, z) => this.resend(x, z),
+      (x, z) => this.editSender.chunkLoaded(x, z),
       (reason) => {
         console.warn('decoding a chunk failed', reason)
         events.toast(texts.landMissing)
@@ -125,7 +128,8 @@ export class Session {
       lost: (reason) => events.disconnected(texts.reconnecting(reason)),
       refused: (code, message) => {
         this.inWorld = false
-        events.refused(failureMessage(code, message))
+        const unsaved = this.edits.waiting.length
+        events.refused(failureMessage(code, message) + (unsaved > 0 ? ` ${texts.unsaved(unsaved)}` : ''))
       },
     })
   }
@@ -172,13 +176,12 @@ export class Session {
     for (const delta of this.connection.extrapolate(now)) this.apply(delta, now)
   }
 
-  /** Changes a block locally at once, and sends the edit; text is that of a sign. */
+  /** Changes a block locally at once, and sends the edit as soon as it may be; text is that of a sign. */
   edit(x: number, y: number, z: number, block: number, now: number, text = ''): boolean {
-    this.sendPoseFirst(now)
     const hours = Math.floor((now - this.welcomedAt) / HOUR_MS)
     this.edits.skipTo((this.welcome?.next_seq ?? 0) + hours * HOUR_MS * 1000) // seqs of signed edits must be near the time
     const edit = this.edits.make(x, y, z, block, text)
-    if (edit) this.sendEdit(edit)
+    if (edit) this.editSender.sendDue()
     return edit !== null
   }
 
@@ -241,18 +244,10 @@ export class Session {
     this.connection.send({ type: 'edit', seq, x, y, z, block, signature, text: text || undefined })
   }
 
-  private resend(cx: number, cz: number): void {
-    const waiting = this.edits.waitingIn(cx, cz)
-    if (waiting.length === 0) return
-    this.sendPoseFirst(performance.now())
-    for (const edit of waiting) this.sendEdit(edit)
-  }
-
   private reset(): void {
     this.chunks.clear()
     this.edits.clear()
     this.signs.clear()
-    this.retries.clear()
     this.avatars.clear()
     this.world.clear()
   }
@@ -269,6 +264,7 @@ export class Session {
     this.clock.set(welcome.time_of_day, performance.now(), welcome.day_ms)
     this.clock.setDate(welcome.next_seq / 1000, performance.now())
     this.edits.setNextSeq(welcome.next_seq)
+    this.editSender.begin()
     this.chunks.clear()
     this.surroundings.begin(welcome)
     this.avatars.clear() // those still in view enter again
@@ -280,7 +276,7 @@ export class Session {
       this.placeBody(first ? welcome.pose : { ...welcome.pose, yaw: this.body.yaw, pitch: this.body.pitch })
     }
     this.inWorld = true
-    this.world.keepAround(chunkOf(welcome.pose.x), chunkOf(welcome.pose.z), welcome.view + 1)
+    this.world.keepAround(chunkOf(welcome.pose.x), chunkOf(welcome.pose.z), welcome.view)
     this.events.joined(welcome, first, moved)
   }
 
@@ -402,21 +398,13 @@ export class Session {
 
   private applyAck(seq: number, block: number, error: string | undefined): void {
     const edit = this.edits.find(seq)
-    if (error && RETRYABLE.has(error) && edit) {
-      const attempt = (this.retries.get(seq) ?? 0) + 1
-      this.retries.set(seq, attempt)
-      if (attempt <= MAX_RETRIES) {
-        this.events.rejected(edit, error, true)
-        window.setTimeout(() => {
-          const pending = this.edits.find(seq)
-          if (pending) this.sendEdit(pending)
-        }, RETRY_MS)
-        return
-      }
+    if (edit && error && RETRYABLE.has(error) && this.editSender.retry(seq)) {
+      this.events.rejected(edit, error, true)
+      return
     }
-    this.retries.delete(seq)
     if (error && WITHOUT_BLOCK.has(error)) this.edits.withdraw(seq)
     else this.edits.acknowledge(seq, block)
+    this.editSender.settled(seq)
     if (error) {
       if (edit) this.events.rejected(edit, error, false)
       return

@@ -231,6 +231,8 @@ export const texts: Texts = {
   otherWorld: 'Der nächste Knoten gehört zu einer anderen Welt.',
   reconnecting: (reason) => `${reason} Verbinde neu…`,
   reconnected: 'Wieder verbunden.',
+  unsaved: (edits) =>
+    edits === 1 ? '1 Änderung ist vielleicht verloren.' : `${edits} Änderungen sind vielleicht verloren.`,
   notSent: 'Nicht gesendet: Du bist offline.',
   notPossible: 'Offline geht das nicht.',
 

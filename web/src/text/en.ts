@@ -84,6 +84,7 @@ export const en = {
   otherWorld: 'The next node belongs to another world.',
   reconnecting: (reason: string) => `${reason} Reconnecting…`,
   reconnected: 'Reconnected.',
+  unsaved: (edits: number) => (edits === 1 ? '1 edit may be lost.' : `${edits} edits may be lost.`),
   notSent: 'Not sent: you’re offline.',
   notPossible: 'Not possible while offline.',
 

@@ -231,6 +231,8 @@ export const texts: Texts = {
   otherWorld: 'El siguiente nodo es de otro mundo.',
   reconnecting: (reason) => `${reason} Reconectando…`,
   reconnected: 'Conexión recuperada.',
+  unsaved: (edits) =>
+    edits === 1 ? 'Puede que se haya perdido 1 cambio.' : `Puede que se hayan perdido ${edits} cambios.`,
   notSent: 'No enviado: estás sin conexión.',
   notPossible: 'No se puede sin conexión.',
 

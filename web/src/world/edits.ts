@@ -21,6 +21,9 @@ interface Blocks {
   set(x: number, y: number, z: number, block: number): boolean
 }
 
+/** How far ahead of its clock a gateway accepts a sequence number: ten minutes, in microseconds. */
+const MAX_AHEAD = 6e8
+
 export class Edits {
   private pending: PendingEdit[] = []
   private beneath = new Map<string, number>() // the last committed block at each place with a pending edit
@@ -33,10 +36,11 @@ export class Edits {
     return this.pending
   }
 
-  /** Sets the next sequence number to the server's, but not below a pending edit's. */
+  /** Continues from the server's next sequence number or the own one, if that is greater. One too far ahead would be refused. */
   setNextSeq(nextSeq: number): void {
     const last = this.pending.at(-1)?.seq ?? 0
-    this.nextSeq = Math.max(nextSeq, last + 1)
+    const own = this.nextSeq > nextSeq + MAX_AHEAD ? 0 : this.nextSeq
+    this.nextSeq = Math.max(nextSeq, last + 1, own)
   }
 
   /** Skips the sequence numbers below one. */
