@@ -98,6 +98,7 @@ type Copy struct {
 	others    time.Time  // since when the catalog has other acts; zero if it has not; guarded by pull, as is unsaved
 	unsaved   []kv.Write // applied, and not stored yet
 	builders  atomic.Pointer[policy.Builders]
+	importing atomic.Bool // commands that a restore has left are not entered yet
 
 	mu struct {
 		sync.RWMutex
@@ -124,7 +125,10 @@ func Open(o Options) (*Copy, error) {
 		return nil, err
 	}
 	c.setBuilders(c.mu.list.state)
-	return c, nil
+	return c, o.Storage.Scan(ImportTable, nil, func(_, _ []byte) error {
+		c.importing.Store(true)
+		return nil
+	})
 }
 
 // read returns the list of the stored acts.
