@@ -94,6 +94,7 @@ type Copy struct {
 	limits  *transport.PeerLimits // of commands that other nodes enter
 	// operating is held while a command of the operator is entered.
 	operating sync.Mutex
+	numbered  uint64     // the number of the last one; guarded by operating
 	pull      sync.Mutex // held while acts are asked for and applied
 	others    time.Time  // since when the catalog has other acts; zero if it has not; guarded by pull, as is unsaved
 	unsaved   []kv.Write // applied, and not stored yet

@@ -27,9 +27,11 @@ func (c *Copy) Operate(ctx context.Context, text string) (string, error) {
 	return c.Enter(ctx, act)
 }
 
+// sign returns a command of the operator, numbered after those before even if the clock is set back. The caller holds operating.
 func (c *Copy) sign(text string) (act nodemsg.Act, err error) {
+	c.numbered = max(uint64(time.Now().UnixMicro()), c.numbered+1)
 	act = nodemsg.Act{
-		Key: c.Operator.Key, Seq: uint64(time.Now().UnixMicro()), Operator: true, Charter: c.Operator.Charter(), Text: text,
+		Key: c.Operator.Key, Seq: c.numbered, Operator: true, Charter: c.Operator.Charter(), Text: text,
 	}
 	act.Signature, err = c.Operator.Sign(policy.SignedText(c.World, act))
 	return act, err
@@ -80,7 +82,10 @@ func (c *Copy) enterUntilDone(ctx context.Context, text string) error {
 			}
 			return nil
 		}
-		if act, signErr := c.sign(adapted); signErr != nil || c.check(act) != nil {
+		c.operating.Lock()
+		act, signErr := c.sign(adapted)
+		c.operating.Unlock()
+		if signErr != nil || c.check(act) != nil {
 			c.Logger.Warn("a part of the policy is not restored", "command", adapted, "error", err)
 			return signErr
 		}
