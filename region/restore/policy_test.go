@@ -177,7 +177,7 @@ func TestPolicyOfTheNewestBackup(t *testing.T) {
 func TestDisputedActs(t *testing.T) {
 	acts := []nodemsg.Act{
 		sign("", start, "role "+idOf("mod").String()+" moderator"), sign("mod", start.Add(time.Second), "mute eve"),
-		sign("mod", start.Add(2*time.Second), "ban eve"), sign("ada", start.Add(3*time.Second), "register"), sign("mod", start.Add(4*time.Second), "pardon gus"),
+		sign("mod", start.Add(2*time.Second), "ban eve"), sign("ada", start.Add(3*time.Second), "register"), sign("mod", start.Add(4*time.Second), "ban gus"),
 	}
 	forged, later := acts[2], acts[2]
 	forged.Text = "ban ada"
