@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/policysync"
+	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -83,7 +84,7 @@ func imports(state *policy.State) (rows []kv.Write) {
 
 // unfinished describes the rollbacks that were not complete in all of their regions when the backup was made. Nothing carries them out any more: the
 // commands of before count no more.
-func (r *restoration) unfinished(state *policy.State, chain backup.Chain) (all []string, err error) {
+func unfinished(db replica.Reader, state *policy.State, chain backup.Chain) (all []string, err error) {
 	var orders []policy.Rollback
 	for _, order := range state.Rollbacks() {
 		if order.Left(chain.Last().Header.Time()) {
@@ -98,7 +99,7 @@ func (r *restoration) unfinished(state *policy.State, chain backup.Chain) (all [
 		if g.ID == world.CatalogID || g.File < 0 || chain.Last().Splits[g.ID] != 0 {
 			continue // without land
 		}
-		complete, err := world.RolledBackIn(r.db.Get, g.ID)
+		complete, err := world.RolledBackIn(db.Get, g.ID)
 		if err != nil {
 			return nil, err
 		}

@@ -87,7 +87,7 @@ func World(db Storage, chain backup.Chain, o Options) (Report, error) {
 	}
 	var err error
 	r.report.Disputed = disputed
-	r.report.Unfinished, err = r.unfinished(state, chain)
+	r.report.Unfinished, err = unfinished(db, state, chain)
 	return r.report, err
 }
 
