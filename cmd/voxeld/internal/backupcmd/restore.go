@@ -106,7 +106,8 @@ func printReport(out io.Writer, r Restore, report restore.Report, dir string) {
 		fmt.Fprintf(out, "In no backup, so as generated: %s\n", strings.Join(report.Anew, " "))
 	}
 	if n := len(report.Disputed); n > 0 {
-		fmt.Fprintf(out, "Nodes had different commands under the same number, first %d (%d numbers): all were carried out, in the order in which they were signed. Check roles, bans and claims.\n", report.Disputed[0], n)
+		fmt.Fprintf(out, "Nodes had different commands under %s, first under %d: all of them count, in the order in which they were signed. Check roles, bans and claims.\n",
+			english.Plural(n, "number", ""), report.Disputed[0])
 	}
 	for _, text := range report.Unfinished {
 		fmt.Fprintf(out, "Not carried on, so order it again: rollback %s\n", text)
