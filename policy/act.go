@@ -28,6 +28,9 @@ type author struct {
 	entering bool
 }
 
+// day returns the day on which the act was entered, since 1970.
+func (by author) day() int64 { return by.entered / (24 * time.Hour).Milliseconds() }
+
 // operatorName is what operators are called in sanctions.
 const operatorName = "an operator"
 

@@ -82,8 +82,10 @@ func (c *Claim) MayEnter(id player.ID, role Role) bool {
 	return !c.Private || role.AtLeast(Moderator) || c.Has(id)
 }
 
-// claiming counts the commands about claims that players have given.
-type claiming struct {
+// tally counts the commands of a kind that players have given.
+type tally struct {
+	what    string            // what they are about
+	most    int               // how many there may be in all, but for those of moderators and above
 	acts    int               // in all
 	day     int64             // since 1970, by the clock of the catalog's leader: players choose the times that they sign
 	changes map[player.ID]int // of each player, on that day

@@ -14,15 +14,38 @@ import (
 	"github.com/voxelpopuli/voxeld/policy/sanction"
 )
 
-// Limits of commands about claims: the catalog keeps all of them.
+// changesADay is how many commands about claims, and about rollbacks, a player may give on a day, newChangesADay how many one who is new.
 const (
-	// changesADay is how many a player may give on a day, newChangesADay how many one who is new.
 	changesADay    = 200
 	newChangesADay = 20
-	// maxClaimActs is how many there may be in all, but for those of moderators and above: less than MaxActs/2, so that names can still be
-	// registered.
-	maxClaimActs = MaxActs / 4
 )
+
+// refuse returns why a player may give no more commands of the kind.
+func (t *tally) refuse(s *State, by author) error {
+	most := changesADay
+	if by.entered < s.members[by.id].newUntil() {
+		most = newChangesADay
+	}
+	switch {
+	case (t.acts >= t.most || s.acts >= MaxActs/2) && !by.role.AtLeast(Moderator):
+		return fmt.Errorf("this world has had too many commands about %s: only moderators give them now", t.what)
+	case by.day() == t.day && t.changes[by.id] >= most:
+		return fmt.Errorf("you have given %d commands about %s today: go on tomorrow", most, t.what)
+	}
+	return nil
+}
+
+// counting returns what carries out a command, and counts it.
+func (t *tally) counting(by author, do func() Effect) func() Effect {
+	return func() Effect {
+		if day := by.day(); day != t.day || t.changes == nil {
+			t.day, t.changes = day, make(map[player.ID]int)
+		}
+		t.changes[by.id]++
+		t.acts++
+		return do()
+	}
+}
 
 type run = func(s *State, by author, args []string, at int64) (func() Effect, error)
 
@@ -32,28 +55,26 @@ func limited(of run) run {
 		if by.role == operator {
 			return of(s, by, args, at)
 		}
-		day, most := by.entered/(24*60*60*1000), changesADay
-		if by.entered < s.members[by.id].newUntil() {
-			most = newChangesADay
-		}
-		switch {
-		case (s.claiming.acts >= maxClaimActs || s.acts >= MaxActs/2) && !by.role.AtLeast(Moderator):
-			return nil, errors.New("this world has had too many changes of claims: only moderators change them now")
-		case day == s.claiming.day && s.claiming.changes[by.id] >= most:
-			return nil, fmt.Errorf("you have changed claims %d times today: go on tomorrow", most)
-		}
-		do, err := of(s, by, args, at)
-		if err != nil {
+		if err := s.claiming.refuse(s, by); err != nil {
 			return nil, err
 		}
-		return func() Effect {
-			if day != s.claiming.day || s.claiming.changes == nil {
-				s.claiming.day, s.claiming.changes = day, make(map[player.ID]int)
-			}
-			s.claiming.changes[by.id]++
-			s.claiming.acts++
-			return do()
-		}, nil
+		do, err := of(s, by, args, at)
+		return s.claiming.counting(by, do), err
+	}
+}
+
+// limitedAtEntry is a command about rollbacks, of which players below moderator may give so many. One that is in the catalog is not refused: earlier
+// versions had no limit.
+func limitedAtEntry(of run) run {
+	return func(s *State, by author, args []string, at int64) (func() Effect, error) {
+		if by.role.AtLeast(Moderator) {
+			return of(s, by, args, at)
+		}
+		if err := s.undoing.refuse(s, by); err != nil && by.entering {
+			return nil, err
+		}
+		do, err := of(s, by, args, at)
+		return s.undoing.counting(by, do), err
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 )
 
 // Commands returns commands of an operator that make another policy this one: for a world that is restored from a backup, in which the acts
-// of before count no more. The names are those of players without a role, who may be many. Tokens are not included.
+// of before count no more. The names are those of players without a role or a claim, who may be many; Adapt must be called with each when it is entered.
+// Tokens and rollbacks are not included.
 func (s *State) Commands(now time.Time) (urgent, names []string) {
 	urgent = append(roleCommands(s.roles), settingsCommands(s)...)
 	for _, it := range s.Sanctions(now) {
@@ -33,13 +34,34 @@ func (s *State) Commands(now time.Time) (urgent, names []string) {
 	ids := slices.SortedFunc(maps.Keys(s.members), func(a, b player.ID) int { return cmp.Compare(a.String(), b.String()) })
 	for _, id := range ids {
 		m := s.members[id]
-		if m.Role == (Role{}) {
-			names = append(names, strings.TrimSpace(fmt.Sprintf("member %v %d - %s", id, m.seq, m.Name)))
-			continue
+		text := strings.TrimSpace(fmt.Sprintf("member %v %d %s %s", id, m.seq, cmp.Or(m.Role.String(), noRole), m.Name))
+		if m.Role == (Role{}) && len(s.claims.Of(id)) == 0 {
+			names = append(names, text)
+		} else {
+			urgent = append(urgent, text)
 		}
-		urgent = append(urgent, strings.TrimSpace(fmt.Sprintf("member %v %d %v %s", id, m.seq, m.Role, m.Name)))
 	}
 	return append(urgent, claimCommands(s)...), names
+}
+
+// noRole stands for no role in the command of importMember.
+const noRole = "-"
+
+// Adapt returns a command of Commands as it must be entered now, after what players and operators have done since: a player whose name somebody else
+// has registered is taken over without it, with the sequence number at least, and keeps a role that they were given.
+func (s *State) Adapt(text string) string {
+	words := strings.Fields(text)
+	if len(words) < 4 || words[0] != "member" {
+		return text
+	}
+	id, err := player.ParseID(words[1])
+	if m := s.members[id]; err == nil && m != nil && words[3] == noRole && m.Role != (Role{}) {
+		words[3] = m.Role.String()
+	}
+	if owner, taken := s.OwnerOf(strings.Join(words[4:], " ")); err == nil && taken && owner != id {
+		words = append(words[:4], s.NameOf(id))
+	}
+	return strings.TrimSpace(strings.Join(words, " "))
 }
 
 // importMember takes over a player of another policy: ID SEQ ROLE [NAME].
@@ -51,7 +73,7 @@ func importMember(s *State, _ author, args []string, _ int64) (func() Effect, er
 	seq, seqErr := strconv.ParseUint(args[1], 10, 64)
 	var role Role
 	var roleErr, nameErr error
-	if args[2] != "-" {
+	if args[2] != noRole {
 		role, roleErr = s.roles.named(args[2])
 	}
 	name := append(args, "")[3]

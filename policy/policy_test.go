@@ -285,6 +285,51 @@ func TestExport(t *testing.T) {
 	}
 }
 
+// While names are entered one after the other, players go on: whose name was registered by somebody else is taken over without it, but with the number
+// of their last command, and whoever was given a role keeps it.
+func TestExportMeetsChanges(t *testing.T) {
+	before := newScript(t)
+	for _, by := range []string{"ada", "bob", "eve"} {
+		before.say(by, "register")
+	}
+	old := sign("ada", 1, before.now, "say again")
+	_, names := before.Commands(before.now)
+	after := newScript(t)
+	after.now, after.seq = before.now, before.seq
+	act := sign("mallory", 9, after.now, "register")
+	act.Name = "ada"
+	if _, err := after.Apply(act); err != nil {
+		t.Fatal(err)
+	}
+	act = sign("eve", 9, after.now, "register")
+	act.Name = "evelyn"
+	if _, err := after.Apply(act); err != nil {
+		t.Fatal(err)
+	}
+	after.seq = 10
+	after.say("", "role "+idOf("bob").String()+" moderator")
+	for _, text := range names {
+		adapted := after.Adapt(text)
+		if got := after.say("", adapted); strings.HasPrefix(got, "!") {
+			t.Errorf("%s, as %s: %s", text, adapted, got)
+		}
+	}
+	if owner, _ := after.OwnerOf("ada"); owner != idOf("mallory") || after.NameOf(idOf("bob")) != "bob" || after.NameOf(idOf("eve")) != "eve" {
+		t.Errorf("names %v", after.names)
+	}
+	if after.roleOf(idOf("bob"), false) != Moderator {
+		t.Error("bob has lost the role that he was given")
+	}
+	if _, err := after.Apply(old); err == nil || !strings.Contains(err.Error(), "already") {
+		t.Errorf("a command of before is carried out again: %v", err)
+	}
+	for _, text := range []string{"set message Hello", "member x 1 - ada", "member " + idOf("ada").String() + " 1 - ada more"} {
+		if got := after.Adapt(text); got != text {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+}
+
 // An act counts once, and none that is older than one that was carried out.
 func TestRepeatedActs(t *testing.T) {
 	s := New()

@@ -21,6 +21,8 @@ import (
 const (
 	// MaxRollbacks is how many rollbacks are listed; the oldest is dropped first.
 	MaxRollbacks = 1000
+	// carriedOutFor is how long after it was ordered a rollback is carried out in land that nobody has opened.
+	carriedOutFor = 30 * 24 * time.Hour
 	// MaxRollbackSide bounds the box of a rollback, in blocks along X and Z: what one range query covers.
 	MaxRollbackSide = 3584
 	// Everyone selects, in the place of a player, the changes of all.
@@ -39,6 +41,11 @@ type Rollback struct {
 	Paused bool
 	// Aborted means that it was ended before it was complete: what is undone stays so.
 	Aborted bool
+}
+
+// Left reports whether the rollback may be left to be carried out somewhere.
+func (r *Rollback) Left(now time.Time) bool {
+	return !r.Aborted && now.Sub(time.UnixMilli(r.At)) < carriedOutFor
 }
 
 // String describes what the rollback does.
@@ -104,6 +111,18 @@ func rollbackOf(s *State, by author, args []string) (*Rollback, error) {
 		return nil, fmt.Errorf("rollback %d is not yours", id)
 	}
 	return nil, fmt.Errorf("rollback %d was ordered by somebody of a higher role than yours", id)
+}
+
+// orderable returns why a rollback must not be entered now: the one that it would drop from the list was ordered by a moderator, and may be left to be
+// carried out.
+func orderable(s *State, by author) error {
+	if len(s.rollbacks) < MaxRollbacks || !by.entering || by.role.AtLeast(Moderator) {
+		return nil
+	}
+	if r := &s.rollbacks[0]; r.by.role.AtLeast(Moderator) && r.Left(time.UnixMilli(by.entered)) {
+		return fmt.Errorf("the list of rollbacks is full, and rollback %d, its first, may not be complete: ask a moderator to order yours", r.ID)
+	}
+	return nil
 }
 
 // orderRollback adds a rollback.
@@ -260,7 +279,7 @@ func revert(s *State, by author, args []string, at int64) (func() Effect, error)
 			return nil, err
 		}
 	}
-	return func() Effect { return orderRollback(s, r, by, at) }, nil
+	return func() Effect { return orderRollback(s, r, by, at) }, orderable(s, by)
 }
 
 // undoMargin is how much earlier than a rollback its changes may be, because clocks differ.
@@ -280,7 +299,7 @@ func undo(s *State, by author, args []string, at int64) (func() Effect, error) {
 			changeRollback(s, of.ID, func(r *Rollback) { r.Aborted = true }) // the new one would wait for it
 		}
 		return effect
-	}, nil
+	}, orderable(s, by)
 }
 
 // changeRollback changes a rollback in a new list: others may be reading the one of before.
@@ -298,8 +317,13 @@ func control(word string, change func(*Rollback)) func(*State, author, []string,
 		if err != nil {
 			return nil, err
 		}
-		if r.Aborted {
+		fresh := *r
+		change(&fresh)
+		switch {
+		case r.Aborted:
 			return nil, fmt.Errorf("rollback %d was aborted", r.ID)
+		case by.entering && fresh.Paused == r.Paused && fresh.Aborted == r.Aborted: // the catalog may have such from earlier versions
+			return nil, fmt.Errorf("rollback %d %s already", r.ID, word)
 		}
 		id := r.ID
 		return func() Effect {

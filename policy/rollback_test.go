@@ -191,3 +191,102 @@ func TestRollbackOfANamesake(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// refuses reports why a command is not entered; one that an earlier version has entered is carried out.
+func (s *script) refuses(by, text string) string {
+	s.t.Helper()
+	s.seq++
+	act := sign(by, s.seq, s.now, text)
+	why := s.Try(act)
+	if _, err := s.Apply(act); err != nil || why == nil {
+		s.t.Errorf("%s: /%s: when it is entered: %v; in the catalog: %v", by, text, why, err)
+	}
+	return fmt.Sprint(why)
+}
+
+// Owners of claims cannot fill the catalog with commands about rollbacks: each gives so many a day, all of them so many. Moderators go on.
+func TestRollbackCommandsAreLimited(t *testing.T) {
+	s := newTown(t)
+	s.say("ada", "claim 0,0 20,20 home")
+	order := RevertText("eve", 0, grid.BoxOf(grid.Pos{X: 1, Y: 5, Z: 1}, grid.Pos{X: 9, Y: 60, Z: 9}))
+	s.say("ada", order)
+	s.say("ada", "pause 1")
+	if got := s.refuses("ada", "pause 1"); got != "rollback 1 is paused already" {
+		t.Error(got)
+	}
+	s.say("ada", "resume 1")
+	if got := s.refuses("ada", "resume 1"); got != "rollback 1 goes on already" {
+		t.Error(got)
+	}
+	for n := 5; n < changesADay; n++ {
+		if got := s.say("ada", []string{"resume 1", "pause 1"}[n%2]); strings.HasPrefix(got, "!") {
+			t.Fatalf("after %d commands: %s", n, got)
+		}
+	}
+	for _, text := range []string{order, "resume 1", "abort 1", "undo 1"} {
+		if got := s.refuses("ada", text); got != "you have given 200 commands about rollbacks today: go on tomorrow" {
+			t.Errorf("/%s: %s", text, got)
+		}
+	}
+	if got := s.say("ada", "flag home build all"); strings.HasPrefix(got, "!") {
+		t.Errorf("claims are counted with rollbacks: %s", got)
+	}
+	for range changesADay + 1 {
+		if got := s.say("mod", order); strings.HasPrefix(got, "!") {
+			t.Fatal(got)
+		}
+	}
+	s.pass(24 * time.Hour)
+	if got := s.say("ada", order); strings.HasPrefix(got, "!") {
+		t.Errorf("the next day: %s", got)
+	}
+	for what, fill := range map[string]func(){
+		"so many about rollbacks": func() { s.undoing.acts = maxRollbackActs },
+		"half of all":             func() { s.undoing.acts, s.acts = 0, MaxActs/2 },
+	} {
+		fill()
+		if got := s.refuses("ada", order); got != "this world has had too many commands about rollbacks: only moderators give them now" {
+			t.Errorf("after %s: %s", what, got)
+		}
+		for _, by := range []string{"mod", ""} {
+			if got := s.say(by, order); strings.HasPrefix(got, "!") {
+				t.Errorf("after %s, %q: %s", what, by, got)
+			}
+		}
+	}
+}
+
+// Owners of claims cannot drop a moderator's rollback from the list while it may be left to be carried out.
+func TestBuildersKeepRollbacksOfModerators(t *testing.T) {
+	s := newTown(t)
+	s.say("ada", "claim 0,0 20,20 home")
+	order := RevertText("eve", 0, grid.BoxOf(grid.Pos{X: 1, Y: 5, Z: 1}, grid.Pos{X: 9, Y: 60, Z: 9}))
+	s.say("mod", order)
+	s.say("mod", "pause")
+	for range MaxRollbacks - 2 {
+		s.say("", order)
+	}
+	if got := s.say("ada", order); got != "Rollback 1000 has begun." {
+		t.Fatal(got)
+	}
+	for _, text := range []string{order, "undo 1000"} {
+		err := s.Try(sign("ada", s.seq+1, s.now, text))
+		if err == nil || err.Error() != "the list of rollbacks is full, and rollback 1, its first, may not be complete: ask a moderator to order yours" {
+			t.Errorf("/%s: %v", text, err)
+		}
+	}
+	s.say("mod", "abort 1")
+	if got := s.say("ada", order); got != "Rollback 1001 has begun." {
+		t.Error(got)
+	}
+	if got := s.refuses("ada", order); !strings.Contains(got, "rollback 2, its first") {
+		t.Error(got)
+	}
+	s.pass(carriedOutFor)
+	if got := s.say("ada", order); got != "Rollback 1003 has begun." {
+		t.Error(got)
+	}
+	if got := s.say("mod", order); got != "Rollback 1004 has begun." {
+		t.Error(got)
+	}
+}

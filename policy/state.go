@@ -17,6 +17,10 @@ const (
 	// MaxActs is the most acts. Names are registered in the first half of them, so that moderators can act for long.
 	MaxActs  = 1_000_000
 	MaxNames = 250_000
+	// maxClaimActs and maxRollbackActs are how many acts may be about claims, and about rollbacks, but for those of moderators and above: together less
+	// than MaxActs/2, so that names can still be registered.
+	maxClaimActs    = MaxActs / 4
+	maxRollbackActs = MaxActs / 8
 )
 
 // State is the policy after some acts. Create it with New.
@@ -33,7 +37,8 @@ type State struct {
 	warps     Warps
 	rollbacks []Rollback // by number; never changed in place
 	claims    *Claims
-	claiming  claiming
+	claiming  tally // commands about claims
+	undoing   tally // commands about rollbacks, of players below moderator
 }
 
 // New returns the policy of a new world: everybody may build.
@@ -43,6 +48,7 @@ func New() *State {
 		sanctions: sanction.NewList(), tokens: make(map[string]bool),
 		settings: Settings{Players: Builder, Guests: Builder, Claims: defaultClaims, ClaimArea: defaultClaimArea},
 		claims:   newClaims(), warps: make(Warps),
+		claiming: tally{what: "claims", most: maxClaimActs}, undoing: tally{what: "rollbacks", most: maxRollbackActs},
 	}
 }
 

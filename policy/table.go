@@ -160,26 +160,26 @@ var commands = []Command{
 		Help: "list the last rollbacks",
 	},
 	{
-		Name: "revert", Usage: "PLAYERS SINCE X,Y,Z X,Y,Z", Role: Builder, Hidden: true, run: revert,
+		Name: "revert", Usage: "PLAYERS SINCE X,Y,Z X,Y,Z", Role: Builder, Hidden: true, run: limitedAtEntry(revert),
 		Help: "order the rollback that /rollback has previewed: since a time, in seconds since 1970",
 	},
 	{
-		Name: "undo", Usage: "[NUMBER]", Role: Builder, run: undo,
+		Name: "undo", Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(undo),
 		Help:    "undo a rollback, your last one if you name none; undoing that again redoes it",
 		Example: "undo 3",
 	},
 	{
-		Name: "pause", Usage: "[NUMBER]", Role: Builder, run: control("is paused", func(r *Rollback) { r.Paused = true }),
+		Name: "pause", Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(control("is paused", func(r *Rollback) { r.Paused = true })),
 		Help:    "pause a rollback; later ones in the same land wait for it",
 		Example: "pause 3",
 	},
 	{
-		Name: "resume", Usage: "[NUMBER]", Role: Builder, run: control("goes on", func(r *Rollback) { r.Paused = false }),
+		Name: "resume", Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(control("goes on", func(r *Rollback) { r.Paused = false })),
 		Help:    "let a paused rollback go on",
 		Example: "resume 3",
 	},
 	{
-		Name: "abort", Usage: "[NUMBER]", Role: Builder, run: control("is aborted: what it has undone stays so", func(r *Rollback) { r.Aborted = true }),
+		Name: "abort", Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(control("is aborted: what it has undone stays so", func(r *Rollback) { r.Aborted = true })),
 		Help:    "end a rollback for good",
 		Example: "abort 3",
 	},

@@ -1,13 +1,18 @@
 package region
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/region/policysync"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // While a node is there that does not know roles that admins define, none can be defined; once there is one, such a node prevents nothing.
@@ -55,6 +60,81 @@ func TestOldNodePreventsTheFirstRole(t *testing.T) {
 		<-time.After(time.Minute)
 		if err := define("role create other builder"); err != nil || defined(a) != 2 {
 			t.Errorf("a node that says that it is old prevents a change: %v", err)
+		}
+	})
+}
+
+// Until the names of a backup are entered, nobody can take one of them, or have a command of before carried out again: only moderators give commands.
+func TestCommandsWhileNamesAreImported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.adjust = func(_ string, o *Options) { o.World = "world" }
+		sign := func(by, name string, seq uint64, text string) nodemsg.Act {
+			key := operator(by)
+			act := nodemsg.Act{Key: key.Key, Seq: seq, Name: name, Text: text}
+			act.Signature, _ = key.Sign(policy.SignedText("world", act))
+			return act
+		}
+		id := func(of string) player.ID { return player.IDOf(operator(of).Key) }
+		disk := newDisk()
+		for key, text := range map[string]string{
+			policysync.ImportUrgent + "1": fmt.Sprintf("member %v 1 moderator mod", id("mod")),
+			policysync.ImportNames + "1":  fmt.Sprintf("member %v 5 - ada", id("ada")),
+			policysync.ImportNames + "2":  fmt.Sprintf("member %v 5 - eve", id("eve")),
+		} {
+			if err := disk.Commit([]kv.Write{{Table: policysync.ImportTable, Key: []byte(key), Value: []byte(text)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a := n.start("A", disk)
+		enter := func(by, name string, seq uint64, text string) string {
+			<-time.After(time.Millisecond)
+			if seq == 0 {
+				seq = uint64(time.Now().UnixMicro())
+			}
+			did, err := a.Policy.Enter(t.Context(), sign(by, name, seq, text))
+			return fmt.Sprint(did, err)
+		}
+		before := func(when string) {
+			t.Helper()
+			for _, got := range []string{enter("liar", "ada", 0, "register"), enter("ada", "ada", 5, "register"), enter("ada", "ada", 0, "register")} {
+				if !strings.Contains(got, "only moderators give commands") {
+					t.Errorf("%s: %s", when, got)
+				}
+			}
+		}
+		before("at the start")
+		if err := a.Policy.Import(t.Context(), policysync.ImportUrgent); err != nil {
+			t.Fatal(err)
+		}
+		before("once roles are entered")
+		if got := enter("mod", "mod", 0, "mute gus"); got != "gus is muted for good.<nil>" {
+			t.Errorf("a moderator is answered: %s", got)
+		}
+		a.stop()
+		a = n.start("A", disk)
+		before("after a restart")
+		if _, err := a.Policy.Operate(t.Context(), fmt.Sprintf("member %v 9 - eve", id("liar"))); err != nil { // an operator has given it away
+			t.Fatal(err)
+		}
+		if err := a.Policy.Import(t.Context(), policysync.ImportNames); err != nil {
+			t.Fatal(err)
+		}
+		var ada, eve player.ID
+		a.Policy.Read(func(s *policy.State) {
+			ada, _ = s.OwnerOf("ada")
+			eve, _ = s.OwnerOf("eve")
+		})
+		if ada != id("ada") || eve != id("liar") {
+			t.Errorf("ada is the name of %v, eve that of %v", ada, eve)
+		}
+		for _, by := range []string{"ada", "eve"} {
+			if got := enter(by, by, 5, "register"); !strings.Contains(got, "carried out already") {
+				t.Errorf("a command of before of %s: %s", by, got)
+			}
+		}
+		if got := enter("bob", "bob", 0, "register"); !strings.HasPrefix(got, "The name bob is yours") {
+			t.Errorf("afterwards: %s", got)
 		}
 	})
 }

@@ -94,10 +94,12 @@ type Copy struct {
 	limits  *transport.PeerLimits // of commands that other nodes enter
 	// operating is held while a command of the operator is entered.
 	operating sync.Mutex
+	numbered  uint64     // the number of the last one; guarded by operating
 	pull      sync.Mutex // held while acts are asked for and applied
 	others    time.Time  // since when the catalog has other acts; zero if it has not; guarded by pull, as is unsaved
 	unsaved   []kv.Write // applied, and not stored yet
 	builders  atomic.Pointer[policy.Builders]
+	importing atomic.Bool // commands that a restore has left are not entered yet
 
 	mu struct {
 		sync.RWMutex
@@ -124,7 +126,10 @@ func Open(o Options) (*Copy, error) {
 		return nil, err
 	}
 	c.setBuilders(c.mu.list.state)
-	return c, nil
+	return c, o.Storage.Scan(ImportTable, nil, func(_, _ []byte) error {
+		c.importing.Store(true)
+		return nil
+	})
 }
 
 // read returns the list of the stored acts.

@@ -27,15 +27,21 @@ func (c *Copy) Operate(ctx context.Context, text string) (string, error) {
 	return c.Enter(ctx, act)
 }
 
+// sign returns a command of the operator, numbered after those before even if the clock is set back. The caller holds operating.
 func (c *Copy) sign(text string) (act nodemsg.Act, err error) {
+	c.numbered = max(uint64(time.Now().UnixMicro()), c.numbered+1)
 	act = nodemsg.Act{
-		Key: c.Operator.Key, Seq: uint64(time.Now().UnixMicro()), Operator: true, Charter: c.Operator.Charter(), Text: text,
+		Key: c.Operator.Key, Seq: c.numbered, Operator: true, Charter: c.Operator.Charter(), Text: text,
 	}
 	act.Signature, err = c.Operator.Sign(policy.SignedText(c.World, act))
 	return act, err
 }
 
-// Import enters the commands that a restore has left in ImportTable under a prefix, ImportUrgent or ImportNames. It goes on until all are
+// errImporting refuses commands of players while it is not known yet which names were registered to whom, and which numbers their commands had: they
+// could take a name, or be told to have given a command of before again.
+var errImporting = errors.New("this world is being restored from a backup: until all names are back, which may take some minutes, only moderators give commands")
+
+// Import enters the commands that a restore has left in ImportTable under a prefix, ImportUrgent and then ImportNames. It goes on until all are
 // entered, or ctx ends. Those that have no effect are left out.
 func (c *Copy) Import(ctx context.Context, prefix string) error {
 	type command struct{ key, text []byte }
@@ -44,10 +50,12 @@ func (c *Copy) Import(ctx context.Context, prefix string) error {
 		all = append(all, command{bytes.Clone(key), bytes.Clone(value)})
 		return nil
 	})
-	if err != nil || len(all) == 0 {
+	if err != nil {
 		return err
 	}
-	c.Logger.Info("roles, names and bans of the backup are being entered", "commands", len(all))
+	if len(all) > 0 {
+		c.Logger.Info("roles, names and bans of the backup are being entered", "commands", len(all))
+	}
 	for _, it := range all {
 		if err := c.enterUntilDone(ctx, string(it.text)); err != nil {
 			return err
@@ -56,18 +64,29 @@ func (c *Copy) Import(ctx context.Context, prefix string) error {
 			return err
 		}
 	}
+	if prefix == ImportNames && c.importing.Swap(false) {
+		c.Logger.Info("all roles, names and bans of the backup are entered")
+	}
 	return nil
 }
 
 // enterUntilDone enters a command that may be entered twice, until it is entered or refused.
 func (c *Copy) enterUntilDone(ctx context.Context, text string) error {
 	for {
-		_, err := c.Operate(ctx, text)
+		adapted := text
+		c.Read(func(s *policy.State) { adapted = s.Adapt(text) })
+		_, err := c.Operate(ctx, adapted)
 		if err == nil {
+			if adapted != text {
+				c.Logger.Warn("a player of the backup keeps the role that they were given since, or does not get the name back that somebody else has registered", "command", text, "entered", adapted)
+			}
 			return nil
 		}
-		if act, signErr := c.sign(text); signErr != nil || c.check(act) != nil {
-			c.Logger.Warn("a part of the policy is not restored", "command", text, "error", err)
+		c.operating.Lock()
+		act, signErr := c.sign(adapted)
+		c.operating.Unlock()
+		if signErr != nil || c.check(act) != nil {
+			c.Logger.Warn("a part of the policy is not restored", "command", adapted, "error", err)
 			return signErr
 		}
 		select {
@@ -145,7 +164,12 @@ func (c *Copy) verify(act nodemsg.Act) error {
 func (c *Copy) try(act nodemsg.Act) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	act.At = time.Now().UnixMilli()
+	now := time.Now()
+	by := policy.Subject{Player: player.IDOf(act.Key)}
+	if c.importing.Load() && !act.Operator && !c.mu.list.state.Judge(by, now).Role.AtLeast(policy.Moderator) {
+		return errImporting
+	}
+	act.At = now.UnixMilli()
 	return c.mu.list.state.Try(act)
 }
 

@@ -43,6 +43,10 @@ type Report struct {
 	// Anew lists the regions that no backup has: their land is as it was generated. Older lists those that are as of an earlier backup
 	// of the chain.
 	Anew, Older []string
+	// Disputed are the numbers of the commands about the policy that nodes had different ones of.
+	Disputed []uint64
+	// Unfinished describes the rollbacks that were not complete, and are not carried on.
+	Unfinished []string
 }
 
 const (
@@ -68,17 +72,23 @@ func World(db Storage, chain backup.Chain, o Options) (Report, error) {
 		}
 	}
 	for i, c := range chain {
+		clear(r.acts) // each file has all; those of before an earlier restore may be others
 		if err := c.Rows(func(g backup.Group) bool { return sources[g.ID] == i }, r.rows); err != nil {
 			return Report{}, err
 		}
 	}
-	if err := r.put(r.acts.imports(chain.Last().Genesis.ID(), chain.Last().Issued)...); err != nil {
+	all, disputed := r.acts.inOrder(chain.Last().Genesis.ID(), chain.Last().Issued)
+	state := policyOf(all)
+	if err := r.put(imports(state)...); err != nil {
 		return Report{}, err
 	}
 	if err := r.flush(); err != nil {
 		return Report{}, err
 	}
-	return r.report, nil
+	var err error
+	r.report.Disputed = disputed
+	r.report.Unfinished, err = unfinished(db, state, chain)
+	return r.report, err
 }
 
 // restoration is a restore in progress.

@@ -29,8 +29,6 @@ const (
 	proposedFor = 3 * time.Second
 	// roundBytes bounds the history of the chunks of one round, which every member decodes when it applies the entries. At least one chunk is worked on.
 	roundBytes = 256 << 10
-	// orderedFor is how long after it was ordered a rollback is carried out in land that nobody has opened.
-	orderedFor = 30 * 24 * time.Hour
 	// openAfter is the time after which the next member of a closed region opens it to carry out a rollback, if those before it have not.
 	openAfter = 10 * time.Second
 	// scanEvery is how often the closed regions on this node are examined while rollbacks may be left.
@@ -110,16 +108,11 @@ func (r *runner) start(ctx context.Context, due []policy.Rollback) {
 func (k *Keeper) due() []policy.Rollback {
 	var due []policy.Rollback
 	for _, r := range k.Ordered() {
-		if isLeft(r) {
+		if r.Left(time.Now()) {
 			due = append(due, r)
 		}
 	}
 	return due
-}
-
-// isLeft reports whether a rollback may be left to be carried out somewhere.
-func isLeft(r policy.Rollback) bool {
-	return !r.Aborted && time.Since(time.UnixMilli(r.At)) < orderedFor
 }
 
 // Passed returns the number of the last rollback that is complete in a region, or does not concern it. It returns an error if one is left to be
@@ -134,7 +127,7 @@ func (k *Keeper) Passed(ctx context.Context, l *actor.Land) (number int64, err e
 	}
 	number = s.rolledBack
 	for _, r := range k.Ordered() {
-		if _, left := nextFor([]policy.Rollback{r}, l.Cell(), s.rolledBack); left && isLeft(r) && s.keeps {
+		if _, left := nextFor([]policy.Rollback{r}, l.Cell(), s.rolledBack); left && r.Left(time.Now()) && s.keeps {
 			return 0, fmt.Errorf("rollback %d is not complete in %v: wait until it is, resume it if it is paused, or abort it", r.ID, l.Cell())
 		}
 		number = max(number, r.Number)

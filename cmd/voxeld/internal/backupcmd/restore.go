@@ -105,6 +105,13 @@ func printReport(out io.Writer, r Restore, report restore.Report, dir string) {
 	if len(report.Anew) > 0 {
 		fmt.Fprintf(out, "In no backup, so as generated: %s\n", strings.Join(report.Anew, " "))
 	}
+	if n := len(report.Disputed); n > 0 {
+		fmt.Fprintf(out, "Nodes had different commands under %s, first under %d: all of them count, in the order in which they were signed. Check roles, bans and claims.\n",
+			english.Plural(n, "number", ""), report.Disputed[0])
+	}
+	for _, text := range report.Unfinished {
+		fmt.Fprintf(out, "Not carried on, so order it again: rollback %s\n", text)
+	}
 	fmt.Fprintf(out, "Serve it with: %s run --data-dir %s\n", os.Args[0], dir)
 }
 
