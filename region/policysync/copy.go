@@ -163,8 +163,8 @@ func (c *Copy) Notify(changed func(), announce func(text string)) {
 	c.mu.changed, c.mu.announce = changed, announce
 }
 
-// update asks the catalog for the acts that are missing here, and applies them.
-func (c *Copy) update(ctx context.Context) error {
+// Update asks the catalog for the acts that are missing here, and applies and stores them.
+func (c *Copy) Update(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	c.pull.Lock()
