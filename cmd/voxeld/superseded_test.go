@@ -11,7 +11,7 @@ import (
 )
 
 // An admitted node of four says that the catalog, and every region, continues with itself as the only member, while the others restart: one after
-// the other, and all at once. They keep all their copies, and what was acknowledged, and commands take effect.
+// the other, and all at once. They keep all their copies, and what was acknowledged, and commands take effect. A backup is complete, and signed.
 func TestLiarWhileNodesRestart(t *testing.T) {
 	t.Parallel()
 	all := cluster(t, 4)
@@ -82,6 +82,9 @@ func TestLiarWhileNodesRestart(t *testing.T) {
 			if after := l.Replicas(t.Context(), d.Status.Peer, regions); !maps.Equal(after, before[d]) {
 				t.Errorf("recovered %v: node %d had the replicas %v, and has %v", recovered, i, before[d], after)
 			}
+		}
+		if out, errs, code := voxeld(t, "verify", "--signed", honest[2].backUp()); code != 0 {
+			t.Errorf("recovered %v: voxeld verify: exit %d: %s%s", recovered, code, out, errs)
 		}
 	}
 	if n := l.Believed(); n > 0 {

@@ -17,11 +17,11 @@ import (
 
 // This file decides which copy of a group has everything that was acknowledged before its members were asked. It is pure.
 //
-// An edit is acknowledged when its entry is on the disks of a majority of the voters, and such an entry never leaves a log. So if a
-// majority answers, no acknowledged entry has a higher index than the last ones of as many of their logs as make a majority together with
-// those that do not answer, and a copy that has applied its log up to there has them all. It needs no leader, so hibernating regions need
-// not wake. If members were changed meanwhile, the copy has another configuration than the one whose majority answered, and they are asked
-// again.
+// An edit is acknowledged when its entry is on the disks of a majority of the voters, and such an entry never leaves a log. So it is on at
+// least half of the voters' disks, also if one of them has just become a voter. If a majority answers, no acknowledged entry has a higher
+// index than the last ones of as many of their logs as make half of the voters together with those that do not answer, and a copy that has
+// applied its log up to there has them all. It needs no leader, so hibernating regions need not wake. If members were changed meanwhile,
+// the copy has another configuration than the one whose majority answered, and they are asked again.
 //
 // Who the voters are, no single member decides: they are those that the catalog lists, or of a configuration that most of these name.
 
@@ -108,7 +108,7 @@ func planGroup(self string, info nodemsg.Region, s integrity.StatusPoll, vouched
 	}
 	lasts, none := p.count(all)
 	if answered := len(lasts); answered > 0 {
-		p.index = lasts[max(p.voters/2+1-(p.voters-answered), 1)-1]
+		p.index = lasts[max((p.voters+1)/2-(p.voters-answered), 1)-1]
 	}
 	p.sortSources(self, s)
 	switch {

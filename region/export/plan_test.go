@@ -48,6 +48,11 @@ func TestPlanGroup(t *testing.T) {
 	newMember.Epoch = 11
 	newMember2 := newMember
 	newMember2.Replica = 2
+	newMember3, newMember4 := newMember, newMember
+	newMember3.Replica, newMember3.Last, newMember3.Applied = 3, 11, 11
+	newMember4.Replica, newMember4.Last, newMember4.Applied = 4, 11, 11
+	four := info
+	four.Epoch, four.Members = 11, append(slices.Clone(info.Members), nodemsg.Member{Peer: "d"})
 	forgotten := status(1, nodemsg.StateNone, 0, 0)
 	forgotten.Forgotten = true
 	const closed, failed, none = nodemsg.StateClosed, nodemsg.StateFailed, nodemsg.StateNone
@@ -80,6 +85,7 @@ func TestPlanGroup(t *testing.T) {
 		"one of which another has never opened it":            {info, map[string]nodemsg.RegionStatus{"a": status(1, none, 0, 0), "c": alone}, 99, []string{"c"}, false, false, nil, false},
 		"one opened what most never did":                      {info, map[string]nodemsg.RegionStatus{"a": status(1, none, 0, 0), "b": status(2, none, 0, 0), "c": alone}, 0, []string{"c"}, false, true, nil, false},
 		"a change that most name":                             {info, map[string]nodemsg.RegionStatus{"a": newMember, "b": newMember2, "c": status(3, closed, 11, 11)}, 12, []string{"a", "b", "c"}, false, false, nil, false},
+		"one who has just become a voter":                     {four, map[string]nodemsg.RegionStatus{"a": newMember, "b": newMember2, "c": newMember3, "d": newMember4}, 12, []string{"a", "b", "c", "d"}, false, false, nil, false},
 		"the catalog":                                         {catalog, map[string]nodemsg.RegionStatus{"a": listed, "b": status(2, closed, 10, 10)}, 10, []string{"a", "b"}, false, false, nil, true},
 		"a recovery of the catalog that an issuer has signed": {catalog, map[string]nodemsg.RegionStatus{"a": signed, "b": status(2, closed, 40, 40), "c": status(3, closed, 40, 40)}, 30, []string{"a"}, false, false, nil, true},
 		"one that none has signed":                            {catalog, map[string]nodemsg.RegionStatus{"a": recovered, "b": status(2, closed, 40, 40), "c": status(3, closed, 40, 40)}, 40, []string{"b", "c"}, false, false, []string{"a"}, false},

@@ -15,9 +15,9 @@ import (
 const (
 	// maxServed bounds the requests that are served at the same time, and maxServedPeer those of one node; the others wait. A node that makes a
 	// backup asks for as many.
-	maxServed, maxServedPeer = 4, workers
+	maxServed, maxServedPeer = 4, 2
 	// maxAsked bounds the requests of one node, with those that wait. The ends of two requests may overlap.
-	maxAsked = 4 * workers
+	maxAsked = 8
 	// barrierRate and barrierBurst are how many barriers a second a node may have committed, and how many at once. Beyond that its backup
 	// may lack signatures.
 	barrierRate, barrierBurst = 100, 1000
