@@ -337,7 +337,7 @@ func (c *collection) group(ctx context.Context, p plan) ([]backup.Record, error)
 		c.vouch(p, records[0].Group)
 	}
 	for _, peer := range p.alone {
-		c.Contradicted(peer, fmt.Sprintf("it names members of %s that neither the catalog lists nor most of the others name", records[0].Group.Name()))
+		c.Contradicted(peer, fmt.Sprintf("%s has members that neither the catalog lists nor most of the others name", records[0].Group.Name()))
 	}
 	return records, nil
 }
@@ -396,28 +396,27 @@ func (c *collection) tables(ctx context.Context, regions []nodemsg.Region) error
 	slices.Sort(nodes)
 	nodes = slices.DeleteFunc(slices.Compact(nodes), func(peer string) bool { return peer == c.Self.Peer })
 	t := &tableRows{out: c.out, written: make(map[string]bool), newActs: math.MaxInt}
+	note := func(peer string, err error) {
+		if err != nil && t.failed == nil {
+			c.out.Problem(fmt.Sprintf("players on %s: %s", peer, transport.Clip(err)))
+		}
+	}
 	records, err := c.read(ctx, c.Self.Peer, nodemsg.Export{})
 	for _, r := range records {
 		err = cmp.Or(err, t.add(r))
 	}
-	for _, peer := range append([]string{c.Self.Peer}, nodes...) {
-		switch {
-		case t.failed != nil:
-			return t.failed
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case peer != c.Self.Peer:
-			if _, err := c.Questions.Describe(ctx, peer); err != nil {
-				continue
-			}
-			t.newActs = maxNewActs
-			err = transport.FetchExport(ctx, c.Questions.Peers, peer, nodemsg.Export{}, func(in *bufio.Reader) error {
-				return readRecords(in, maxTableBytes, t.add)
-			})
+	note(c.Self.Peer, err)
+	for _, peer := range nodes {
+		if err := cmp.Or(t.failed, ctx.Err()); err != nil {
+			return err
 		}
-		if err != nil {
-			c.out.Problem(fmt.Sprintf("players on %s: %s", peer, transport.Clip(err)))
+		if _, err := c.Questions.Describe(ctx, peer); err != nil {
+			continue
 		}
+		t.newActs = maxNewActs
+		note(peer, transport.FetchExport(ctx, c.Questions.Peers, peer, nodemsg.Export{}, func(in *bufio.Reader) error {
+			return readRecords(in, maxTableBytes, t.add)
+		}))
 	}
 	return t.failed
 }
