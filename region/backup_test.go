@@ -460,7 +460,12 @@ func TestBackupHasTheLastCommand(t *testing.T) {
 func TestExportsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, _ := three(t)
+		g := a.follow(here)
+		g.edit(stone(1))
 		id := idHere(t, a)
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
 		<-time.After(time.Minute)
 		if b.regions.Loaded(id) != nil {
 			t.Fatal("the region does not hibernate")
@@ -468,12 +473,13 @@ func TestExportsAreBounded(t *testing.T) {
 		ask := func(peer string, index uint64) net.Conn {
 			stream := b.serveOn(transport.ExportProtocol, peer)
 			write(t, stream, nodemsg.Export{Group: id, Cell: hereCell, Index: index})
+			synctest.Wait()
 			return stream
 		}
 		answer := func(stream net.Conn) string {
 			t.Helper()
 			begun := time.Now()
-			f, err := wire.ReadFrame[nodemsg.Fetched](bufio.NewReader(stream), wire.MaxHandshake)
+			f, err := wire.ReadFrame[nodemsg.Fetched](bufio.NewReaderSize(stream, 16), wire.MaxHandshake)
 			if took := time.Since(begun); err != nil || took > 2*time.Second {
 				t.Fatalf("after %v: %v", took, err)
 			}
@@ -481,7 +487,6 @@ func TestExportsAreBounded(t *testing.T) {
 		}
 		slow := []net.Conn{ask("X", 0), ask("X", 0)}
 		waits := ask("X", 0)
-		synctest.Wait()
 		if why := answer(ask("Y", 0)); why != "" {
 			t.Errorf("another node is refused: %s", why)
 		}

@@ -48,6 +48,9 @@ func (e *Exporter) Backup(ctx context.Context, w io.Writer, o Options) (complete
 		return false, err
 	}
 	c := collection{Exporter: e, out: out, Options: o, certificates: make(map[trust.Key][]byte)}
+	if len(o.Header.Area) == 0 {
+		c.commands(ctx)
+	}
 	regions, err := c.catalog(ctx)
 	if err != nil {
 		return false, err
@@ -102,6 +105,13 @@ func (c *collection) takeCertificates(all []backup.Attestation) {
 	for i, a := range all {
 		c.certificates[a.Node] = a.Certificate
 		all[i].Certificate = nil
+	}
+}
+
+// commands has this node read the commands of the policy that were acknowledged. Its table of them is written later.
+func (c *collection) commands(ctx context.Context) {
+	if err := c.UpdatePolicy(ctx); err != nil {
+		c.out.Problem(fmt.Sprintf("the last commands about roles, names, bans and claims may be missing: %s", transport.Clip(err)))
 	}
 }
 
@@ -386,9 +396,6 @@ const maxNewActs = 4096
 // tables writes what every node knows of players, the terrain that some keep, and the commands of the policy. Nodes that do not answer are
 // left out: the records of their players are on others, too.
 func (c *collection) tables(ctx context.Context, regions []nodemsg.Region) error {
-	if err := c.UpdatePolicy(ctx); err != nil {
-		c.out.Problem(fmt.Sprintf("the last commands about roles, names, bans and claims may be missing: %s", transport.Clip(err)))
-	}
 	nodes := c.Known()
 	for _, info := range regions {
 		nodes = append(nodes, peers(info)...)

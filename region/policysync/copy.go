@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
@@ -94,9 +95,9 @@ type Copy struct {
 	limits  *transport.PeerLimits // of commands that other nodes enter
 	// operating is held while a command of the operator is entered.
 	operating sync.Mutex
-	pull      sync.Mutex // held while acts are asked for and applied
-	others    time.Time  // since when the catalog has other acts; zero if it has not; guarded by pull, as is unsaved
-	unsaved   []kv.Write // applied, and not stored yet
+	pull      *semaphore.Weighted // held while acts are asked for and applied
+	others    time.Time           // since when the catalog has other acts; zero if it has not; guarded by pull, as is unsaved
+	unsaved   []kv.Write          // applied, and not stored yet
 	builders  atomic.Pointer[policy.Builders]
 
 	mu struct {
@@ -116,7 +117,9 @@ type asked struct {
 
 // Open returns the copy with the acts that are stored.
 func Open(o Options) (*Copy, error) {
-	c := &Copy{Options: o, metrics: newMetrics(o.Registerer), limits: transport.NewPeerLimits(commandRate, commandBurst)}
+	c := &Copy{
+		Options: o, metrics: newMetrics(o.Registerer), limits: transport.NewPeerLimits(commandRate, commandBurst), pull: semaphore.NewWeighted(1),
+	}
 	c.mu.asking = make(map[asked]chan<- effect)
 	c.mu.changed, c.mu.announce = func() {}, func(string) {}
 	var err error
@@ -167,8 +170,10 @@ func (c *Copy) Notify(changed func(), announce func(text string)) {
 func (c *Copy) Update(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	c.pull.Lock()
-	defer c.pull.Unlock()
+	if err := c.pull.Acquire(ctx, 1); err != nil {
+		return fmt.Errorf("wait for the catalog: %w", err)
+	}
+	defer c.pull.Release(1)
 	if err := c.judgeAgain(); err != nil {
 		return err
 	}
