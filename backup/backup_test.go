@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -210,6 +211,23 @@ func TestCheckGroup(t *testing.T) {
 		if err := CheckGroup(bad, height, 0); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A row of a table that another node could send in a record fits into the records that are written, whatever comes before it.
+func TestTableRecords(t *testing.T) {
+	n := 0
+	w := TableWriter{Name: BasesTable, Emit: func(r Record) error {
+		n++
+		return wire.WriteFrame(io.Discard, r)
+	}}
+	for _, size := range []int{RowsBytes - 100, MaxRecord - 200, 10} {
+		if err := w.Add([]byte{1}, make([]byte, size)); err != nil {
+			t.Fatalf("a row of %d bytes: %v", size, err)
+		}
+	}
+	if err := w.Flush(); err != nil || n != 3 {
+		t.Errorf("%d records, %v", n, err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/trust"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // This file tells who has signed the rows of a backup. A member of a group signs the checksum of its copy as of the log index that the
@@ -63,6 +64,27 @@ func (c Contents) Proofs(keyOf func(peer string) (trust.Key, error)) ([]Proof, e
 		all = append(all, p)
 	}
 	return all, nil
+}
+
+// Vouched reports whether an issuer has signed who the catalog's members are. Otherwise whoever made the backup may have named others, who
+// have signed a catalog of theirs.
+func (c Contents) Vouched() (bool, error) {
+	g := c.Groups[0]
+	v := g.Voucher
+	if v == nil {
+		return false, nil
+	}
+	s := nodemsg.RegionStatus{Region: g.ID, Epoch: g.Epoch}
+	var peers []string
+	for _, m := range v.Members {
+		s.Members = append(s.Members, nodemsg.MemberStatus{Replica: m})
+		peers = append(peers, m.Peer)
+	}
+	slices.Sort(peers)
+	if !slices.Equal(peers, slices.Sorted(slices.Values(g.Members))) || !ed25519.Verify(v.Key, s.VouchedText(c.Genesis.ID(), v.Charter), v.Signature) {
+		return false, nil
+	}
+	return c.Issued(v.Charter, v.Key)
 }
 
 // of returns what was signed, of a group whose rows have the sum.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/trust"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -107,6 +108,7 @@ func TestProofs(t *testing.T) {
 	}
 
 	c.Groups = []Group{{ID: 7, Position: Position{Index: 9}, Attestations: []Attestation{good(0), good(1)}}}
+	checkVoucher(t, c, issuer)
 	c.Summary.Charters = nil
 	if proofs, err := c.Proofs(keyOf); err != nil || proofs[0].Majority() {
 		t.Errorf("without the charter that names the issuer: %v, %v", proofs, err)
@@ -114,5 +116,37 @@ func TestProofs(t *testing.T) {
 	c.Genesis = testGenesis
 	if _, err := c.Proofs(keyOf); !errors.Is(err, ErrOpenWorld) {
 		t.Errorf("open world: %v", err)
+	}
+}
+
+// checkVoucher checks that only an issuer's signature of just these members counts.
+func checkVoucher(t *testing.T, c Contents, issuer trust.PrivateKey) {
+	t.Helper()
+	for name, tt := range map[string]struct {
+		by     trust.PrivateKey
+		change func(*Group)
+		want   bool
+	}{
+		"an issuer":     {issuer, func(*Group) {}, true},
+		"nobody":        {issuer, func(g *Group) { g.Voucher = nil }, false},
+		"no issuer":     {privateKey(99), func(*Group) {}, false},
+		"other members": {issuer, func(g *Group) { g.Members = []string{"liar"} }, false},
+		"others in both": {issuer, func(g *Group) {
+			g.Members, g.Voucher.Members = []string{"liar"}, []nodemsg.Replica{{ID: 1, Peer: "liar"}}
+		}, false},
+		"another epoch":   {issuer, func(g *Group) { g.Epoch++ }, false},
+		"another charter": {issuer, func(g *Group) { g.Voucher.Charter++ }, false},
+	} {
+		members := []nodemsg.Replica{{ID: 2, Peer: "b"}, {ID: 1, Peer: "a"}}
+		s := nodemsg.RegionStatus{Region: world.CatalogID, Epoch: 7, Members: []nodemsg.MemberStatus{{Replica: members[0]}, {Replica: members[1]}}}
+		key := tt.by.Key()
+		v := Voucher{Members: members, Voucher: nodemsg.Voucher{Key: key[:], Charter: 1}}
+		v.Signature = ed25519.Sign(ed25519.PrivateKey(tt.by), s.VouchedText(c.Genesis.ID(), v.Charter))
+		g := Group{ID: world.CatalogID, Epoch: 7, Members: []string{"a", "b"}, Voucher: &v}
+		tt.change(&g)
+		c.Groups = []Group{g}
+		if vouched, err := c.Vouched(); vouched != tt.want || err != nil {
+			t.Errorf("signed by %s: %v, %v", name, vouched, err)
+		}
 	}
 }

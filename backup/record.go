@@ -10,6 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/trust"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -112,6 +113,14 @@ type Group struct {
 	Same *ID `cbor:"7,keyasint,omitempty"`
 	// Attestations are what members have signed about their copies, each node once.
 	Attestations []Attestation `cbor:"9,keyasint,omitempty"`
+	// Voucher is what an issuer has signed about the catalog's members; nil of regions, and if none has.
+	Voucher *Voucher `cbor:"10,keyasint,omitempty"`
+}
+
+// Voucher is an issuer's signature of who the catalog's members are, as of the epoch of its group (nodemsg.RegionStatus.VouchedText).
+type Voucher struct {
+	nodemsg.Voucher
+	Members []nodemsg.Replica `cbor:"4,keyasint"`
 }
 
 // Attestation is what a member of a group has signed about its copy (trust.Attestation).
@@ -200,6 +209,9 @@ func (g *Group) valid() error {
 		if a.Index > maxIndex || len(a.Signature) > ed25519.SignatureSize || len(a.Certificate) > trust.MaxDocument {
 			return fmt.Errorf("malformed attestation of group %d", g.ID)
 		}
+	}
+	if v := g.Voucher; v != nil && (len(v.Members) > wire.MaxMembers || len(v.Key) != ed25519.PublicKeySize || len(v.Signature) > ed25519.SignatureSize || v.Charter > maxNumber) {
+		return fmt.Errorf("malformed signature of the members of group %d", g.ID)
 	}
 	if g.ID == 0 || len(g.Attestations) > wire.MaxMembers || max(p.Index, p.Next) > maxIndex || p.Recovered > maxRecovered || max(p.Term, g.Epoch) > maxNumber || len(g.Members) > wire.MaxMembers || len(g.Problem) > maxText || g.Missing && g.Same != nil {
 		return fmt.Errorf("malformed group %d", g.ID)

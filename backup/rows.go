@@ -54,8 +54,13 @@ type TableWriter struct {
 	rows world.RowEncoder
 }
 
-// Add adds a row. It does not keep the slices.
+// Add adds a row. It does not keep the slices. A row that fits into a record of its own fits into those that it writes.
 func (w *TableWriter) Add(key, value []byte) error {
+	if w.rows.Len()+len(key)+len(value) > MaxRecord/2 {
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
 	w.rows.Add(key, value)
 	if w.rows.Len() < RowsBytes {
 		return nil

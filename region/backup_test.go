@@ -1,8 +1,15 @@
 package region
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +23,9 @@ import (
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/export"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/trust"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -290,8 +299,8 @@ func TestOlderCopyThanAskedFor(t *testing.T) {
 		c.Exporter.AskStatuses = func(ctx context.Context, peer string, q nodemsg.StatusRequest) ([]nodemsg.RegionStatus, time.Duration, error) {
 			statuses, skew, err := ask(ctx, peer, q)
 			for i, s := range statuses {
-				if s.Region == info.ID && peer == "B" {
-					statuses[i].Last += 10 // it has more than anybody can read
+				if s.Region == info.ID && peer != "C" {
+					statuses[i].Last += 10 // they have more than anybody can read
 				}
 			}
 			return statuses, skew, err
@@ -299,6 +308,205 @@ func TestOlderCopyThanAskedFor(t *testing.T) {
 		made := c.backUp(t)
 		if why := problem(t, made); made.Edits != 5 || !strings.Contains(why, "entry") {
 			t.Errorf("%d of 5 edits, problem %q", made.Edits, why)
+		}
+	})
+}
+
+// signer signs backups with a key that is a node's own.
+type signer struct{ peer string }
+
+func (s signer) key() trust.PrivateKey {
+	seed := sha256.Sum256([]byte(s.peer))
+	return trust.PrivateKey(ed25519.NewKeyFromSeed(seed[:]))
+}
+
+func (s signer) Attest(a trust.Attestation) (node trust.Key, signature, certificate []byte, err error) {
+	signature, err = a.Sign(s.key())
+	return s.key().Key(), signature, []byte(s.peer), err
+}
+
+func (s signer) Check(peer string, a trust.Attestation, signature, _ []byte) error {
+	if !a.Verify(signer{peer}.key().Key(), signature) {
+		return errors.New("it has not signed that")
+	}
+	return nil
+}
+
+func (s signer) Charters() [][]byte { return nil }
+
+// A member has another copy of a region, and says of itself what would make a backup take that one.
+func TestBackupOutvotesOneMember(t *testing.T) {
+	alone := func(s *nodemsg.RegionStatus) {
+		s.Members = slices.DeleteFunc(s.Members, func(m nodemsg.MemberStatus) bool { return m.Replica.Peer != "C" })
+	}
+	for name, lie := range map[string]struct {
+		claim  func(*nodemsg.RegionStatus)
+		signed bool // members sign the backup
+		blamed bool
+	}{
+		"a recovery": {func(s *nodemsg.RegionStatus) {
+			s.Recovered++
+			s.Epoch += nodemsg.RecoveredEpoch
+			alone(s)
+		}, false, true},
+		"a change of members": {func(s *nodemsg.RegionStatus) {
+			s.Epoch += 1000
+			alone(s)
+		}, false, true},
+		"a longer log": {func(s *nodemsg.RegionStatus) { s.Last += 1000 }, false, false},
+		"a leader": {func(s *nodemsg.RegionStatus) {
+			s.State, s.Leader = nodemsg.StateOpen, "C"
+			s.Applied += 1000
+		}, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNetwork(t)
+				n.copies = 3
+				n.near("A", "B", "C")
+				if lie.signed {
+					n.adjust = func(peer string, o *Options) { o.Attester = signer{peer} }
+				}
+				a, b, c := n.start("A", newDisk()), n.start("B", newDisk()), n.start("C", newDisk())
+				b.follow(here).edit(stone(1))
+				<-time.After(20 * time.Second)
+				id := idHere(t, a)
+				var other []kv.Write
+				for key := range c.disk.land(id) {
+					other = append(other, kv.Write{Table: world.LandTable, Key: []byte(key)})
+				}
+				if err := c.disk.Commit(other); err != nil || len(other) == 0 {
+					t.Fatal(other, err)
+				}
+				ask := a.Exporter.AskStatuses
+				a.Exporter.AskStatuses = func(ctx context.Context, peer string, q nodemsg.StatusRequest) ([]nodemsg.RegionStatus, time.Duration, error) {
+					statuses, skew, err := ask(ctx, peer, q)
+					for i, s := range statuses {
+						if s.Region == id && peer == "C" {
+							lie.claim(&statuses[i])
+						}
+					}
+					return statuses, skew, err
+				}
+				var blamed atomic.Bool
+				a.Exporter.Contradicted = func(peer, what string) {
+					if blamed.Store(true); peer != "C" {
+						t.Errorf("%s is blamed: %s", peer, what)
+					}
+				}
+				if made := a.backUp(t); made.Edits != 1 || len(made.Problems()) > 0 {
+					t.Errorf("%d edits of 1, problems %q", made.Edits, made.Problems())
+				}
+				if blamed.Load() != lie.blamed {
+					t.Errorf("somebody is blamed: %v", blamed.Load())
+				}
+			})
+		})
+	}
+}
+
+// One node's tables cannot be read. The backup has those of the others, and names the node.
+func TestBackupPassesBadTables(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, a, _, c := three(t)
+		a.follow(here).edit(stone(1))
+		<-time.After(20 * time.Second)
+		long := bytes.Repeat([]byte{1}, 100) // no key is that long
+		if err := c.disk.Commit([]kv.Write{{Table: backup.PlayersTable, Key: long, Value: []byte{1}}}); err != nil {
+			t.Fatal(err)
+		}
+		made := a.backUp(t)
+		if why := problem(t, made); made.Edits != 1 || !strings.Contains(why, "players on C") {
+			t.Errorf("%d edits, problem %q", made.Edits, why)
+		}
+	})
+}
+
+// A command was acknowledged, and the only node dies that has read it from the catalog.
+func TestBackupHasTheLastCommand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, _, b, c := three(t)
+		<-time.After(30*time.Second + 500*time.Millisecond)
+		if _, err := b.Policy.Operate(t.Context(), "set message Hello"); err != nil {
+			t.Fatal(err)
+		}
+		n.kill(b)
+		if c.Policy.Acts() > 0 {
+			t.Fatal("C has read the command already: the test shows nothing")
+		}
+		var out bytes.Buffer
+		if _, err := c.export(t, &out); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), "world.voxback")
+		if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		commands := 0
+		err := backup.Contents{File: file}.Rows(func(backup.Group) bool { return false }, func(_ *backup.Group, table string, rows []kv.Write) error {
+			if table == backup.PolicyTable {
+				commands += len(rows)
+			}
+			return nil
+		})
+		if commands != 1 || err != nil {
+			t.Errorf("%d commands, %v", commands, err)
+		}
+	})
+}
+
+// What is read for a node that receives nothing is held in memory: a node is sent two copies at a time, and others are not held up by it. A copy is
+// not woken for entries that nobody has.
+func TestExportsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, a, b, _ := three(t)
+		g := a.follow(here)
+		g.edit(stone(1))
+		id := idHere(t, a)
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Minute)
+		if b.regions.Loaded(id) != nil {
+			t.Fatal("the region does not hibernate")
+		}
+		ask := func(peer string, index uint64) net.Conn {
+			stream := b.serveOn(transport.ExportProtocol, peer)
+			write(t, stream, nodemsg.Export{Group: id, Cell: hereCell, Index: index})
+			synctest.Wait()
+			return stream
+		}
+		answer := func(stream net.Conn) string {
+			t.Helper()
+			begun := time.Now()
+			f, err := wire.ReadFrame[nodemsg.Fetched](bufio.NewReaderSize(stream, 16), wire.MaxHandshake)
+			if took := time.Since(begun); err != nil || took > 2*time.Second {
+				t.Fatalf("after %v: %v", took, err)
+			}
+			return f.Error
+		}
+		slow := []net.Conn{ask("X", 0), ask("X", 0)}
+		waits := ask("X", 0)
+		if why := answer(ask("Y", 0)); why != "" {
+			t.Errorf("another node is refused: %s", why)
+		}
+		if why := answer(ask("Y", 1<<60)); !strings.Contains(why, "the log of this copy") || b.regions.Loaded(id) != nil {
+			t.Errorf("a copy with entries that nobody has: %q, woken: %v", why, b.regions.Loaded(id) != nil)
+		}
+		if err := waits.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := waits.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("a third copy for a slow node: %v", err)
+		}
+		for _, s := range slow {
+			s.Close()
+		}
+		if err := waits.SetReadDeadline(time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+		if why := answer(waits); why != "" {
+			t.Errorf("when the others are gone, it is refused: %s", why)
 		}
 	})
 }

@@ -221,6 +221,7 @@ func (h *Host) wireIntegrity() (err error) {
 	})
 	h.Exporter = export.New(node, h.regions.askStatuses)
 	h.Exporter.Players, h.Exporter.Attester, h.Exporter.Contradicted = h.Players, h.Attester, h.contradictions.Add
+	h.Exporter.Vouch, h.Exporter.Vouched, h.Exporter.UpdatePolicy = h.regions.issuers.Vouch, h.regions.issuers.Vouched, h.Policy.Update
 	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, export.MaxNodes) }
 	h.damages = integrity.NewDamages(h.Self.Peer, m)
 	h.quarantine = &integrity.Quarantine{

@@ -59,6 +59,7 @@ region  forget-lost-replicas      TestReplicaThatIsNotInTheCopyIsReplaced cannot
 region  trust-a-minority          TestBackupWithoutMajority      cannot
 region  count-forgotten-copies    TestForgottenCopiesDoNotCount  cannot
 region  read-behind               TestBackupAppliesWhatIsInTheLog cannot
+region  believe-one-member        TestBackupOutvotesOneMember    cannot
 region/export count-earlier-replicas TestPlanGroup              cannot
 region/export index-is-enough     TestPlanGroup                  cannot
 region  split-before-storing      TestSplit                      cannot

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -19,9 +20,11 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backupcmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/trust"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -245,7 +248,7 @@ func TestInterruptedRestore(t *testing.T) {
 	}
 }
 
-// A node is found at one of its addresses, even if nothing answers at the others.
+// A node is found at one of its addresses, even if nothing answers at the others, nor at those of many nodes before it.
 func TestFindAlive(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t)
@@ -266,6 +269,22 @@ func TestFindAlive(t *testing.T) {
 	}
 	if err := findAlive(t.Context(), host, "another world", nodes); err != nil {
 		t.Errorf("a node of another world: %v", err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := findAlive(ended, host, d.Status.WorldID, nodes); !errors.Is(err, context.Canceled) {
+		t.Errorf("a search that was ended: %v", err)
+	}
+	var many []backup.Node
+	for i := range 500 {
+		gone, err := admission.PeerOf(trust.Key{byte(i), byte(i >> 8)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		many = append(many, backup.Node{Peer: gone.String(), Addrs: nodes[0].Addrs[:1]})
+	}
+	if err := findAlive(t.Context(), host, d.Status.WorldID, append(many, nodes...)); !errors.Is(err, backupcmd.ErrAlive) {
+		t.Errorf("the node that runs, after many that are gone: %v", err)
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backupcmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
@@ -146,9 +148,14 @@ func restoredGame(cfg config.Config) string {
 }
 
 const (
-	// besideTime is how long nodes of a backup have to answer, and besideAtOnce how many of their addresses are tried at the same time.
-	besideTime   = 5 * time.Second
-	besideAtOnce = 256
+	// besideTime is how long a node of a backup has to answer.
+	besideTime = 5 * time.Second
+	// besideDials is how many addresses of a node are tried at the same time, and besideDialTime how long one that does not answer takes: both
+	// are limits of libp2p.
+	besideDials    = 8
+	besideDialTime = 8 * time.Second
+	// besideAtOnce is how many addresses are tried at the same time: fewer than those for which libp2p would have others wait.
+	besideAtOnce = 128
 )
 
 // refuseBeside returns an error if one of the nodes runs in the world.
@@ -161,28 +168,28 @@ func refuseBeside(ctx context.Context, id string, nodes []backup.Node) error {
 	return errors.Join(err, host.Close())
 }
 
-// findAlive asks the nodes of a backup, and returns an error if one of them runs in the world.
+// findAlive asks the nodes of a backup, and returns an error if one of them runs in the world, or if not all were asked.
 func findAlive(ctx context.Context, host *transport.Host, id string, nodes []backup.Node) error {
-	ctx, cancel := context.WithTimeout(ctx, besideTime)
+	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
 	alive := make(chan string, 1)
-	tokens := make(chan struct{}, besideAtOnce)
+	dials := semaphore.NewWeighted(besideAtOnce)
 	var crew sync.WaitGroup
 	for _, n := range nodes {
-		for _, addr := range n.Addrs {
-			tokens <- struct{}{}
-			crew.Go(func() {
-				defer func() { <-tokens }()
-				if !joining.RunsWorld(ctx, host, withPeer(addr, n.Peer), id) {
-					return
-				}
+		some := int64(min(len(n.Addrs), besideDials))
+		if dials.Acquire(asking, some) != nil {
+			break
+		}
+		crew.Go(func() {
+			defer dials.Release(some)
+			if addr := runsAt(asking, host, id, n); addr != "" {
 				select {
 				case alive <- addr:
 					cancel()
 				default:
 				}
-			})
-		}
+			}
+		})
 	}
 	crew.Wait()
 	select {
@@ -190,7 +197,35 @@ func findAlive(ctx context.Context, host *transport.Host, id string, nodes []bac
 		return fmt.Errorf("%w at %s: a restored copy would take the place of what that node has. Stop all of its nodes first; or join it "+
 			"instead; or found a world of its own with --fork NAME", backupcmd.ErrAlive, addr)
 	default:
-		return nil
+		return ctx.Err()
+	}
+}
+
+// runsAt returns the address at which a node runs in the world, or "" if it answers at none of its addresses.
+func runsAt(ctx context.Context, host *transport.Host, id string, n backup.Node) string {
+	ctx, cancel := context.WithTimeout(ctx, besideTime+time.Duration(max(len(n.Addrs)-1, 0)/besideDials)*besideDialTime)
+	defer cancel()
+	alive := make(chan string, 1)
+	var crew sync.WaitGroup
+	for _, addr := range n.Addrs {
+		crew.Go(func() {
+			target := withPeer(addr, n.Peer)
+			if _, err := host.Connect(ctx, target); err != nil || !joining.RunsWorld(ctx, host, target, id) { // the latter gives up sooner
+				return
+			}
+			select {
+			case alive <- addr:
+				cancel()
+			default:
+			}
+		})
+	}
+	crew.Wait()
+	select {
+	case addr := <-alive:
+		return addr
+	default:
+		return ""
 	}
 }
 

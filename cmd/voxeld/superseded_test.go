@@ -3,6 +3,7 @@ package main
 import (
 	"maps"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/chaos/hostile"
@@ -11,7 +12,8 @@ import (
 )
 
 // An admitted node of four says that the catalog, and every region, continues with itself as the only member, while the others restart: one after
-// the other, and all at once. They keep all their copies, and what was acknowledged, and commands take effect.
+// the other, and all at once. They keep all their copies, and what was acknowledged, and commands take effect. A backup has all of the land, and is signed; only the
+// liar's players are missing.
 func TestLiarWhileNodesRestart(t *testing.T) {
 	t.Parallel()
 	all := cluster(t, 4)
@@ -82,6 +84,13 @@ func TestLiarWhileNodesRestart(t *testing.T) {
 			if after := l.Replicas(t.Context(), d.Status.Peer, regions); !maps.Equal(after, before[d]) {
 				t.Errorf("recovered %v: node %d had the replicas %v, and has %v", recovered, i, before[d], after)
 			}
+		}
+		file := filepath.Join(t.TempDir(), "world.voxback")
+		if out, errs, _ := voxeld(t, "backup", file, "--data-dir", honest[2].dir); strings.Count(errs, "problem:") != 1 || !strings.Contains(errs, "problem: players on "+stopped.Status.Peer) {
+			t.Errorf("recovered %v: voxeld backup: %s%s", recovered, out, errs)
+		}
+		if out, errs, _ := voxeld(t, "verify", file); !strings.Contains(out, "signed by a majority of their members: ") || strings.Contains(out, "not signed") || strings.Contains(out, "no issuer") {
+			t.Errorf("recovered %v: voxeld verify: %s%s", recovered, out, errs)
 		}
 	}
 	if n := l.Believed(); n > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/trust"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -46,4 +47,18 @@ func (e *Exporter) attest(records []backup.Record) error {
 	}
 	g.Attestations = []backup.Attestation{{Node: node, Index: g.Position.Index, Signature: signature, Certificate: certificate}}
 	return nil
+}
+
+// vouch adds an issuer's signature of who the catalog's members are: of one among them, or else of this node.
+func (e *Exporter) vouch(p plan, g *backup.Group) {
+	if g.Voucher = p.voucher; g.Voucher != nil || e.Attester == nil {
+		return
+	}
+	s := nodemsg.RegionStatus{Region: g.ID, Epoch: p.epoch}
+	for _, m := range p.members {
+		s.Members = append(s.Members, nodemsg.MemberStatus{Replica: m})
+	}
+	if e.Vouch(&s); s.Voucher != nil {
+		g.Voucher = voucherOf(s)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -47,6 +48,9 @@ func (e *Exporter) Backup(ctx context.Context, w io.Writer, o Options) (complete
 		return false, err
 	}
 	c := collection{Exporter: e, out: out, Options: o, certificates: make(map[trust.Key][]byte)}
+	if len(o.Header.Area) == 0 {
+		c.commands(ctx)
+	}
 	regions, err := c.catalog(ctx)
 	if err != nil {
 		return false, err
@@ -104,13 +108,18 @@ func (c *collection) takeCertificates(all []backup.Attestation) {
 	}
 }
 
+// commands has this node read the commands of the policy that were acknowledged. Its table of them is written later.
+func (c *collection) commands(ctx context.Context) {
+	if err := c.UpdatePolicy(ctx); err != nil {
+		c.out.Problem(fmt.Sprintf("the last commands about roles, names, bans and claims may be missing: %s", transport.Clip(err)))
+	}
+}
+
 // catalog writes the catalog and returns the regions that it lists.
 func (c *collection) catalog(ctx context.Context) (regions []nodemsg.Region, err error) {
-	info, err := c.Regions.Member(world.CatalogID)
+	info, err := c.catalogMembers(ctx)
 	if err != nil {
-		if info, err = c.Directory.CatalogMembers(ctx); err != nil {
-			return nil, fmt.Errorf("find the catalog: %w", err)
-		}
+		return nil, fmt.Errorf("find the catalog: %w", err)
 	}
 	err = c.readAll(ctx, []nodemsg.Region{info}, func(records []backup.Record) error {
 		if g := records[0].Group; g.Missing {
@@ -142,6 +151,19 @@ func (c *collection) catalog(ctx context.Context) (regions []nodemsg.Region, err
 	return regions, nil
 }
 
+// catalogMembers returns the catalog as this node's copy has it, or as most of its members say.
+func (c *collection) catalogMembers(ctx context.Context) (nodemsg.Region, error) {
+	info, err := c.Regions.Member(world.CatalogID)
+	if err == nil {
+		return info, nil
+	}
+	if info, err = c.Directory.FindCatalog(ctx); err != nil {
+		c.out.Problem("the members of the catalog agree on no leader: it may be another one")
+		return c.Directory.CatalogMembers(ctx)
+	}
+	return info, nil
+}
+
 func (c *collection) wants(cell grid.Cell) bool {
 	return len(c.Header.Area) == 0 || slices.ContainsFunc(c.Header.Area, func(wanted grid.Cell) bool {
 		return wanted.Covers(cell) || cell.Covers(wanted)
@@ -150,8 +172,8 @@ func (c *collection) wants(cell grid.Cell) bool {
 
 // groups writes all regions: first those that run, close together in time, then those that hibernate.
 func (c *collection) groups(ctx context.Context, regions []nodemsg.Region) error {
-	seen := c.poll(ctx, regions, false, make(map[string]bool))
-	awake := func(info nodemsg.Region) bool { return planGroup(c.Self.Peer, info, seen).awake }
+	seen := c.poll(ctx, regions, nil, false, make(map[string]bool))
+	awake := func(info nodemsg.Region) bool { return planGroup(c.Self.Peer, info, seen, c.Vouched).awake }
 	running := make(map[uint64]bool)
 	for _, info := range regions {
 		running[info.ID] = awake(info)
@@ -173,6 +195,7 @@ type unread struct {
 // tried again after a pause, several times; then they come with the best copy that there is, and the problem.
 func (c *collection) readAll(ctx context.Context, infos []nodemsg.Region, visit func([]backup.Record) error) error {
 	var left []unread
+	named := make(map[uint64][]string) // members that the catalog does not list, by region
 	for try := range attempts {
 		if try > 0 {
 			select {
@@ -182,12 +205,12 @@ func (c *collection) readAll(ctx context.Context, infos []nodemsg.Region, visit 
 			}
 		}
 		var err error
-		if left, err = c.readRound(ctx, infos, visit); err != nil || len(left) == 0 {
+		if left, err = c.readRound(ctx, infos, named, visit); err != nil || len(left) == 0 {
 			return err
 		}
 		infos = nil
 		for _, u := range left {
-			infos = append(infos, u.info) // with members that were not asked yet
+			infos, named[u.info.ID] = append(infos, u.info), u.named
 		}
 	}
 	return each(ctx, left, func(u unread) error { return visit(c.uncertain(ctx, u)) })
@@ -195,13 +218,13 @@ func (c *collection) readAll(ctx context.Context, infos []nodemsg.Region, visit 
 
 // readRound asks the members of the groups, reads the groups and returns those that could not be read. A node that does not answer is
 // asked once.
-func (c *collection) readRound(ctx context.Context, infos []nodemsg.Region, visit func([]backup.Record) error) (left []unread, err error) {
+func (c *collection) readRound(ctx context.Context, infos []nodemsg.Region, named map[uint64][]string, visit func([]backup.Record) error) (left []unread, err error) {
 	var mu sync.Mutex
 	silent := make(map[string]bool)
 	for some := range slices.Chunk(infos, batch) {
-		s := c.poll(ctx, some, true, silent)
+		s := c.poll(ctx, some, named, true, silent)
 		err := each(ctx, some, func(info nodemsg.Region) error {
-			p := planGroup(c.Self.Peer, info, s)
+			p := planGroup(c.Self.Peer, info, s, c.Vouched)
 			records, err := c.group(ctx, p)
 			if err != nil {
 				mu.Lock()
@@ -224,7 +247,8 @@ func (c *collection) uncertain(ctx context.Context, u unread) []backup.Record {
 	why := transport.Clip(u.why)
 	for _, peer := range u.sources {
 		if records, err := c.fetch(ctx, peer, u.info, 0); err == nil {
-			records[0].Group.Problem = why
+			c.keepSigned(peer, records)
+			records[0].Group.Problem, records[0].Group.Members = why, u.peers()
 			return records
 		}
 	}
@@ -267,13 +291,14 @@ func each[T any](ctx context.Context, items []T, do func(T) error) error {
 	return cmp.Or(first, ctx.Err())
 }
 
-// poll asks the members of the regions for their status, except nodes that are silent, and adds those that do not answer to them.
-func (c *collection) poll(ctx context.Context, regions []nodemsg.Region, log bool, silent map[string]bool) integrity.StatusPoll {
+// poll asks the members of the regions, and those named besides, for their status, except nodes that are silent, and adds those that do not
+// answer to them.
+func (c *collection) poll(ctx context.Context, regions []nodemsg.Region, named map[uint64][]string, log bool, silent map[string]bool) integrity.StatusPoll {
 	want := make(map[string][]uint64)
 	for _, info := range regions {
-		for _, m := range info.Members {
-			if !silent[m.Peer] {
-				want[m.Peer] = append(want[m.Peer], info.ID)
+		for _, peer := range append(peers(info), named[info.ID]...) {
+			if !silent[peer] {
+				want[peer] = append(want[peer], info.ID)
 			}
 		}
 	}
@@ -284,14 +309,19 @@ func (c *collection) poll(ctx context.Context, regions []nodemsg.Region, log boo
 	return s
 }
 
-// attested reads a group on a source with the signatures of it and of the others. They are left out if they cannot be had.
-func (c *collection) attested(ctx context.Context, source string, p plan) (records []backup.Record, err error) {
+// attested reads a group on a source with the signatures of it and of the others. They are left out if they cannot be had. Signed reports
+// whether most of the voters have signed the rows.
+func (c *collection) attested(ctx context.Context, source string, p plan) (records []backup.Record, signed bool, err error) {
 	for range attestTries {
-		if records, err = c.fetch(ctx, source, p.info, p.index); err != nil || c.Attester == nil || !c.gather(ctx, source, p.sources, records) {
+		again := false
+		if records, err = c.fetch(ctx, source, p.info, p.index); err == nil && c.Attester != nil {
+			signed, again = c.gather(ctx, source, p, records)
+		}
+		if !again {
 			break
 		}
 	}
-	return records, err
+	return records, signed, err
 }
 
 // group reads a group as planned.
@@ -300,7 +330,7 @@ func (c *collection) group(ctx context.Context, p plan) ([]backup.Record, error)
 	case p.empty:
 		records := p.founded()
 		if c.Attester != nil {
-			c.gather(ctx, "", peers(p.info), records)
+			c.gather(ctx, "", p, records)
 		}
 		return records, nil
 	case p.lost != "":
@@ -309,21 +339,39 @@ func (c *collection) group(ctx context.Context, p plan) ([]backup.Record, error)
 	if same, ok := p.unchanged(c.Base); ok && p.info.ID != world.CatalogID {
 		return []backup.Record{{Group: &same}}, nil
 	}
+	records, err := c.copyOf(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if p.info.ID == world.CatalogID {
+		c.vouch(p, records[0].Group)
+	}
+	for _, peer := range p.alone {
+		c.Contradicted(peer, fmt.Sprintf("%s has members that neither the catalog lists nor most of the others name", records[0].Group.Name()))
+	}
+	return records, nil
+}
+
+// copyOf reads a group on one of the sources. A copy that most of the voters have signed is preferred.
+func (c *collection) copyOf(ctx context.Context, p plan) (unsigned []backup.Record, err error) {
 	var failed error
 	for _, peer := range p.sources {
-		records, err := c.attested(ctx, peer, p)
+		records, signed, err := c.attested(ctx, peer, p)
 		switch {
 		case err != nil:
 			failed = errors.Join(failed, err)
-			continue
 		case records[0].Group.Position.Index < p.index:
 			failed = errors.Join(failed, fmt.Errorf("%s sent an older copy than it was asked for", peer))
-			continue
-		case records[0].Group.Epoch != p.epoch:
+		case records[0].Group.Epoch != p.epoch || !p.has(records[0].Group.Members):
 			failed = errors.Join(failed, errors.New("its members have just changed"))
-			continue
+		case signed || c.Attester == nil:
+			return records, nil
+		case unsigned == nil:
+			unsigned = records
 		}
-		return records, nil
+	}
+	if unsigned != nil {
+		return unsigned, nil
 	}
 	return nil, cmp.Or(failed, errors.New("no copy of it could be read"))
 }
@@ -338,79 +386,104 @@ func (c *collection) fetch(ctx context.Context, peer string, info nodemsg.Region
 	if err := backup.CheckGroup(records, c.Height, info.Split); err != nil {
 		return nil, fmt.Errorf("the copy on %s: %w", peer, err)
 	}
+	records[0].Group.Problem, records[0].Group.Voucher = "", nil // that is for this node to say
 	return records, nil
 }
 
-// tables writes what every node knows of players, and the terrain that some keep. Nodes that do not answer are left out: the records of
-// their players are on others, too.
+// maxNewActs bounds the commands of the policy that a node adds to those of the nodes before it.
+const maxNewActs = 4096
+
+// tables writes what every node knows of players, the terrain that some keep, and the commands of the policy. Nodes that do not answer are
+// left out: the records of their players are on others, too.
 func (c *collection) tables(ctx context.Context, regions []nodemsg.Region) error {
-	nodes := append([]string{c.Self.Peer}, c.Known()...)
+	nodes := c.Known()
 	for _, info := range regions {
 		nodes = append(nodes, peers(info)...)
 	}
 	slices.Sort(nodes)
-	written := make(map[string]bool) // rows that several nodes have
-	for _, peer := range slices.Compact(nodes) {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if _, err := c.Questions.Describe(ctx, peer); err != nil && peer != c.Self.Peer {
-			continue
-		}
-		var failed error
-		emit := func(r backup.Record) error {
-			if r.Table == nil {
-				return nil
-			}
-			failed = c.table(*r.Table, written)
-			return failed
-		}
-		var err error
-		if peer == c.Self.Peer {
-			var records []backup.Record
-			records, err = c.read(ctx, nodemsg.Export{})
-			for _, r := range records {
-				err = cmp.Or(err, emit(r))
-			}
-		} else {
-			err = transport.FetchExport(ctx, c.Questions.Peers, peer, nodemsg.Export{}, func(in *bufio.Reader) error {
-				return readRecords(in, maxTableBytes, emit)
-			})
-		}
-		if failed != nil {
-			return failed
-		}
-		if err != nil {
+	nodes = slices.DeleteFunc(slices.Compact(nodes), func(peer string) bool { return peer == c.Self.Peer })
+	t := &tableRows{out: c.out, written: make(map[string]bool), newActs: math.MaxInt}
+	note := func(peer string, err error) {
+		if err != nil && t.failed == nil {
 			c.out.Problem(fmt.Sprintf("players on %s: %s", peer, transport.Clip(err)))
 		}
 	}
-	return nil
+	records, err := c.read(ctx, c.Self.Peer, nodemsg.Export{})
+	for _, r := range records {
+		err = cmp.Or(err, t.add(r))
+	}
+	note(c.Self.Peer, err)
+	for _, peer := range nodes {
+		if err := cmp.Or(t.failed, ctx.Err()); err != nil {
+			return err
+		}
+		if _, err := c.Questions.Describe(ctx, peer); err != nil {
+			continue
+		}
+		t.newActs = maxNewActs
+		note(peer, transport.FetchExport(ctx, c.Questions.Peers, peer, nodemsg.Export{}, func(in *bufio.Reader) error {
+			return readRecords(in, maxTableBytes, t.add)
+		}))
+	}
+	return t.failed
 }
 
-// table writes the rows of a table: terrain once, and each act once.
-func (c *collection) table(t backup.Table, written map[string]bool) error {
-	rows, err := world.DecodeRows(t.Rows)
+// tableRows writes rows of tables, of one node after the other. The first one is this node.
+type tableRows struct {
+	out     *backup.Writer
+	written map[string]bool // rows that several nodes have
+	newActs int             // how many commands of the policy the node may still add
+	failed  error           // the output cannot be written
+}
+
+// add writes rows of a table, except those that are written already and those that mean nothing.
+func (t *tableRows) add(r backup.Record) error {
+	if r.Table == nil {
+		return nil
+	}
+	rows, err := world.DecodeRows(r.Table.Rows)
 	if err != nil {
 		return err
 	}
-	w := backup.TableWriter{Name: t.Name, Emit: c.out.Write}
+	w := backup.TableWriter{Name: r.Table.Name, Emit: t.out.Write}
 	n := 0
 	for _, row := range rows {
-		id := t.Name + string(row.Key)
-		if t.Name == backup.PolicyTable {
-			id += string(row.Value) // of two different ones a restore decides
-		}
-		if written[id] || t.Name == backup.BasesTable && !soundBase(row) {
+		if !t.wants(r.Table.Name, row) {
 			continue
 		}
-		written[id] = t.Name != backup.PlayersTable // of those the newest counts
 		n++
-		if err := w.Add(row.Key, row.Value); err != nil {
-			return err
+		if t.failed = w.Add(row.Key, row.Value); t.failed != nil {
+			return t.failed
 		}
 	}
-	c.out.AddRows(n)
-	return w.Flush()
+	t.out.AddRows(n)
+	t.failed = w.Flush()
+	return t.failed
+}
+
+// wants reports whether a row is to be written. Of a player's records the newest counts, and between different commands with the same number a
+// restore decides.
+func (t *tableRows) wants(table string, row kv.Write) bool {
+	id := table + string(row.Key)
+	switch table {
+	case backup.PlayersTable:
+		_, err := nodemsg.DecodePlayerRecord(row.Value)
+		return err == nil
+	case backup.PolicyTable:
+		if id += string(row.Value); t.written[id] || t.newActs == 0 {
+			return false
+		}
+		if _, err := nodemsg.DecodeAct(row.Value); err != nil {
+			return false
+		}
+		t.newActs--
+	case backup.BasesTable:
+		if t.written[id] || !soundBase(row) {
+			return false
+		}
+	}
+	t.written[id] = true
+	return true
 }
 
 // soundBase reports whether a row is the terrain that its key names.

@@ -36,10 +36,16 @@ type Exporter struct {
 
 	// Attester signs backups; nil in an open world, whose backups nobody signs.
 	Attester Attester
-	// Contradicted is called with a member whose copy of a group is another one than a majority has signed, and what is wrong, for people.
+	// Contradicted is called with a member that most of the others contradict, and what is wrong, for people.
 	Contradicted func(peer, what string)
+	// Vouch signs who the catalog's members are, if this node is an issuer, and Vouched reports whether an issuer has.
+	Vouch   func(*nodemsg.RegionStatus)
+	Vouched func(nodemsg.RegionStatus) bool
+	// UpdatePolicy brings this node's copy of the policy up to date.
+	UpdatePolicy func(ctx context.Context) error
 
-	slots chan struct{} // holds a token for each group that is being read here
+	reading  chan struct{} // holds a token for each group that is being read here
+	requests *requests     // of other nodes
 }
 
 // Known is a group as an earlier backup has it.
@@ -65,17 +71,5 @@ const maxReading = 2
 
 // New returns an exporter. Its other fields are set before it is used.
 func New(n integrity.Node, ask integrity.AskStatuses) *Exporter {
-	return &Exporter{Node: n, AskStatuses: ask, slots: make(chan struct{}, maxReading)}
+	return &Exporter{Node: n, AskStatuses: ask, reading: make(chan struct{}, maxReading), requests: newRequests()}
 }
-
-// enter waits for a slot.
-func (e *Exporter) enter(ctx context.Context) error {
-	select {
-	case e.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (e *Exporter) leave() { <-e.slots }

@@ -17,13 +17,16 @@ import (
 
 // This file fetches copies of groups, and what their members sign about them.
 
-// gather adds the signatures of a group's members to that of the source, if there is one. It reports whether a majority of them may be had
-// if the group is read again.
-func (e *Exporter) gather(ctx context.Context, source string, members []string, records []backup.Record) (again bool) {
+// gather adds the signatures of the members that have answered to that of the source, if there is one. Signed reports whether most of the voters
+// have signed these rows, and again whether that may be had if the group is read again.
+func (e *Exporter) gather(ctx context.Context, source string, p plan, records []backup.Record) (signed, again bool) {
 	g, sum := records[0].Group, records[len(records)-1].End.Sum
-	if source != "" && (len(g.Attestations) != 1 || e.check(source, g, sum, g.Attestations[0]) != nil) {
-		g.Attestations = nil // its version is older
-		return false
+	if source != "" && !e.keepSigned(source, records) {
+		return false, false // its version is older
+	}
+	members := p.sources
+	if source == "" {
+		members = p.peers()
 	}
 	others := slices.DeleteFunc(slices.Clone(members), func(peer string) bool { return peer == source })
 	answers := make([]backup.Attestation, len(others))
@@ -52,13 +55,22 @@ func (e *Exporter) gather(ctx context.Context, source string, members []string, 
 		}
 		g.Attestations = append(g.Attestations, a)
 	}
-	if 2*same <= len(members) {
-		return moved
+	if 2*same <= p.voters {
+		return false, moved
 	}
 	for _, peer := range differ {
 		e.Contradicted(peer, fmt.Sprintf("its copy of %s as of log entry %d is another one than %d members have signed", g.Name(), g.Position.Index, same))
 	}
-	return false
+	return true, false
+}
+
+// keepSigned removes what a source says that others have signed, and reports whether it has signed what it sent.
+func (e *Exporter) keepSigned(source string, records []backup.Record) bool {
+	g, sum := records[0].Group, records[len(records)-1].End.Sum
+	if e.Attester == nil || len(g.Attestations) != 1 || g.Attestations[0].Sum != nil || e.check(source, g, sum, g.Attestations[0]) != nil {
+		g.Attestations = nil
+	}
+	return g.Attestations != nil
 }
 
 // askAttestation asks a member to sign its copy of a group.
@@ -81,7 +93,7 @@ func (e *Exporter) askAttestation(ctx context.Context, peer string, g *backup.Gr
 // request asks a node, possibly this one, for a group, which has so many bytes at most. The first record is the group.
 func (e *Exporter) request(ctx context.Context, peer string, q nodemsg.Export, most int) (records []backup.Record, err error) {
 	if peer == e.Self.Peer {
-		return e.read(ctx, q)
+		return e.read(ctx, peer, q)
 	}
 	err = transport.FetchExport(ctx, e.Questions.Peers, peer, q, func(in *bufio.Reader) error {
 		return readRecords(in, most, func(r backup.Record) error {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
@@ -94,10 +95,10 @@ type Copy struct {
 	limits  *transport.PeerLimits // of commands that other nodes enter
 	// operating is held while a command of the operator is entered.
 	operating sync.Mutex
-	numbered  uint64     // the number of the last one; guarded by operating
-	pull      sync.Mutex // held while acts are asked for and applied
-	others    time.Time  // since when the catalog has other acts; zero if it has not; guarded by pull, as is unsaved
-	unsaved   []kv.Write // applied, and not stored yet
+	numbered  uint64              // the number of the last one; guarded by operating
+	pull      *semaphore.Weighted // held while acts are asked for and applied
+	others    time.Time           // since when the catalog has other acts; zero if it has not; guarded by pull, as is unsaved
+	unsaved   []kv.Write          // applied, and not stored yet
 	builders  atomic.Pointer[policy.Builders]
 	importing atomic.Bool // commands that a restore has left are not entered yet
 
@@ -118,7 +119,9 @@ type asked struct {
 
 // Open returns the copy with the acts that are stored.
 func Open(o Options) (*Copy, error) {
-	c := &Copy{Options: o, metrics: newMetrics(o.Registerer), limits: transport.NewPeerLimits(commandRate, commandBurst)}
+	c := &Copy{
+		Options: o, metrics: newMetrics(o.Registerer), limits: transport.NewPeerLimits(commandRate, commandBurst), pull: semaphore.NewWeighted(1),
+	}
 	c.mu.asking = make(map[asked]chan<- effect)
 	c.mu.changed, c.mu.announce = func() {}, func(string) {}
 	var err error
@@ -168,12 +171,14 @@ func (c *Copy) Notify(changed func(), announce func(text string)) {
 	c.mu.changed, c.mu.announce = changed, announce
 }
 
-// update asks the catalog for the acts that are missing here, and applies them.
-func (c *Copy) update(ctx context.Context) error {
+// Update asks the catalog for the acts that are missing here, and applies and stores them.
+func (c *Copy) Update(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	c.pull.Lock()
-	defer c.pull.Unlock()
+	if err := c.pull.Acquire(ctx, 1); err != nil {
+		return fmt.Errorf("wait for the catalog: %w", err)
+	}
+	defer c.pull.Release(1)
 	if err := c.judgeAgain(); err != nil {
 		return err
 	}

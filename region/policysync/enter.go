@@ -107,7 +107,7 @@ func (c *Copy) Enter(ctx context.Context, act nodemsg.Act) (string, error) {
 		return "", err
 	}
 	err := c.try(act)
-	if err != nil && c.update(ctx) == nil { // what it depends on, a name or a role, may be new: entered by another node
+	if err != nil && c.Update(ctx) == nil { // what it depends on, a name or a role, may be new: entered by another node
 		err = c.try(act)
 	}
 	if err != nil {
@@ -131,7 +131,7 @@ func (c *Copy) Enter(ctx context.Context, act nodemsg.Act) (string, error) {
 		return "", err
 	}
 	for {
-		if err := c.update(ctx); err != nil {
+		if err := c.Update(ctx); err != nil {
 			return "", fmt.Errorf("the command is entered, but its effect is not known yet: %w", err)
 		}
 		select {
@@ -213,7 +213,7 @@ func (c *Copy) AnswerEnter(ctx context.Context, peer string, catalog *actor.Cata
 	if root.Leader != c.Self {
 		return 0, actor.ErrNotHere
 	}
-	if err := c.update(ctx); err != nil {
+	if err := c.Update(ctx); err != nil {
 		return 0, err
 	}
 	if c.Acts() == 0 {

@@ -14,7 +14,7 @@ func (c *Copy) Run(ctx context.Context) {
 	defer ticker.Stop()
 	failing := false
 	for {
-		err := c.update(ctx)
+		err := c.Update(ctx)
 		if ctx.Err() != nil {
 			return
 		}

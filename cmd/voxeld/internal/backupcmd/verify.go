@@ -49,7 +49,7 @@ func newVerify() *cobra.Command {
 			return errors.Join(incompleteChain(out, chain), checkSigned(out, chain, signed))
 		},
 	}
-	c.Flags().BoolVar(&signed, "signed", false, "fail unless a majority of the members of each region have signed it")
+	c.Flags().BoolVar(&signed, "signed", false, "fail unless a majority of the members of each region have signed it, and an issuer who the members of the catalog are")
 	return c
 }
 
@@ -74,7 +74,7 @@ var ErrNotSigned = errors.New("the backup is not signed")
 
 // checkSigned prints who has signed the regions of a chain, and what is not signed. With must, that is an error.
 func checkSigned(out io.Writer, chain backup.Chain, must bool) error {
-	groups, unsigned := 0, 0
+	groups, unsigned, forgeable := 0, 0, false
 	nodes := make(map[trust.Key]string) // operators
 	for _, b := range chain {
 		proofs, err := b.Proofs(admission.KeyOfNode)
@@ -84,6 +84,14 @@ func checkSigned(out io.Writer, chain backup.Chain, must bool) error {
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrNotSigned, b.File, err)
+		}
+		vouched, err := b.Vouched()
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrNotSigned, b.File, err)
+		}
+		if !vouched {
+			forgeable = true
+			fmt.Fprintf(out, "%s: no issuer has signed who the members of the catalog are: whoever made the backup may have forged all of it; make backups through a node that gives out tokens\n", b.File)
 		}
 		for _, p := range proofs {
 			groups++
@@ -101,8 +109,11 @@ func checkSigned(out io.Writer, chain backup.Chain, must bool) error {
 	}
 	fmt.Fprintf(out, "signed by a majority of their members: %d of %d regions, counting the catalog, by %s of %s\n", groups-unsigned, groups,
 		english.Plural(len(nodes), "node", ""), operators(nodes))
-	if must && unsigned > 0 {
+	switch {
+	case must && unsigned > 0:
 		return fmt.Errorf("%w: %s", ErrNotSigned, english.Plural(unsigned, "region is not", "regions are not"))
+	case must && forgeable:
+		return fmt.Errorf("%w: who the members of the catalog are", ErrNotSigned)
 	}
 	return nil
 }

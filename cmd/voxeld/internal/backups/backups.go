@@ -21,6 +21,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -143,19 +144,22 @@ const firstDelay = 30 * time.Second
 // untilDue returns when the next backup is due, by the newest complete one in the directory.
 func (b *Backups) untilDue(now time.Time) time.Duration {
 	soon := min(firstDelay, b.Every)
-	files, err := b.files(suffix, now)
-	if err != nil || len(files) == 0 {
-		return soon
+	var newest time.Time
+	var file string
+	for _, suffix := range []string{suffix, unsignedSuffix} {
+		files, err := b.files(suffix, now)
+		if err != nil || len(files) == 0 {
+			continue
+		}
+		last := files[len(files)-1]
+		if begun, err := time.Parse(timeLayout, begunText(last, suffix)); err == nil && begun.After(newest) {
+			newest, file = begun, last
+		}
 	}
-	newest := files[len(files)-1]
-	begun, err := time.Parse(timeLayout, begunText(newest, suffix))
-	if err != nil {
-		return soon
+	if info, err := os.Stat(file); err == nil {
+		b.metrics.found(newest, info.Size())
 	}
-	if info, err := os.Stat(newest); err == nil {
-		b.metrics.found(begun, info.Size())
-	}
-	return max(begun.Add(b.Every).Sub(now), soon)
+	return max(newest.Add(b.Every).Sub(now), soon)
 }
 
 // scheduled makes a backup in the directory, and deletes the oldest ones there.
@@ -168,11 +172,19 @@ func (b *Backups) scheduled(ctx context.Context) error {
 	}
 	begun := time.Now()
 	name := filepath.Join(b.Dir, b.name()+"-"+begun.UTC().Format(timeLayout))
-	c, err := backup.Create(name+suffix, name+incompleteSuffix, func(w io.Writer) error {
+	c, err := backup.Create(name+unsignedSuffix, name+incompleteSuffix, func(w io.Writer) error {
 		return b.make(ctx, w, region.BackupOptions{Header: b.Header()})
 	}, nil)
 	if err != nil {
 		return err
+	}
+	if len(c.Problems()) == 0 && signed(c) {
+		if err := os.Rename(c.File, name+suffix); err != nil {
+			return fmt.Errorf("rename backup: %w", err)
+		}
+		c.File = name + suffix
+	} else if len(c.Problems()) == 0 {
+		b.Logger.Warn("scheduled backup is not signed by most members of each region: see voxeld verify", "file", c.File)
 	}
 	if len(c.Problems()) > 0 {
 		b.metrics.failures.Inc()
@@ -187,13 +199,23 @@ func (b *Backups) scheduled(ctx context.Context) error {
 		b.Logger.Error("scheduled backup is not complete", "file", c.File, "problem", problem)
 	}
 	b.Logger.Info("backup made", "file", c.File, "regions", len(c.Groups)-1, "edits", c.Edits)
-	if err := errors.Join(b.prune(suffix, begun), b.prune(incompleteSuffix, begun)); err != nil {
+	if err := errors.Join(b.prune(suffix, begun), b.prune(unsignedSuffix, begun), b.prune(incompleteSuffix, begun)); err != nil {
 		b.Logger.Error("old backups not deleted", "dir", b.Dir, "error", err)
 	}
 	return nil
 }
 
-// prune deletes the oldest backups with that suffix, and none begun after the newest: one that is not complete replaces none that is.
+// signed reports whether a majority of the members of each region have signed the backup. In an open world nobody signs.
+func signed(c backup.Contents) bool {
+	proofs, err := c.Proofs(admission.KeyOfNode)
+	if errors.Is(err, backup.ErrOpenWorld) {
+		return true
+	}
+	return err == nil && !slices.ContainsFunc(proofs, func(p backup.Proof) bool { return !p.Majority() })
+}
+
+// prune deletes the oldest backups with that suffix, and none begun after the newest: one that is not complete, or not signed, replaces none
+// that is.
 func (b *Backups) prune(suffix string, newest time.Time) error {
 	files, err := b.files(suffix, newest)
 	if err != nil {
@@ -214,6 +236,7 @@ const (
 	timeLayout       = "20060102T150405Z"
 	timePattern      = "-????????T??????Z"
 	suffix           = ".voxback"
+	unsignedSuffix   = "-unsigned" + suffix
 	incompleteSuffix = "-incomplete" + suffix
 )
 
@@ -266,7 +289,7 @@ const unfinishedAge = time.Hour
 
 // removeUnfinished deletes what is left of backups that were interrupted by a kill or a power cut.
 func (b *Backups) removeUnfinished(now time.Time) error {
-	files, err := filepath.Glob(filepath.Join(escape(b.Dir), "."+b.name()+timePattern+suffix+".*"))
+	files, err := filepath.Glob(filepath.Join(escape(b.Dir), "."+b.name()+timePattern+"*"+suffix+".*"))
 	if older, failed := filepath.Glob(filepath.Join(escape(b.Dir), "."+fileName(b.World.Name)+timePattern+suffix+".*")); failed == nil {
 		files = append(files, older...) // of an earlier development version, which nobody writes any more
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
 	testmetrics "github.com/voxelpopuli/voxeld/testkit/metrics"
+	"github.com/voxelpopuli/voxeld/trust"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -87,7 +88,7 @@ func TestSchedule(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		abandoned := filepath.Join(o.Dir, "."+filepath.Base(complete[0])+".123")
+		abandoned := filepath.Join(o.Dir, "."+strings.TrimSuffix(filepath.Base(complete[0]), suffix)+unsignedSuffix+".123")
 		if err := os.WriteFile(abandoned, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -112,6 +113,34 @@ func TestSchedule(t *testing.T) {
 		run(2 * time.Hour)
 		if files, _ := os.ReadDir(o.Dir); len(files) != 6 {
 			t.Errorf("after failures %d are left", len(files))
+		}
+	})
+}
+
+// Backups of a closed world that most members have not signed, as one that a single member has forged, replace none that they have.
+func TestUnsignedBackups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := genesis("Commons", 1)
+		g.Roots = []trust.Key{{1}}
+		o := options(g, t.TempDir())
+		o.Keep = 1
+		b := New(o)
+		good := filepath.Join(o.Dir, b.name()+"-"+time.Now().UTC().Format(timeLayout)+suffix)
+		if _, err := backup.Create(good, good, func(w io.Writer) error { return write(w, o.Header(), "") }, nil); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			time.Sleep(time.Hour)
+			if err := b.scheduled(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			forged := filepath.Join(o.Dir, b.name()+"-"+time.Now().UTC().Format(timeLayout)+unsignedSuffix)
+			if left, err := filepath.Glob(filepath.Join(o.Dir, "*")); !slices.Equal(left, []string{forged, good}) && !slices.Equal(left, []string{good, forged}) || err != nil {
+				t.Errorf("%v is left, want %s and %s: %v", left, good, forged, err)
+			}
+		}
+		if due := b.untilDue(time.Now()); due != time.Hour {
+			t.Errorf("after a backup that is not signed, one is due in %v", due)
 		}
 	})
 }
