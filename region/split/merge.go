@@ -24,6 +24,9 @@ const (
 	leadTime  = 3 * time.Second
 	// maxMerge bounds the land of both children, packed: it must fit into one log entry.
 	maxMerge = 1 << 20 * 9 / 10
+	// mergePause is how long after an attempt that failed no other one is made because another node asks for it: players cannot edit the children
+	// during an attempt.
+	mergePause = 30 * time.Second
 )
 
 // Merge merges the children of a cell's region again, because an operator wants it.
@@ -115,8 +118,31 @@ func (s *Splitter) Lead(ctx context.Context, id uint64) (*actor.Land, error) {
 	}
 }
 
+// failedMerge is an attempt to merge that was abandoned.
+type failedMerge struct {
+	at  time.Time
+	why error
+}
+
+// MergeFor is MergeHere because another node asks for it.
+func (s *Splitter) MergeFor(ctx context.Context, peer string, id uint64) error {
+	if last, failed := s.failed.Load(id); failed {
+		last := last.(failedMerge) //nolint:forcetypeassert // nothing else is in it
+		if again := mergePause - time.Since(last.at); again > 0 {
+			return fmt.Errorf("merge region %d: it has just failed: %w; try again in %v, or enter the command on the node that leads it", id, last.why, again.Round(time.Second))
+		}
+		s.failed.Delete(id)
+	}
+	return s.mergeHere(ctx, id, func() bool { return s.Askers.Allow(peer) })
+}
+
 // MergeHere merges the children of a region of which this node is a member.
 func (s *Splitter) MergeHere(ctx context.Context, id uint64) error {
+	return s.mergeHere(ctx, id, func() bool { return true })
+}
+
+// mergeHere merges the children of a region if this node leads it, or comes to lead it, and it is allowed then.
+func (s *Splitter) mergeHere(ctx context.Context, id uint64, allowed func() bool) error {
 	if _, busy := s.merging.LoadOrStore(id, nil); busy {
 		return fmt.Errorf("merge region %d: %w", id, errBusy)
 	}
@@ -130,6 +156,9 @@ func (s *Splitter) MergeHere(ctx context.Context, id uint64) error {
 	parent, structure, err := actor.StructureOf(ctx, l)
 	if err == nil && structure.Split == 0 {
 		err = errors.New("it is not split")
+	}
+	if err == nil && !allowed() {
+		err = errTooOften
 	}
 	if err == nil {
 		err = s.attempt(ctx, l, parent, structure.Attempt)
@@ -187,6 +216,9 @@ func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Re
 		err = actor.ProposeMerge(ctx, l, attempt, rows)
 	}
 	if err != nil {
+		if !ledElsewhere(err) {
+			s.failed.Store(parent.ID, failedMerge{time.Now(), err})
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leadTime)
 		defer cancel()
 		if abandoned := actor.ProposeAbandon(ctx, l, attempt); abandoned != nil {
