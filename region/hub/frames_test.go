@@ -22,7 +22,7 @@ func playerNumber(n int) player.ID { return player.ID{byte(n >> 16), byte(n >> 8
 // largeBody returns a body that takes as many bytes as any.
 func largeBody(n int) nodemsg.Body {
 	return nodemsg.Body{
-		Player: playerNumber(n), Name: strings.Repeat("x", wire.MaxName), Guest: true, Said: wire.MaxDone, Skin: math.MaxUint32,
+		Player: playerNumber(n), Name: strings.Repeat("x", wire.MaxName), Said: wire.MaxDone, Skin: math.MaxUint32,
 		Pose:     motion.Pose{X: 1.1, Y: 2.1, Z: 3.1, Yaw: 1.1, Pitch: 1.1},
 		Gateway:  strings.Repeat("1", wire.MaxPeerID),
 		Velocity: motion.Velocity{X: math.MinInt16, Y: math.MinInt16, Z: math.MinInt16},
