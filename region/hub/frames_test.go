@@ -57,6 +57,12 @@ func TestLargeFramesAreDivided(t *testing.T) {
 		h.contents.Crowd.Enter(owner, largeBody(n))
 		all = append(all, playerNumber(n))
 	}
+	say := func() {
+		for n := range all {
+			h.contents.Crowd.Chat(string(rune('a'+n%8)), largeLine(n))
+		}
+	}
+	say()
 	h.Watch(link.subscriber, at)
 	seen := make(map[player.ID]bool)
 	lines := 0
@@ -85,14 +91,14 @@ func TestLargeFramesAreDivided(t *testing.T) {
 		}
 		return len(got)
 	}
-	if frames := receive(); frames < 2 || len(seen) != len(all) {
-		t.Errorf("the gateway sees %d of %d players, by %d frames", len(seen), len(all), frames)
+	if frames := receive(); frames < 2 || len(seen) != len(all) || lines != 1024 {
+		t.Errorf("the gateway sees %d of %d players, and %d chat lines, by %d frames", len(seen), len(all), lines, frames)
 	}
+	say()
 	for n := range all {
-		h.contents.Crowd.Chat(string(rune('a'+n%8)), largeLine(n))
 		h.contents.Crowd.Move(2+uint64((3-n%4)/3), nodemsg.BodyMove{Player: all[n], Pose: motion.Pose{X: grid.ChunkSize, Y: 1, Z: 1}})
 	}
-	if receive(); len(seen) != 0 || lines != 1024 {
+	if receive(); len(seen) != 0 || lines != 2*1024 {
 		t.Errorf("the gateway sees %d players after they have left, and %d chat lines", len(seen), lines)
 	}
 }

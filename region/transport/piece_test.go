@@ -12,7 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// A node that requests many pieces, and reads none of the answers, does not keep others waiting, and few answers are held in memory for it.
+// Nodes that request many pieces, and read none of the answers, do not keep others waiting, and few answers are held in memory for them.
 func TestUnreadPieces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := make(chan string, 100)
@@ -31,12 +31,14 @@ func TestUnreadPieces(t *testing.T) {
 		}
 		var unread []chan error
 		for range 20 {
-			_, ended := request("M")
-			unread = append(unread, ended)
+			for _, peer := range []string{"M", "N", "O"} {
+				_, ended := request(peer)
+				unread = append(unread, ended)
+			}
 		}
 		synctest.Wait()
-		if n := len(answers); n != maxOfPeer {
-			t.Errorf("%d answers are held for a node that reads none", n)
+		if n := len(answers); n != 3*maxOfPeer {
+			t.Errorf("%d answers are held for three nodes that read none", n)
 		}
 		start := time.Now()
 		far, ended := request("honest")

@@ -210,8 +210,8 @@ func TestCrowdIsBounded(t *testing.T) {
 		}
 	}
 	fill(1, 0)
-	if c.Len() != maxBodiesOfPeer {
-		t.Errorf("%d bodies of one node, at most %d", c.Len(), maxBodiesOfPeer)
+	if c.Len() != maxBodiesOfPeer || c.Len() == maxCrowd {
+		t.Fatalf("%d bodies of one node, at most %d", c.Len(), maxBodiesOfPeer)
 	}
 	if lines := len(c.Flush()[at].Chat); lines != maxChatsOfPeer {
 		t.Errorf("%d lines of one node, at most %d", lines, maxChatsOfPeer)
