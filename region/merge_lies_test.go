@@ -90,7 +90,7 @@ func (w *splitRegion) merge(t *testing.T) {
 				<-ctx.Done()
 				return nil, nodemsg.Region{}, ctx.Err()
 			}
-			go it.Splitter.MergeHere(t.Context(), w.parent.ID) //nolint:errcheck // it fails
+			go it.Splitter.MergeHere(t.Context(), it.peer, w.parent.ID) //nolint:errcheck // it fails
 		}
 	}
 	<-time.After(time.Second)

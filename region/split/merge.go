@@ -61,7 +61,7 @@ func (s *Splitter) merge(ctx context.Context, cell grid.Cell) error {
 			return fmt.Errorf("merge %v: it is not split", cell)
 		}
 		_, err = s.askMembers(ctx, parent, nodemsg.Question{Merge: &nodemsg.Release{Region: parent.ID}},
-			func() (nodemsg.Answer, error) { return nodemsg.Answer{}, s.MergeHere(ctx, parent.ID) })
+			func() (nodemsg.Answer, error) { return nodemsg.Answer{}, s.MergeHere(ctx, s.Self.Peer, parent.ID) })
 		return err
 	})
 }
@@ -124,25 +124,15 @@ type failedMerge struct {
 	why error
 }
 
-// MergeFor is MergeHere because another node asks for it.
-func (s *Splitter) MergeFor(ctx context.Context, peer string, id uint64) error {
-	if last, failed := s.failed.Load(id); failed {
-		last := last.(failedMerge) //nolint:forcetypeassert // nothing else is in it
+// MergeHere merges the children of a region of which this node is a member. The peer asks for it: another node than this one must not ask too
+// often, nor soon after an attempt that failed.
+func (s *Splitter) MergeHere(ctx context.Context, peer string, id uint64) error {
+	if value, failed := s.failed.Load(id); failed && peer != s.Self.Peer {
+		last := value.(failedMerge) //nolint:forcetypeassert // nothing else is in it
 		if again := mergePause - time.Since(last.at); again > 0 {
 			return fmt.Errorf("merge region %d: it has just failed: %w; try again in %v, or enter the command on the node that leads it", id, last.why, again.Round(time.Second))
 		}
-		s.failed.Delete(id)
 	}
-	return s.mergeHere(ctx, id, func() bool { return s.Askers.Allow(peer) })
-}
-
-// MergeHere merges the children of a region of which this node is a member.
-func (s *Splitter) MergeHere(ctx context.Context, id uint64) error {
-	return s.mergeHere(ctx, id, func() bool { return true })
-}
-
-// mergeHere merges the children of a region if this node leads it, or comes to lead it, and it is allowed then.
-func (s *Splitter) mergeHere(ctx context.Context, id uint64, allowed func() bool) error {
 	if _, busy := s.merging.LoadOrStore(id, nil); busy {
 		return fmt.Errorf("merge region %d: %w", id, errBusy)
 	}
@@ -157,10 +147,11 @@ func (s *Splitter) mergeHere(ctx context.Context, id uint64, allowed func() bool
 	if err == nil && structure.Split == 0 {
 		err = errors.New("it is not split")
 	}
-	if err == nil && !allowed() {
+	if err == nil && peer != s.Self.Peer && !s.Askers.Allow(peer) {
 		err = errTooOften
 	}
 	if err == nil {
+		s.failed.Delete(id)
 		err = s.attempt(ctx, l, parent, structure.Attempt)
 	}
 	if err != nil {

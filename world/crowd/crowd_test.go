@@ -257,20 +257,26 @@ func BenchmarkCrowdTick(b *testing.B) {
 	}
 }
 
-// All players that one node may have cross the border between two chunks in each tick.
+// All players that one node may have cross the border between two chunks, once in each tick or sixteen times: by as many messages as may wait.
 func BenchmarkCrossings(b *testing.B) {
-	c := New(testCell)
-	at := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
 	id := func(n int) player.ID { return player.ID{byte(n * 7), byte(n * 7 >> 8), byte(n)} } // in another order
-	for n := range maxBodiesOfPeer {
-		c.Enter(of(1), nodemsg.Body{Player: id(n), Pose: poseIn(at, 1)})
-	}
-	for b.Loop() {
-		at.X ^= 1
-		for n := range maxBodiesOfPeer {
-			c.Move(1, nodemsg.BodyMove{Player: id(n), Pose: poseIn(at, 1)})
-		}
-		c.Flush()
+	for _, times := range []int{1, 16} {
+		b.Run(fmt.Sprint(times), func(b *testing.B) {
+			c := New(testCell)
+			at := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
+			for n := range maxBodiesOfPeer {
+				c.Enter(of(1), nodemsg.Body{Player: id(n), Pose: poseIn(at, 1)})
+			}
+			for b.Loop() {
+				for range times {
+					at.X ^= 1
+					for n := range maxBodiesOfPeer {
+						c.Move(1, nodemsg.BodyMove{Player: id(n), Pose: poseIn(at, 1)})
+					}
+				}
+				c.Flush()
+			}
+		})
 	}
 }
 
