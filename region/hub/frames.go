@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -111,11 +110,11 @@ func cut(d nodemsg.ChunkDelta, room int) (first, rest nodemsg.ChunkDelta) {
 		return first, rest
 	}
 	first.Base = d.Base
-	first.Blocks, rest.Blocks = take(d.Blocks, &room, func(*nodemsg.BlockAt) int { return blockBytes })
+	first.Blocks, rest.Blocks = takeAlike(d.Blocks, &room, blockBytes)
 	first.Signs, rest.Signs = take(d.Signs, &room, signBytes) // none if there is no room for the blocks before them
 	first.Enter, rest.Enter = take(d.Enter, &room, bodyBytes)
-	first.Leave, rest.Leave = take(d.Leave, &room, func(*player.ID) int { return leaveBytes })
-	first.Moves, rest.Moves = take(d.Moves, &room, func(*nodemsg.BodyMove) int { return moveBytes })
+	first.Leave, rest.Leave = takeAlike(d.Leave, &room, leaveBytes)
+	first.Moves, rest.Moves = takeAlike(d.Moves, &room, moveBytes)
 	first.Chat, rest.Chat = take(d.Chat, &room, chatBytes)
 	return first, rest
 }
@@ -128,4 +127,9 @@ func take[T any](all []T, room *int, bytes func(*T) int) (first, rest []T) {
 		}
 	}
 	return all, nil
+}
+
+// takeAlike is take for elements that all take as many bytes.
+func takeAlike[T any](all []T, room *int, bytes int) (first, rest []T) {
+	return take(all, room, func(*T) int { return bytes })
 }
