@@ -12,11 +12,13 @@ import (
 	dsq "github.com/ipfs/go-datastore/query"
 	recordpb "github.com/libp2p/go-libp2p-record/pb"
 	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/voxelpopuli/voxeld/dht/internal/nettest"
 	"github.com/voxelpopuli/voxeld/dht/record"
 	"github.com/voxelpopuli/voxeld/dht/transport"
+	"github.com/voxelpopuli/voxeld/trust"
 )
 
 func TestDatastore(t *testing.T) {
@@ -119,11 +121,34 @@ func TestDatastoreReportsAndSeals(t *testing.T) {
 
 func newDatastore(t *testing.T, storage Storage) *datastore {
 	t.Helper()
-	q, err := newQuotas(storage, "")
+	q, err := newQuotas(storage, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &datastore{storage: storage, quotas: q}
+}
+
+// putSigned stores a record that is signed with the key.
+func putSigned(t *testing.T, d *datastore, key crypto.PrivKey, player string) error {
+	t.Helper()
+	sealed, err := record.Seal(key, testWorld, "/player/"+player, []byte(player))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := proto.Marshal(&recordpb.Record{Key: []byte("/player/" + player), Value: sealed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Put(t.Context(), ds.NewKey("/player/"+player), raw)
+}
+
+func newKey(t *testing.T) crypto.PrivKey {
+	t.Helper()
+	key, _, err := crypto.GenerateEd25519Key(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
 }
 
 // A node that publishes records of ever more invented players is refused at some number of them. It may replace those that it has, others
@@ -133,22 +158,9 @@ func TestRecordsOfOneSignerAreBounded(t *testing.T) {
 	storage := nettest.NewMemory()
 	keys := make(map[string]crypto.PrivKey)
 	for _, name := range []string{"honest", "liar"} {
-		var err error
-		if keys[name], _, err = crypto.GenerateEd25519Key(rand.Reader); err != nil {
-			t.Fatal(err)
-		}
+		keys[name] = newKey(t)
 	}
-	put := func(d *datastore, signer, player string) error {
-		sealed, err := record.Seal(keys[signer], testWorld, "/player/"+player, []byte(player))
-		if err != nil {
-			t.Fatal(err)
-		}
-		raw, err := proto.Marshal(&recordpb.Record{Key: []byte("/player/" + player), Value: sealed})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d.Put(ctx, ds.NewKey("/player/"+player), raw)
-	}
+	put := func(d *datastore, signer, player string) error { return putSigned(t, d, keys[signer], player) }
 	for _, start := range []string{"first", "later"} {
 		d := newDatastore(t, storage)
 		d.quotas.max = 3
@@ -185,5 +197,77 @@ func TestRecordsOfOneSignerAreBounded(t *testing.T) {
 	storage.Fail(nil)
 	if err := put(d, "honest", "x"); err == nil {
 		t.Error("the honest node has three records, and stores a fourth")
+	}
+}
+
+// A node that signs each record with another invented key can have no more stored than one signer. Those whose certificates are known may still
+// publish theirs, also if the node starts when they are not known yet.
+func TestRecordsOfInventedSignersAreBounded(t *testing.T) {
+	storage := nettest.NewMemory()
+	admitted := make(map[peer.ID]bool)
+	start := func() *datastore {
+		q, err := newQuotas(storage, "", func(id peer.ID) (trust.Certificate, bool) { return trust.Certificate{}, admitted[id] })
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.max, q.all = 3, 8
+		return &datastore{storage: storage, quotas: q}
+	}
+	honest := newKey(t)
+	id, err := peer.IDFromPrivateKey(honest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := start()
+	for i := range 3 {
+		if err := putSigned(t, d, newKey(t), fmt.Sprint("invented ", i)); err != nil {
+			t.Errorf("signer %d: %v", i, err)
+		}
+	}
+	if err := putSigned(t, d, newKey(t), "one more"); err == nil || len(d.quotas.signers) != 3 {
+		t.Errorf("a fourth signer without a certificate: %v; %d signers are counted", err, len(d.quotas.signers))
+	}
+	admitted[id] = true
+	for i := range 3 {
+		if err := putSigned(t, d, honest, fmt.Sprint("honest ", i)); err != nil {
+			t.Errorf("record %d of a node with a certificate: %v", i, err)
+		}
+	}
+	d = start()
+	if err := putSigned(t, d, newKey(t), "one more"); err == nil {
+		t.Error("after a start, a fourth signer without a certificate has a record stored")
+	}
+	if err := d.Delete(t.Context(), ds.NewKey("/player/honest 0")); err != nil {
+		t.Fatal(err)
+	}
+	if err := putSigned(t, d, honest, "honest 3"); err != nil {
+		t.Errorf("after a start, the node with a certificate: %v", err)
+	}
+	if err := d.Delete(t.Context(), ds.NewKey("/player/invented 0")); err != nil {
+		t.Fatal(err)
+	}
+	if err := putSigned(t, d, newKey(t), "one more"); err != nil {
+		t.Errorf("after a record was deleted: %v", err)
+	}
+}
+
+// In an open world all signers are alike. All of them together have a bound.
+func TestRecordsAreBounded(t *testing.T) {
+	d := newDatastore(t, nettest.NewMemory())
+	d.quotas.max, d.quotas.all = 3, 5
+	first := newKey(t)
+	if err := putSigned(t, d, first, "0"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		if err := putSigned(t, d, newKey(t), fmt.Sprint(i+1)); err != nil {
+			t.Errorf("signer %d: %v", i+1, err)
+		}
+	}
+	if err := putSigned(t, d, newKey(t), "one more"); err == nil {
+		t.Error("a sixth record is stored")
+	}
+	if err := putSigned(t, d, first, "4"); err != nil {
+		t.Errorf("a record that replaces another: %v", err)
 	}
 }

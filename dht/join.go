@@ -31,7 +31,7 @@ func Join(host *transport.Host, opts Options) (*DHT, error) {
 	if err != nil {
 		return nil, fmt.Errorf("join world: %w", err)
 	}
-	records, err := newQuotas(opts.Storage, string(self))
+	records, err := newQuotas(opts.Storage, string(self), opts.Certificate)
 	if err != nil {
 		return nil, err
 	}

@@ -506,7 +506,7 @@ func (c *testLink) Send(msg nodemsg.ToRegion) error {
 		}
 	}
 	for _, b := range msg.Enter {
-		r.crowd.Enter(c.number, b)
+		r.crowd.Enter(crowd.Owner{Link: c.number}, b)
 	}
 	if len(msg.Moves) > 0 {
 		c.lands.mu.moved++
@@ -522,7 +522,7 @@ func (c *testLink) Send(msg nodemsg.ToRegion) error {
 		if c.lands.mu.mute {
 			u.Wall, u.Stamp = 0, nil
 		}
-		r.crowd.Chat(u)
+		r.crowd.Chat("", u)
 	}
 	r.endTick()
 	return nil

@@ -49,7 +49,7 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 	case q.Split != nil:
 		err = h.Splitter.SplitFor(ctx, peer, q.Split.Region)
 	case q.Merge != nil:
-		err = h.Splitter.MergeHere(ctx, q.Merge.Region)
+		err = h.Splitter.MergeHere(ctx, peer, q.Merge.Region)
 	case q.Structure != nil:
 		var info nodemsg.Region
 		if info, answer.Attempt, err = h.Splitter.StructureHere(ctx, *q.Structure); err == nil && info.ID != 0 {

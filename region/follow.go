@@ -128,7 +128,7 @@ func subscribeAt(ctx context.Context, r *regions, peer string, hello nodemsg.Hel
 	ctx, cancel := context.WithTimeout(ctx, subscribeTime)
 	defer cancel()
 	if peer == r.Self.Peer {
-		local, err := r.subscribe(ctx, hello)
+		local, err := r.subscribe(ctx, peer, hello)
 		if err != nil {
 			return nil, "", err
 		}

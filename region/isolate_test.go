@@ -249,7 +249,7 @@ func TestQuarantinedRegionHasNoGroup(t *testing.T) {
 		g.ends()
 		<-time.After(time.Second)
 		hello := nodemsg.Hello{Region: info.ID, Cell: info.Cell}
-		if _, err := a.regions.subscribe(t.Context(), hello); err != nil {
+		if _, err := a.regions.subscribe(t.Context(), "A", hello); err != nil {
 			t.Errorf("the land cannot be seen: %v", err)
 		}
 		if _, err := a.regions.Open(t.Context(), hello.Region, hello.Cell); !errors.Is(err, integrity.ErrQuarantined) {

@@ -324,8 +324,8 @@ func landTables(id uint64) []replica.TablePrefix {
 // helloKey identifies what a gateway asks for.
 func helloKey(hello nodemsg.Hello) string { return fmt.Sprintf("%d %v", hello.Region, hello.Cell) }
 
-// subscribe subscribes a gateway to a region that is led here. The region is loaded first if necessary.
-func (r *regions) subscribe(ctx context.Context, hello nodemsg.Hello) (*hub.Subscription, error) {
+// subscribe subscribes the gateway of a node to a region that is led here. The region is loaded first if necessary.
+func (r *regions) subscribe(ctx context.Context, peer string, hello nodemsg.Hello) (*hub.Subscription, error) {
 	reading := hello.Reading
 	hello.Reading = false // not part of the key: a region is loaded once for all callers
 	for {
@@ -333,7 +333,7 @@ func (r *regions) subscribe(ctx context.Context, hello nodemsg.Hello) (*hub.Subs
 		if err != nil {
 			return nil, err
 		}
-		if s := l.Subscribe(reading); s != nil {
+		if s := l.Subscribe(peer, reading); s != nil {
 			return s, nil
 		}
 		select { // it is being unloaded: wait, then load it again

@@ -2,10 +2,12 @@ package region
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,7 +90,7 @@ func (w *splitRegion) merge(t *testing.T) {
 				<-ctx.Done()
 				return nil, nodemsg.Region{}, ctx.Err()
 			}
-			go it.Splitter.MergeHere(t.Context(), w.parent.ID) //nolint:errcheck // it fails
+			go it.Splitter.MergeHere(t.Context(), it.peer, w.parent.ID) //nolint:errcheck // it fails
 		}
 	}
 	<-time.After(time.Second)
@@ -369,6 +371,57 @@ func TestSplitsAreLimited(t *testing.T) {
 		}
 		if done, err := split(b); done < 20 || done > 50 || err == nil || !strings.Contains(err.Error(), "at once") {
 			t.Errorf("%d regions were split by another node, then: %v", done, err)
+		}
+	})
+}
+
+// Whoever has a region merged again and again is refused after a while, and at once after an attempt during which players could not edit.
+func TestMergesOfOneNodeAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := splitWithLiar(t)
+		var leader *node
+		for _, it := range w.nodes {
+			if l := it.regions.Loaded(w.parent.ID); l != nil && l.Raft().Status().Self {
+				leader = it
+			}
+		}
+		if leader == nil { // it hibernates
+			leader = w.nodes[slices.IndexFunc(w.nodes, func(it *node) bool { return it.peer != w.liar })]
+		}
+		ask := func(peer string) string {
+			return leader.answer(t.Context(), peer, nodemsg.Question{Merge: &nodemsg.Release{Region: w.parent.ID}}).Error
+		}
+		var frozen atomic.Int32
+		for _, it := range w.nodes {
+			it.Splitter.Passed = func(context.Context, *actor.Land) (int64, error) {
+				frozen.Add(1)
+				return 0, errors.New("not now")
+			}
+		}
+		if why := ask("M"); !strings.Contains(why, "not now") || frozen.Load() == 0 {
+			t.Fatalf("the attempt ends with %q", why)
+		}
+		before := frozen.Load()
+		for _, peer := range []string{"M", "N"} {
+			if why := ask(peer); !strings.Contains(why, "it has just failed") || frozen.Load() != before {
+				t.Errorf("%s asks again: %q, %d halves are to freeze", peer, why, frozen.Load()-before)
+			}
+		}
+		<-time.After(time.Minute)
+		leader.Splitter.Follow = func(context.Context, grid.ChunkPos) (transport.Link, nodemsg.Region, error) {
+			return nil, nodemsg.Region{}, errors.New("before the halves freeze")
+		}
+		asked := 0
+		for why := "before"; strings.Contains(why, "before"); asked++ {
+			if why = ask("M"); asked > 100 {
+				t.Fatal("a node may ask without end")
+			}
+		}
+		if why := ask("M"); !strings.Contains(why, "a node may have 30 regions") || asked < 20 {
+			t.Errorf("after %d times: %q", asked, why)
+		}
+		if why := ask("N"); !strings.Contains(why, "before the halves freeze") {
+			t.Errorf("another node: %q", why)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 // ServeLink serves one link of another node's gateway, until either side ends it.
 func (h *Host) ServeLink(ctx context.Context, peer string, stream io.ReadWriteCloser) {
 	err := transport.ServeLink(ctx, stream, subscribeTime, func(ctx context.Context, hello nodemsg.Hello) (transport.Subscription, error) {
-		return h.regions.subscribe(ctx, hello)
+		return h.regions.subscribe(ctx, peer, hello)
 	})
 	if err != nil {
 		h.Logger.Debug("link ended", "peer", peer, "error", err)

@@ -70,11 +70,11 @@ func (h *Host) PostDiscard(group, id uint64, also []kv.Write, reply func(error))
 func (h *Host) PostSnapshot(peer string, group uint64, r io.Reader, reply func(error)) {
 	taken := 0
 	taken, err := h.unpack(peer, group, r, func(err error) {
-		h.reserve(-taken)
+		h.receiving.add(peer, -taken)
 		reply(err)
 	})
 	if err != nil {
-		h.reserve(-taken)
+		h.receiving.add(peer, -taken)
 		reply(err)
 	}
 }

@@ -38,8 +38,8 @@ type Host struct {
 	node      *raftgroup.Node
 	metrics   *metrics
 	tickEvery time.Duration
-	receiving atomic.Int64 // bytes of snapshots that are being received
-	fills     sync.Map     // group → *filling
+	receiving receiving
+	fills     sync.Map // group → *filling
 	input     input
 	started   atomic.Bool
 	stopped   chan struct{} // closed when Run has ended

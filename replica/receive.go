@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/replica/raftframe"
@@ -55,7 +56,7 @@ func (h *Host) ReceiveSnapshot(ctx context.Context, peer string, group uint64, r
 func (h *Host) receiveSnapshot(ctx context.Context, peer string, group uint64, r io.Reader) error {
 	answer := make(chan error, 1)
 	taken, err := h.unpack(peer, group, r, func(err error) { answer <- err })
-	defer h.reserve(-taken)
+	defer func() { h.receiving.add(peer, -taken) }()
 	if err != nil {
 		return err
 	}
@@ -85,11 +86,11 @@ func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error))
 	}()
 	s, err := g.ReadSnapshot(peer, r, func(n int) error {
 		taken += n
-		h.reserve(n)
+		all, ofPeer := h.receiving.add(peer, n)
 		if taken > limit {
 			return fmt.Errorf("%w: more than %d bytes", raftframe.ErrSnapshotSize, limit)
 		}
-		if h.receiving.Load() > 2*int64(limit) {
+		if all > 2*limit || ofPeer > limit {
 			return fmt.Errorf("%w: other snapshots are being received", ErrOverloaded)
 		}
 		return nil
@@ -164,7 +165,26 @@ func (f *filling) end() {
 	}
 }
 
-func (h *Host) reserve(n int) { h.receiving.Add(int64(n)) }
+// receiving counts the bytes of snapshots that are being received. One peer may send half of all, so that it cannot keep others from sending theirs.
+type receiving struct {
+	mu    sync.Mutex
+	all   int
+	peers map[string]int // no zeros
+}
+
+// add counts n bytes more of a peer, and returns the sums.
+func (r *receiving) add(peer string, n int) (all, ofPeer int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.peers == nil {
+		r.peers = make(map[string]int)
+	}
+	r.all += n
+	if r.peers[peer] += n; r.peers[peer] == 0 {
+		delete(r.peers, peer)
+	}
+	return r.all, r.peers[peer]
+}
 
 // install passes a snapshot to the group.
 func (h *Host) install(g *Group, s *raftgroup.IncomingSnapshot) {

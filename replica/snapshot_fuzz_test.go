@@ -71,7 +71,7 @@ func FuzzReceiveSnapshot(f *testing.F) {
 		if h.groups.replicas[testGroupID] == nil {
 			t.Fatal("a member's snapshot ended the group")
 		}
-		if h.receiving.Load() != 0 {
+		if h.receiving.all != 0 {
 			t.Fatal("bytes are accounted for still")
 		}
 		if err != nil {

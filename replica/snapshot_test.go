@@ -281,8 +281,8 @@ func TestSnapshotRefusals(t *testing.T) {
 			for _, d := range g.Dequeue() {
 				t.Errorf("delivered %v", d)
 			}
-			if h.receiving.Load() != 0 {
-				t.Errorf("%d bytes are accounted for still", h.receiving.Load())
+			if h.receiving.all != 0 {
+				t.Errorf("%d bytes are accounted for still", h.receiving.all)
 			}
 		})
 	}
@@ -292,11 +292,16 @@ func TestSnapshotRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.node.Limits.Snapshot = 10000
-	h.reserve(20000)
-	if err := receiveNow(h, "me", snap); !errors.Is(err, ErrOverloaded) {
-		t.Fatal(err)
+	for peer, size := range map[string]int{"others": 20000, "me": 9990} {
+		h.receiving.add(peer, size)
+		if err := receiveNow(h, "me", snap); !errors.Is(err, ErrOverloaded) {
+			t.Fatalf("while %d bytes of %s are being received: %v", size, peer, err)
+		}
+		h.receiving.add(peer, -size)
 	}
-	h.reserve(-20000)
+	if len(h.receiving.peers) != 0 {
+		t.Errorf("%v are accounted for still", h.receiving.peers)
+	}
 	if err := receiveNow(h, "me", snap); err != nil {
 		t.Fatal(err)
 	}

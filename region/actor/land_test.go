@@ -112,7 +112,7 @@ func scripted() (*Land, *script) {
 }
 
 func newLink(l *Land) *hub.Subscription {
-	link := l.Subscribe(false)
+	link := l.Subscribe("peer", false)
 	l.runInbox()
 	return link
 }

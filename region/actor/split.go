@@ -11,6 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
+	"github.com/voxelpopuli/voxeld/world/crowd"
 )
 
 // This file splits a region between the halves of its cell, and merges them again (docs/adr/0031). When a split is applied, nothing
@@ -185,11 +186,11 @@ func bodies(l *Land) (all []nodemsg.Body) {
 
 // ShowAvatars has a region show avatars of the one that it came from until their gateways enter them themselves. Otherwise everybody would
 // vanish for a moment before the eyes of those whose gateway comes first. Any goroutine may call it, as the next.
-func ShowAvatars(l *Land, crowd []nodemsg.Body) {
+func ShowAvatars(l *Land, shown []nodemsg.Body) {
 	l.Enqueue(func() {
-		for _, body := range crowd {
+		for _, body := range shown {
 			if !l.contents.Crowd.Has(body.Player) {
-				l.contents.Crowd.Enter(placeholder, body)
+				l.contents.Crowd.Enter(crowd.Owner{Link: placeholder}, body)
 			}
 		}
 		l.splitter.placeholders = placeholderTicks

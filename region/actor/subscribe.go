@@ -8,10 +8,10 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// Subscribe subscribes a gateway. Reading is set if it accepts a read-only subscription where the disk refuses writes. It returns
+// Subscribe subscribes the gateway of a node. Reading is set if it accepts a read-only subscription where the disk refuses writes. It returns
 // nil if the region is being unloaded. Any goroutine may call it.
-func (l *Land) Subscribe(reading bool) *hub.Subscription {
-	s := hub.NewSubscriber()
+func (l *Land) Subscribe(peer string, reading bool) *hub.Subscription {
+	s := hub.NewSubscriber(peer)
 	s.Reading = reading
 	if !l.Enqueue(func() { l.attach(s) }) {
 		return nil
@@ -38,14 +38,15 @@ func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
 	if l.readOnly {
 		msg = nodemsg.ToRegion{Edits: msg.Edits} // no movement or chat in a quarantined region
 	}
+	owner := s.Owner()
 	for _, body := range msg.Enter {
-		l.contents.Crowd.Enter(s.Number(), body)
+		l.contents.Crowd.Enter(owner, body)
 	}
 	for _, move := range msg.Moves {
-		l.contents.Crowd.Move(s.Number(), move)
+		l.contents.Crowd.Move(owner.Link, move)
 	}
 	for _, id := range msg.Leave {
-		l.contents.Crowd.Leave(s.Number(), id)
+		l.contents.Crowd.Leave(owner.Link, id)
 	}
 	refused := ""
 	switch {
@@ -73,6 +74,6 @@ func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
 		l.edits.add(s, intent, why)
 	}
 	for _, u := range msg.Chat {
-		l.contents.Crowd.Chat(u)
+		l.contents.Crowd.Chat(owner.Peer, u)
 	}
 }

@@ -211,7 +211,7 @@ func (h *Hub) Publish() {
 		}
 	}
 	for s, f := range frames {
-		if !s.out.Put(*f) {
+		if !s.put(*f) {
 			h.dropSlow(s)
 		}
 	}

@@ -30,7 +30,7 @@ func linked() (*Hub, inbox, *Subscription) {
 	cell := grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)
 	h := New(&Contents{Land: world.NewLand(7, cell, 64), Crowd: crowd.New(cell)})
 	h.Detached, h.Slow = func(*Subscriber) {}, func() {}
-	s := NewSubscriber()
+	s := NewSubscriber("peer")
 	h.Attach(s)
 	box := inbox{mailbox.New[func()](0)}
 	return h, box, h.Subscription(s, box, func(s *Subscriber, msg nodemsg.ToRegion) {

@@ -35,6 +35,7 @@ type Contents struct {
 type Subscriber struct {
 	Reading bool // it accepts a read-only subscription where the disk refuses writes and no leader is known
 
+	peer     string // its node
 	number   uint64 // identifies it to the crowd
 	out      *mailbox.Mailbox[nodemsg.FromRegion]
 	buffered []nodemsg.FromRegion // belongs to the receiving goroutine
@@ -49,9 +50,10 @@ type Subscriber struct {
 	results       []nodemsg.EditResult
 }
 
-// NewSubscriber returns a subscriber, to be attached to a hub.
-func NewSubscriber() *Subscriber {
+// NewSubscriber returns a subscriber, the gateway of a node, to be attached to a hub.
+func NewSubscriber(peer string) *Subscriber {
 	return &Subscriber{
+		peer:   peer,
 		out:    mailbox.New[nodemsg.FromRegion](linkBacklog),
 		credit: make(chan struct{}, linkCredit),
 		watch:  make(map[grid.ChunkPos]struct{}),
@@ -59,8 +61,8 @@ func NewSubscriber() *Subscriber {
 	}
 }
 
-// Number identifies the subscriber to the crowd.
-func (s *Subscriber) Number() uint64 { return s.number }
+// Owner identifies the subscriber to the crowd.
+func (s *Subscriber) Owner() crowd.Owner { return crowd.Owner{Link: s.number, Peer: s.peer} }
 
 // Pending reports whether the subscriber waits until the leader is known, or has confirmed that it leads.
 func (s *Subscriber) Pending() bool { return !s.pendingSince.IsZero() }

@@ -24,6 +24,9 @@ const (
 	leadTime  = 3 * time.Second
 	// maxMerge bounds the land of both children, packed: it must fit into one log entry.
 	maxMerge = 1 << 20 * 9 / 10
+	// mergePause is how long after an attempt that failed no other one is made because another node asks for it: players cannot edit the children
+	// during an attempt.
+	mergePause = 30 * time.Second
 )
 
 // Merge merges the children of a cell's region again, because an operator wants it.
@@ -58,7 +61,7 @@ func (s *Splitter) merge(ctx context.Context, cell grid.Cell) error {
 			return fmt.Errorf("merge %v: it is not split", cell)
 		}
 		_, err = s.askMembers(ctx, parent, nodemsg.Question{Merge: &nodemsg.Release{Region: parent.ID}},
-			func() (nodemsg.Answer, error) { return nodemsg.Answer{}, s.MergeHere(ctx, parent.ID) })
+			func() (nodemsg.Answer, error) { return nodemsg.Answer{}, s.MergeHere(ctx, s.Self.Peer, parent.ID) })
 		return err
 	})
 }
@@ -115,8 +118,21 @@ func (s *Splitter) Lead(ctx context.Context, id uint64) (*actor.Land, error) {
 	}
 }
 
-// MergeHere merges the children of a region of which this node is a member.
-func (s *Splitter) MergeHere(ctx context.Context, id uint64) error {
+// failedMerge is an attempt to merge that was abandoned.
+type failedMerge struct {
+	at  time.Time
+	why error
+}
+
+// MergeHere merges the children of a region of which this node is a member. The peer asks for it: another node than this one must not ask too
+// often, nor soon after an attempt that failed.
+func (s *Splitter) MergeHere(ctx context.Context, peer string, id uint64) error {
+	if value, failed := s.failed.Load(id); failed && peer != s.Self.Peer {
+		last := value.(failedMerge) //nolint:forcetypeassert // nothing else is in it
+		if again := mergePause - time.Since(last.at); again > 0 {
+			return fmt.Errorf("merge region %d: it has just failed: %w; try again in %v, or enter the command on the node that leads it", id, last.why, again.Round(time.Second))
+		}
+	}
 	if _, busy := s.merging.LoadOrStore(id, nil); busy {
 		return fmt.Errorf("merge region %d: %w", id, errBusy)
 	}
@@ -131,7 +147,11 @@ func (s *Splitter) MergeHere(ctx context.Context, id uint64) error {
 	if err == nil && structure.Split == 0 {
 		err = errors.New("it is not split")
 	}
+	if err == nil && peer != s.Self.Peer && !s.Askers.Allow(peer) {
+		err = errTooOften
+	}
 	if err == nil {
+		s.failed.Delete(id)
 		err = s.attempt(ctx, l, parent, structure.Attempt)
 	}
 	if err != nil {
@@ -187,6 +207,9 @@ func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Re
 		err = actor.ProposeMerge(ctx, l, attempt, rows)
 	}
 	if err != nil {
+		if !ledElsewhere(err) {
+			s.failed.Store(parent.ID, failedMerge{time.Now(), err})
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leadTime)
 		defer cancel()
 		if abandoned := actor.ProposeAbandon(ctx, l, attempt); abandoned != nil {

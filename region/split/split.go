@@ -51,10 +51,11 @@ type Splitter struct {
 	Passed      func(ctx context.Context, l *actor.Land) (int64, error)
 	AskStatuses integrity.AskStatuses
 	Metrics     *Metrics
-	Askers      *transport.PeerLimits // of splits, by other nodes
+	Askers      *transport.PeerLimits // of splits and merges, by other nodes
 
 	proposed  sync.Map // regions whose split this node has proposed: id → time.Time
 	merging   sync.Map // regions whose children this node is merging: id → nil
+	failed    sync.Map // regions whose children this node could not merge, the last time: id → failedMerge
 	resolving sync.Map // children whose merge is being resolved: id → nil
 }
 
@@ -154,12 +155,15 @@ func (s *Splitter) find(ctx context.Context, cell grid.Cell) (nodemsg.Region, er
 	return nodemsg.Region{}, failed
 }
 
-// A node may have the regions that another one leads split splitBurst times at once, and then once every splitPause: more than operators
-// need, and too little to divide the world into single chunks before quiet halves are merged again.
+// A node may have the regions that another one leads split or merged splitBurst times at once, and then once every splitPause: more than operators
+// need, and too little to divide the world into single chunks before quiet halves are merged again, or to merge all that was split because of its load.
 const (
 	splitPause = 10 * time.Second
 	splitBurst = 30
 )
+
+var errTooOften = fmt.Errorf("a node may have %d regions split or merged at once, then one every %v: wait, or enter the command on the node that leads it",
+	splitBurst, splitPause)
 
 // NewAskers returns the limits for Askers.
 func NewAskers() *transport.PeerLimits {
@@ -169,8 +173,7 @@ func NewAskers() *transport.PeerLimits {
 // SplitFor is SplitHere because another node asks for it.
 func (s *Splitter) SplitFor(ctx context.Context, peer string, id uint64) error {
 	if l := s.Regions.Loaded(id); l != nil && l.Raft().Status().Self && !s.Askers.Allow(peer) {
-		return fmt.Errorf("split %v: a node may have %d regions split at once, then one every %v: wait, or enter the command on the node that leads it",
-			l.Cell(), splitBurst, splitPause)
+		return fmt.Errorf("split %v: %w", l.Cell(), errTooOften)
 	}
 	return s.SplitHere(ctx, id)
 }

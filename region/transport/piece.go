@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/wire"
@@ -13,8 +14,10 @@ import (
 const (
 	// pieceTime bounds one request, at both ends.
 	pieceTime = 15 * time.Second
-	// maxPieces bounds how many requests are answered at the same time; the others wait.
+	// maxPieces bounds how many answers are prepared at the same time, and maxOfPeer how many requests of one node are served: it may be slow to
+	// read the answer. The others wait.
 	maxPieces = 4
+	maxOfPeer = 2
 )
 
 // Pieces exchanges digests, parts of land and bases with other nodes. Any goroutine may use it.
@@ -22,12 +25,25 @@ type Pieces struct {
 	self   string
 	peers  Peers
 	answer func(ctx context.Context, peer string, f nodemsg.Fetch) nodemsg.Fetched
-	slots  chan struct{} // holds a token for each request that is being answered
+	slots  chan struct{} // holds a token for each answer that is being prepared
+
+	mu struct {
+		sync.Mutex
+		peers map[string]*peerRequests // no empty ones
+	}
+}
+
+// peerRequests are the requests of one node.
+type peerRequests struct {
+	slots chan struct{} // holds a token for each request that is being served
+	all   int           // those that wait, too
 }
 
 // NewPieces returns an exchange for the node self. Answer answers a request; any goroutine may call it.
 func NewPieces(self string, peers Peers, answer func(ctx context.Context, peer string, f nodemsg.Fetch) nodemsg.Fetched) *Pieces {
-	return &Pieces{self: self, peers: peers, answer: answer, slots: make(chan struct{}, maxPieces)}
+	p := &Pieces{self: self, peers: peers, answer: answer, slots: make(chan struct{}, maxPieces)}
+	p.mu.peers = make(map[string]*peerRequests)
+	return p
 }
 
 // Serve answers one request of another node.
@@ -39,19 +55,65 @@ func (p *Pieces) Serve(ctx context.Context, peer string, stream io.ReadWriteClos
 	defer stop()
 	request, err := wire.ReadFrame[nodemsg.Fetch](s.in, wire.MaxHandshake)
 	if err == nil {
-		select {
-		case p.slots <- struct{}{}:
-			err = wire.WriteFrame(s, p.answer(ctx, peer, request))
-			<-p.slots
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
+		err = p.serve(ctx, peer, s, request)
 	}
 	if err != nil {
 		s.abort()
 		return err
 	}
 	return s.Close() // what was written arrives, or the peer is gone
+}
+
+// serve answers a request when few others are served. While the answer is written, it only holds up those of the same node.
+func (p *Pieces) serve(ctx context.Context, peer string, out io.Writer, request nodemsg.Fetch) error {
+	of := p.begin(peer)
+	defer p.end(peer, of)
+	if err := acquire(ctx, of.slots); err != nil {
+		return err
+	}
+	defer func() { <-of.slots }()
+	answer, err := p.prepare(ctx, peer, request)
+	if err != nil {
+		return err
+	}
+	return wire.WriteFrame(out, answer)
+}
+
+func (p *Pieces) prepare(ctx context.Context, peer string, request nodemsg.Fetch) (nodemsg.Fetched, error) {
+	if err := acquire(ctx, p.slots); err != nil {
+		return nodemsg.Fetched{}, err
+	}
+	defer func() { <-p.slots }()
+	return p.answer(ctx, peer, request), nil
+}
+
+func acquire(ctx context.Context, slots chan<- struct{}) error {
+	select {
+	case slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *Pieces) begin(peer string) *peerRequests {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	of := p.mu.peers[peer]
+	if of == nil {
+		of = &peerRequests{slots: make(chan struct{}, maxOfPeer)}
+		p.mu.peers[peer] = of
+	}
+	of.all++
+	return of
+}
+
+func (p *Pieces) end(peer string, of *peerRequests) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if of.all--; of.all == 0 {
+		delete(p.mu.peers, peer)
+	}
 }
 
 // Fetch requests a piece from another node, or from this one. The error is a Refusal if the node was reached and did not serve it.

@@ -15,14 +15,18 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// snapshotTime bounds the time for which the transfer of a snapshot makes no progress.
-const snapshotTime = 2 * time.Minute
+// snapshotTime bounds the time that the transfer of snapshotStep bytes of a snapshot takes, and then that of the rest.
+const (
+	snapshotTime = 2 * time.Minute
+	snapshotStep = 1 << 20
+)
 
-// progress sets back the alarm with each byte.
+// progress sets back the alarm each time that snapshotStep bytes were transferred.
 type progress struct {
 	in    io.Reader
 	out   io.Writer
 	alarm *time.Timer
+	bytes int // since the alarm was set back
 }
 
 // whileProgress returns a context that ends when the alarm is not set back for snapshotTime.
@@ -35,16 +39,23 @@ func whileProgress(ctx context.Context) (progressing context.Context, alarm *tim
 	}
 }
 
-func (p progress) Read(b []byte) (int, error) {
+func (p *progress) Read(b []byte) (int, error) {
 	n, err := p.in.Read(b)
-	p.alarm.Reset(snapshotTime)
+	p.count(n)
 	return n, err
 }
 
-func (p progress) Write(b []byte) (int, error) {
+func (p *progress) Write(b []byte) (int, error) {
 	n, err := p.out.Write(b)
-	p.alarm.Reset(snapshotTime)
+	p.count(n)
 	return n, err
+}
+
+func (p *progress) count(n int) {
+	if p.bytes += n; p.bytes >= snapshotStep {
+		p.bytes = 0
+		p.alarm.Reset(snapshotTime)
+	}
 }
 
 // SendSnapshot opens a stream to the peer, has write fill it, and calls done with the result.
@@ -69,7 +80,7 @@ func (c *Carrier) snapshot(ctx context.Context, alarm *time.Timer, peer string, 
 	if _, err := s.Write(binary.BigEndian.AppendUint64(nil, group)); err != nil {
 		return fmt.Errorf("send snapshot: %w", err)
 	}
-	if err := write(progress{out: s, alarm: alarm}); err != nil {
+	if err := write(&progress{out: s, alarm: alarm}); err != nil {
 		s.abort()
 		return err
 	}
@@ -93,7 +104,7 @@ func ServeSnapshot(ctx context.Context, stream io.ReadWriteCloser, install func(
 	var group [8]byte
 	_, err := io.ReadFull(s.in, group[:])
 	if err == nil {
-		err = install(ctx, binary.BigEndian.Uint64(group[:]), progress{in: s.in, alarm: alarm})
+		err = install(ctx, binary.BigEndian.Uint64(group[:]), &progress{in: s.in, alarm: alarm})
 	}
 	answer := []byte{0}
 	if err != nil {

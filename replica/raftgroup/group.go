@@ -42,7 +42,7 @@ type Limits struct {
 	Mailbox     int           // bytes of committed entries that wait for a group's owner; beyond it they stay in the log
 	Pending     int           // bytes of applied writes of one group; above this they are stored at once
 	Messages    int           // bytes of received messages that wait in one group
-	Snapshot    int           // bytes of the rows of one snapshot in memory; twice as many may be received at a time
+	Snapshot    int           // bytes of the rows of one snapshot in memory; one peer may send as many, all peers twice as many at a time
 	Piece       int           // bytes of rows that are stored at a time, if a snapshot is stored in pieces
 	KeepEntries uint64        // entries kept below the stored applied index
 	FlushAfter  time.Duration // the longest time that an applied write waits for others

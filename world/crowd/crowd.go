@@ -15,8 +15,14 @@ import (
 const (
 	// maxCrowd bounds the bodies in a region to the length of a list in one message between nodes.
 	maxCrowd = wire.MaxBodies
-	// maxChats bounds a region's chat lines between two Flushes, so that its delta fits into a frame.
+	// maxChats bounds a region's chat lines between two Flushes.
 	maxChats = 1024
+	// maxBodiesOfPeer and maxChatsOfPeer are what one node's gateway may have of both, so that others have some left.
+	maxBodiesOfPeer = maxCrowd / 4 * 3
+	maxChatsOfPeer  = maxChats / 4
+	// maxInserts is how many avatars come into a chunk, or leave it, before its list is put in order only when it is used: in a long list, that takes
+	// less time.
+	maxInserts = 64
 )
 
 // Crowd holds the avatars in a region, and the changes of each chunk since the last Flush. It is live state: never
@@ -24,10 +30,20 @@ const (
 type Crowd struct {
 	cell    grid.Cell
 	bodies  map[player.ID]*avatar
-	inside  map[grid.ChunkPos][]*avatar     // the avatars of each chunk, by ascending id; no empty lists
+	inside  map[grid.ChunkPos]*occupants    // of each chunk; no empty ones in order
 	changes map[grid.ChunkPos]*chunkChanges // since the last Flush
-	chats   int                             // chat lines in changes
+	lines   int                             // chat lines in changes
+	chats   map[string]int                  // those of each peer
+	owned   map[string]int                  // bodies, by peer; no zeros
 	tick    uint64
+	orders  uint64 // how often a list was put in order
+	inserts int    // maxInserts but in tests
+}
+
+// Owner is a gateway's link, and the node at its other end. Bodies that the region shows itself are of no node, and count for none.
+type Owner struct {
+	Link uint64
+	Peer string
 }
 
 // avatar is a body, its chunk, and the gateway link that owns it. If a player arrives through a second gateway, the
@@ -35,9 +51,18 @@ type Crowd struct {
 type avatar struct {
 	body    nodemsg.Body
 	chunk   grid.ChunkPos
-	link    uint64
+	owner   Owner
 	posedAt uint64 // the tick of the pose, from which the way continues
 	moved   bool   // within the chunk since the last Flush; counted in the chunk's changes
+	found   uint64 // Crowd.orders when it was last put in order
+}
+
+// occupants are the avatars of one chunk.
+type occupants struct {
+	// list is by ascending id after up to Crowd.inserts changes. After more it is in no order, and an avatar may be in it repeatedly, and still
+	// when it has left.
+	list    []*avatar
+	changes int // who has come or left since it was last used
 }
 
 // chunkChanges collects the changes of one chunk since the last Flush. It has no poses: only the newest one matters.
@@ -55,8 +80,11 @@ func New(cell grid.Cell) *Crowd {
 	return &Crowd{
 		cell:    cell,
 		bodies:  make(map[player.ID]*avatar),
-		inside:  make(map[grid.ChunkPos][]*avatar),
+		inside:  make(map[grid.ChunkPos]*occupants),
 		changes: make(map[grid.ChunkPos]*chunkChanges),
+		chats:   make(map[string]int),
+		owned:   make(map[string]int),
+		inserts: maxInserts,
 	}
 }
 
@@ -77,25 +105,34 @@ func (c *Crowd) Bodies(visit func(*nodemsg.Body)) {
 func (c *Crowd) Has(id player.ID) bool { return c.bodies[id] != nil }
 
 // Enter adds a body, owned by the link of its gateway. It ignores poses outside of the region, and bodies beyond the
-// region's limit.
-func (c *Crowd) Enter(link uint64, body nodemsg.Body) {
+// region's limit, or that of the gateway's node.
+func (c *Crowd) Enter(owner Owner, body nodemsg.Body) {
 	at := body.Pose.Chunk()
-	if !c.cell.Contains(at) {
-		return
-	}
 	p := c.bodies[body.Player]
-	switch p {
-	case nil:
-		if len(c.bodies) == maxCrowd {
-			return
-		}
+	switch {
+	case !c.cell.Contains(at):
+		return
+	case (p == nil || p.owner.Peer != owner.Peer) && owner.Peer != "" && c.owned[owner.Peer] == maxBodiesOfPeer:
+		return
+	case p != nil:
+		c.own(p.owner.Peer, -1)
+		c.removeFromChunk(p)
+	case len(c.bodies) == maxCrowd:
+		return
+	default:
 		p = &avatar{}
 		c.bodies[body.Player] = p
-	default:
-		c.removeFromChunk(p)
 	}
-	p.body, p.chunk, p.link, p.posedAt = body, at, link, c.tick
+	c.own(owner.Peer, 1)
+	p.body, p.chunk, p.owner, p.posedAt = body, at, owner, c.tick
 	c.addToChunk(p)
+}
+
+// own counts bodies of a node's gateway.
+func (c *Crowd) own(peer string, n int) {
+	if c.owned[peer] += n; c.owned[peer] == 0 {
+		delete(c.owned, peer)
+	}
 }
 
 // Move sets the pose of a body. Only the link that owns the body may move it. A pose outside of the region is ignored:
@@ -103,7 +140,7 @@ func (c *Crowd) Enter(link uint64, body nodemsg.Body) {
 func (c *Crowd) Move(link uint64, move nodemsg.BodyMove) {
 	p := c.bodies[move.Player]
 	at := move.Pose.Chunk()
-	if p == nil || p.link != link || !c.cell.Contains(at) {
+	if p == nil || p.owner.Link != link || !c.cell.Contains(at) {
 		return
 	}
 	p.body.Pose, p.body.Velocity, p.posedAt = move.Pose, move.Velocity, c.tick
@@ -121,7 +158,8 @@ func (c *Crowd) Move(link uint64, move nodemsg.BodyMove) {
 
 // Leave removes a body if the link owns it.
 func (c *Crowd) Leave(link uint64, id player.ID) {
-	if p := c.bodies[id]; p != nil && p.link == link {
+	if p := c.bodies[id]; p != nil && p.owner.Link == link {
+		c.own(p.owner.Peer, -1)
 		c.removeFromChunk(p)
 		delete(c.bodies, id)
 	}
@@ -130,16 +168,18 @@ func (c *Crowd) Leave(link uint64, id player.ID) {
 // LeaveAll removes all bodies that the link owns: its gateway has disconnected.
 func (c *Crowd) LeaveAll(link uint64) {
 	for id, p := range c.bodies {
-		if p.link == link {
+		if p.owner.Link == link {
 			c.Leave(link, id)
 		}
 	}
 }
 
-// Chat adds a chat line to the changes of its chunk, and its number to the author's body. Lines beyond maxChats are dropped.
-func (c *Crowd) Chat(u nodemsg.ChatEvent) {
-	if c.cell.Contains(u.Chunk) && c.chats < maxChats {
-		c.chats++
+// Chat adds a chat line of a node's gateway to the changes of its chunk, and its number to the author's body. Lines beyond maxChats, or
+// maxChatsOfPeer, are dropped.
+func (c *Crowd) Chat(peer string, u nodemsg.ChatEvent) {
+	if c.cell.Contains(u.Chunk) && c.lines < maxChats && c.chats[peer] < maxChatsOfPeer {
+		c.lines++
+		c.chats[peer]++
 		if p := c.bodies[u.Player]; p != nil {
 			if s, ok := u.Clock(); ok {
 				p.body.Said = max(p.body.Said, s.Own())
@@ -166,7 +206,7 @@ func (c *Crowd) Pinned(p world.Pin) { c.changesOf(p.Chunk).base = p.Base[:] }
 // Inside returns the bodies in the chunk at their extrapolated poses, by ascending id.
 func (c *Crowd) Inside(at grid.ChunkPos) []nodemsg.Body {
 	var bodies []nodemsg.Body
-	for _, p := range c.inside[at] {
+	for _, p := range c.ordered(at) {
 		body := p.body
 		body.Pose, body.Velocity = body.Velocity.Coast(body.Pose, float64(c.tick-p.posedAt), motion.ExtrapolationTicks, at)
 		bodies = append(bodies, body)
@@ -176,8 +216,10 @@ func (c *Crowd) Inside(at grid.ChunkPos) []nodemsg.Body {
 
 // Count visits the chunks with bodies, and their number, in no particular order.
 func (c *Crowd) Count(visit func(at grid.ChunkPos, bodies int)) {
-	for at, inside := range c.inside {
-		visit(at, len(inside))
+	for at := range c.inside {
+		if n := len(c.ordered(at)); n > 0 {
+			visit(at, n)
+		}
 	}
 }
 
@@ -190,11 +232,12 @@ func (c *Crowd) Flush() map[grid.ChunkPos]*nodemsg.ChunkDelta {
 	}
 	deltas := make(map[grid.ChunkPos]*nodemsg.ChunkDelta, len(c.changes))
 	for at, h := range c.changes {
-		n := &nodemsg.ChunkDelta{Chunk: at, Blocks: h.blocks, Signs: h.signs, Chat: h.chats, Base: h.base, Moves: c.movesIn(at, h)}
+		moves := movesOf(c.ordered(at), h)
+		n := &nodemsg.ChunkDelta{Chunk: at, Blocks: h.blocks, Signs: h.signs, Chat: h.chats, Base: h.base, Moves: moves}
 		for id, before := range h.wasInside {
-			switch _, here := c.search(at, id); {
-			case here: // inside now, so the last crossing was an entry
-				n.Enter = append(n.Enter, c.bodies[id].body)
+			switch p := c.bodies[id]; {
+			case p != nil && p.chunk == at: // inside now, so the last crossing was an entry
+				n.Enter = append(n.Enter, p.body)
 			case before:
 				n.Leave = append(n.Leave, id)
 			}
@@ -207,17 +250,18 @@ func (c *Crowd) Flush() map[grid.ChunkPos]*nodemsg.ChunkDelta {
 		deltas[at] = n
 	}
 	clear(c.changes)
-	c.chats = 0
+	clear(c.chats)
+	c.lines = 0
 	return deltas
 }
 
-// movesIn returns the poses of those who moved within the chunk and have not entered since the last Flush.
-func (c *Crowd) movesIn(at grid.ChunkPos, h *chunkChanges) []nodemsg.BodyMove {
+// movesOf returns the poses of those who moved within the chunk and have not entered since the last Flush.
+func movesOf(inside []*avatar, h *chunkChanges) []nodemsg.BodyMove {
 	if h.moved == 0 {
 		return nil
 	}
 	moves := make([]nodemsg.BodyMove, 0, h.moved)
-	for _, p := range c.inside[at] {
+	for _, p := range inside {
 		if !p.moved {
 			continue
 		}
@@ -229,24 +273,62 @@ func (c *Crowd) movesIn(at grid.ChunkPos, h *chunkChanges) []nodemsg.BodyMove {
 	return moves
 }
 
-// search returns the index of the player among those in the chunk.
-func (c *Crowd) search(at grid.ChunkPos, id player.ID) (int, bool) {
-	return slices.BinarySearchFunc(c.inside[at], id, func(p *avatar, id player.ID) int { return player.ID.Compare(p.body.Player, id) })
+// ordered returns the avatars in the chunk, by ascending id.
+func (c *Crowd) ordered(at grid.ChunkPos) []*avatar {
+	o := c.inside[at]
+	if o == nil {
+		return nil
+	}
+	if o.changes > c.inserts {
+		c.orders++
+		kept := o.list[:0]
+		for _, p := range o.list {
+			if p.found != c.orders && p.chunk == at && c.bodies[p.body.Player] == p {
+				p.found = c.orders
+				kept = append(kept, p)
+			}
+		}
+		clear(o.list[len(kept):])
+		o.list = kept
+		slices.SortFunc(o.list, func(a, b *avatar) int { return player.ID.Compare(a.body.Player, b.body.Player) })
+		if len(o.list) == 0 {
+			delete(c.inside, at)
+		}
+	}
+	o.changes = 0
+	return o.list
+}
+
+// search returns the index of the player in a list that is in order.
+func (o *occupants) search(id player.ID) (int, bool) {
+	return slices.BinarySearchFunc(o.list, id, func(p *avatar, id player.ID) int { return player.ID.Compare(p.body.Player, id) })
 }
 
 func (c *Crowd) addToChunk(p *avatar) {
-	i, _ := c.search(p.chunk, p.body.Player)
-	c.inside[p.chunk] = slices.Insert(c.inside[p.chunk], i, p)
+	o := c.inside[p.chunk]
+	if o == nil {
+		o = &occupants{}
+		c.inside[p.chunk] = o
+	}
+	if o.changes++; o.changes <= c.inserts {
+		i, _ := o.search(p.body.Player)
+		o.list = slices.Insert(o.list, i, p)
+	} else {
+		o.list = append(o.list, p)
+	}
 	p.moved = false
 	c.recordCrossing(p.chunk, p.body.Player, false)
 }
 
 func (c *Crowd) removeFromChunk(p *avatar) {
-	if i, here := c.search(p.chunk, p.body.Player); here {
-		c.inside[p.chunk] = slices.Delete(c.inside[p.chunk], i, i+1)
-	}
-	if len(c.inside[p.chunk]) == 0 {
-		delete(c.inside, p.chunk)
+	o := c.inside[p.chunk]
+	if o.changes++; o.changes <= c.inserts {
+		if i, here := o.search(p.body.Player); here {
+			o.list = slices.Delete(o.list, i, i+1)
+		}
+		if len(o.list) == 0 {
+			delete(c.inside, p.chunk)
+		}
 	}
 	c.recordCrossing(p.chunk, p.body.Player, true)
 }

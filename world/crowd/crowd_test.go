@@ -28,6 +28,9 @@ func bodyIn(id byte, at grid.ChunkPos, step int) nodemsg.Body {
 	return nodemsg.Body{Player: player.ID{id}, Name: fmt.Sprint("p", id), Pose: poseIn(at, step)}
 }
 
+// of returns a link of a node that has no other.
+func of(link uint64) Owner { return Owner{Link: link, Peer: fmt.Sprint("node ", link)} }
+
 // mirror is a gateway's mirror of the bodies in each chunk.
 type mirror map[grid.ChunkPos]map[player.ID]nodemsg.Body
 
@@ -60,6 +63,7 @@ func TestDeltasKeepMirrorsCurrent(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		c := New(testCell)
+		c.inserts = rapid.IntRange(0, 3).Draw(t, "inserts")
 		owner := make(map[player.ID]uint64) // the players inside, and the link that owns each
 		all := mirror{}
 		for _, at := range chunks {
@@ -73,7 +77,7 @@ func TestDeltasKeepMirrorsCurrent(t *testing.T) {
 				step := rapid.IntRange(0, 1000).Draw(t, "step")
 				switch rapid.SampledFrom([]string{"enter", "move", "move", "leave", "lost"}).Draw(t, "what") {
 				case "enter":
-					c.Enter(link, bodyIn(id, at, step))
+					c.Enter(of(link), bodyIn(id, at, step))
 					if testCell.Contains(at) {
 						owner[player.ID{id}] = link
 					}
@@ -115,6 +119,13 @@ func TestDeltasKeepMirrorsCurrent(t *testing.T) {
 			if inside != c.Len() || c.Len() != len(owner) || len(before[chunks[3]]) > 0 {
 				t.Fatalf("tick %d: %d bodies in the chunks, %d in the crowd, %d entered", tick, inside, c.Len(), len(owner))
 			}
+			owned := make(map[string]int)
+			for _, link := range owner {
+				owned[of(link).Peer]++
+			}
+			if !maps.Equal(owned, c.owned) {
+				t.Fatalf("tick %d: bodies of the nodes: %v, want %v", tick, c.owned, owned)
+			}
 		}
 		for link := range uint64(4) {
 			c.LeaveAll(link)
@@ -145,7 +156,7 @@ func TestOneTickOfDeltas(t *testing.T) {
 			c.Move(1, nodemsg.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 6)})
 		}, []nodemsg.ChunkDelta{{Chunk: a, Enter: []nodemsg.Body{bodyIn(1, a, 6)}}}},
 		"came and went": {func(c *Crowd) {
-			c.Enter(1, bodyIn(2, b, 1))
+			c.Enter(of(1), bodyIn(2, b, 1))
 			c.Leave(1, player.ID{2})
 		}, nil},
 		"another link may not speak": {func(c *Crowd) {
@@ -154,15 +165,15 @@ func TestOneTickOfDeltas(t *testing.T) {
 			c.LeaveAll(2)
 		}, nil},
 		"the newer link owns the body": {func(c *Crowd) {
-			c.Enter(2, bodyIn(1, a, 1))
+			c.Enter(of(2), bodyIn(1, a, 1))
 			c.Move(1, nodemsg.BodyMove{Player: player.ID{1}, Pose: poseIn(a, 5)})
 			c.Leave(1, player.ID{1})
 		}, []nodemsg.ChunkDelta{{Chunk: a, Enter: []nodemsg.Body{bodyIn(1, a, 1)}}}},
 		"blocks and words in order": {func(c *Crowd) {
 			c.Changed(world.Change{Chunk: a, BlockAt: nodemsg.BlockAt{At: 9, Block: chunk.Stone}})
 			c.Changed(world.Change{Chunk: a, BlockAt: nodemsg.BlockAt{At: 9, Block: chunk.Air}})
-			c.Chat(nodemsg.ChatEvent{Chunk: a, Text: "eins"})
-			c.Chat(nodemsg.ChatEvent{Chunk: grid.ChunkPos{X: 999}, Text: "elsewhere"})
+			c.Chat("", nodemsg.ChatEvent{Chunk: a, Text: "eins"})
+			c.Chat("", nodemsg.ChatEvent{Chunk: grid.ChunkPos{X: 999}, Text: "elsewhere"})
 		}, []nodemsg.ChunkDelta{{
 			Chunk: a, Blocks: []nodemsg.BlockAt{{At: 9, Block: chunk.Stone}, {At: 9, Block: chunk.Air}},
 			Chat: []nodemsg.ChatEvent{{Chunk: a, Text: "eins"}},
@@ -170,7 +181,7 @@ func TestOneTickOfDeltas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			crowd := New(testCell)
-			crowd.Enter(1, bodyIn(1, a, 0))
+			crowd.Enter(of(1), bodyIn(1, a, 0))
 			crowd.Flush()
 			c.steps(crowd)
 			var got []nodemsg.ChunkDelta
@@ -188,24 +199,44 @@ func TestOneTickOfDeltas(t *testing.T) {
 	}
 }
 
-// The lists stay within the limits of a message between nodes, however many players enter.
+// The lists stay within the limits of a message between nodes, however many players enter, and no node has all of the room.
 func TestCrowdIsBounded(t *testing.T) {
 	c := New(testCell)
 	at := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
-	for n := range maxCrowd + 10 {
-		c.Enter(1, nodemsg.Body{Player: player.ID{byte(n), byte(n >> 8), byte(n >> 16)}, Name: "x", Pose: poseIn(at, 1)})
-		c.Chat(nodemsg.ChatEvent{Chunk: at, Text: "a", Name: "x"})
+	fill := func(link uint64, first int) {
+		for n := first; n < first+maxCrowd+10; n++ {
+			c.Enter(of(link), nodemsg.Body{Player: player.ID{byte(n), byte(n >> 8), byte(n >> 16)}, Name: "x", Pose: poseIn(at, 1)})
+			c.Chat(of(link).Peer, nodemsg.ChatEvent{Chunk: at, Text: "a", Name: "x"})
+		}
 	}
-	if c.Len() != maxCrowd {
-		t.Errorf("%d bodies of at most %d", c.Len(), maxCrowd)
+	fill(1, 0)
+	if c.Len() != maxBodiesOfPeer || c.Len() == maxCrowd {
+		t.Fatalf("%d bodies of one node, at most %d", c.Len(), maxBodiesOfPeer)
+	}
+	if lines := len(c.Flush()[at].Chat); lines != maxChatsOfPeer {
+		t.Errorf("%d lines of one node, at most %d", lines, maxChatsOfPeer)
+	}
+	for n := range 10 {
+		fill(uint64(n), 1<<18)
+	}
+	if c.Len() != maxCrowd || c.owned[of(1).Peer] != maxBodiesOfPeer {
+		t.Errorf("%d bodies of at most %d; %d of the first node", c.Len(), maxCrowd, c.owned[of(1).Peer])
 	}
 	deltas := c.Flush()[at]
 	if err := deltas.Valid(); err != nil || len(deltas.Chat) != maxChats {
 		t.Errorf("%d lines; %v", len(deltas.Chat), err)
 	}
-	c.Chat(nodemsg.ChatEvent{Chunk: at, Text: "a"})
+	c.Chat("", nodemsg.ChatEvent{Chunk: at, Text: "a"})
 	if deltas := c.Flush()[at]; deltas == nil || len(deltas.Chat) != 1 {
 		t.Error("the next tick has no room for words")
+	}
+	others := nodemsg.Body{Player: player.ID{0, 0, 1 << 18 >> 16}, Name: "x", Pose: poseIn(at, 2)}
+	if c.Enter(of(1), others); c.owned[of(1).Peer] != maxBodiesOfPeer || c.bodies[others.Player].owner == of(1) {
+		t.Error("a node that has all it may have takes over the body of another one")
+	}
+	c.Leave(1, player.ID{})
+	if c.Enter(of(1), others); c.bodies[others.Player].owner != of(1) {
+		t.Error("after one of its players has left, a node cannot have the next")
 	}
 }
 
@@ -214,7 +245,7 @@ func BenchmarkCrowdTick(b *testing.B) {
 	c := New(testCell)
 	at := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
 	for n := range 1000 {
-		c.Enter(1, nodemsg.Body{Player: player.ID{byte(n), byte(n >> 8)}, Pose: poseIn(at, 1)})
+		c.Enter(of(1), nodemsg.Body{Player: player.ID{byte(n), byte(n >> 8)}, Pose: poseIn(at, 1)})
 	}
 	for b.Loop() {
 		for step := range 3 {
@@ -226,13 +257,36 @@ func BenchmarkCrowdTick(b *testing.B) {
 	}
 }
 
+// All players that one node may have cross the border between two chunks, once in each tick or sixteen times: by as many messages as may wait.
+func BenchmarkCrossings(b *testing.B) {
+	id := func(n int) player.ID { return player.ID{byte(n * 7), byte(n * 7 >> 8), byte(n)} } // in another order
+	for _, times := range []int{1, 16} {
+		b.Run(fmt.Sprint(times), func(b *testing.B) {
+			c := New(testCell)
+			at := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
+			for n := range maxBodiesOfPeer {
+				c.Enter(of(1), nodemsg.Body{Player: id(n), Pose: poseIn(at, 1)})
+			}
+			for b.Loop() {
+				for range times {
+					at.X ^= 1
+					for n := range maxBodiesOfPeer {
+						c.Move(1, nodemsg.BodyMove{Player: id(n), Pose: poseIn(at, 1)})
+					}
+				}
+				c.Flush()
+			}
+		})
+	}
+}
+
 // A new subscriber gets a body at its extrapolated pose, until its way ends.
 func TestInsideGoesOn(t *testing.T) {
 	area := testCell.Area()
 	at := grid.ChunkPos{X: area.MinX, Z: area.MinZ}
 	velocity := motion.VelocityOf(.25, 0, 0)
 	c := New(testCell)
-	c.Enter(1, bodyIn(1, at, 1))
+	c.Enter(of(1), bodyIn(1, at, 1))
 	c.Tick()
 	c.Flush()
 	sent := nodemsg.BodyMove{Player: player.ID{1}, Pose: poseIn(at, 2), Velocity: velocity}
