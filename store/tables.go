@@ -155,7 +155,7 @@ func (t *tables) confirmFull(full error, id int) error {
 		return err
 	}
 	if newest >= id {
-		return fmt.Errorf("%v: the last transaction may have happened or not", full)
+		return errors.New(full.Error() + ": the last transaction may have happened or not") // not ErrFull
 	}
 	return full
 }

@@ -109,7 +109,7 @@ type sealedRevocation struct {
 // entitles reports whether the signers of a revocation may revoke. An issuer may not lift its own revocation.
 func (c Charter) entitles(r sealedRevocation) bool {
 	return c.signedBy(r.signers) || slices.ContainsFunc(r.signers, func(k Key) bool {
-		return c.Issues(k) && !(r.Lifted && r.Of() == NodeSubject(k))
+		return c.Issues(k) && (!r.Lifted || r.Of() != NodeSubject(k))
 	})
 }
 
