@@ -602,14 +602,14 @@ func TestPanicEndsOneSession(t *testing.T) {
 			eve.conn.Close()
 		}
 		pass(time.Second)
+		if after := runtime.NumGoroutine(); after > before { // before metrics are read, which starts others
+			t.Errorf("%d goroutines, were %d", after, before)
+		}
 		if ann.mu.ended {
 			t.Error("ann's session ended, too")
 		}
 		if n := counted(t, r.g, "voxeld_panics_total", "connection"); n != 3 {
 			t.Errorf("%v panics were counted", n)
-		}
-		if after := runtime.NumGoroutine(); after > before {
-			t.Errorf("%d goroutines, were %d", after, before)
 		}
 	})
 }
