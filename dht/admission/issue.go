@@ -121,8 +121,11 @@ func (g *Gate) Revoke(s trust.Subject, reason string, lift bool) error {
 	if !g.mu.authority.Charter().Issues(g.self.Key()) {
 		return errNoIssuer
 	}
-	if s == trust.NodeSubject(g.self.Key()) {
-		return errors.New("a node can neither revoke itself nor lift that: run the command on another issuer")
+	switch own := ownCertificate(g); {
+	case s == trust.NodeSubject(own.Node):
+		return errors.New("a node can neither revoke itself nor lift that: run the command on another issuer; to lift it with the root key, dismiss the issuer that revoked this node")
+	case !lift && own.Names(s):
+		return errors.New("this would exclude this node itself, by its operator or token: run the command on another issuer")
 	}
 	raw, err := trust.Revocation{
 		World: g.World, Kind: s.Kind, Subject: []byte(s.Name), At: g.mu.authority.RevokeAt(s, g.now()), Lifted: lift, Reason: reason,
