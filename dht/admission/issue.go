@@ -114,7 +114,8 @@ func (g *Gate) renew(id peer.ID) ([]byte, error) {
 }
 
 // Revoke ends the certificates of a subject, on all nodes that this one reaches within seconds, or lifts that. If the subject is an issuer,
-// and this node has the root key, it also dismisses it: until then it may revoke others.
+// and this node has the root key, it also dismisses it: until then it may revoke others. It returns an error if that would
+// exclude this node, of which no other one would take the lift.
 func (g *Gate) Revoke(s trust.Subject, reason string, lift bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
