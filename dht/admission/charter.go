@@ -66,7 +66,7 @@ func succeed(g *Gate, next trust.Charter, roots ...trust.Signer) error {
 		}
 		sealed = append(sealed, following)
 	}
-	own := ownCertificate(g)
+	own, _ := ownCertificate(g)
 	for _, r := range g.mu.authority.NotEntitled(next) {
 		if !r.Lifted && own.Names(r.Of()) {
 			continue

@@ -471,6 +471,58 @@ func TestNoIssuerExcludesItself(t *testing.T) {
 	}
 }
 
+// An issuer revokes the one that has admitted it: it certifies itself, and remains. So it does if that one has revoked it, and the root key
+// is here.
+func TestIssuerRevokesItsOwnIssuer(t *testing.T) {
+	for _, revoked := range []bool{false, true} {
+		w := newWorld(t)
+		founder, other := w.start(), w.start()
+		holder := founder // of the root key
+		for _, n := range []*testNode{founder, other} {
+			n.options.Root = func() (trust.Signer, error) {
+				if holder != n {
+					return nil, fs.ErrNotExist
+				}
+				return w.root, nil
+			}
+		}
+		if err := admission.Appoint(w.open(founder).Gate, "Ada", w.root); err != nil {
+			t.Fatal(err)
+		}
+		secret, err := founder.Invite(trust.Invitation{Operator: "Bob", Uses: 1, Issuer: true}, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.enroll(other, founder, secret); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.open(other).play(t, founder); err != nil {
+			t.Fatal(err)
+		}
+		nettest.Eventually(t, "another issuer", func() bool { return other.Issues(other.host.PeerID()) })
+		if holder = nil; revoked {
+			if err := founder.Revoke(trust.NodeSubject(other.key(t)), "it does not lie", false); err != nil {
+				t.Fatal(err)
+			}
+			copyRevocations(t, founder, other)
+			if err := other.Reload(); err != nil {
+				t.Fatal(err)
+			}
+			holder = other
+		}
+		if err := other.Revoke(trust.NodeSubject(founder.key(t)), "it lies", false); err != nil {
+			t.Fatal(err)
+		}
+		other.KeepUp(nettest.Context(t))
+		if own, err := other.Own(); err != nil || own.Operator != "Bob" {
+			t.Errorf("revoked %v: own certificate %+v: %v", revoked, own, err)
+		}
+		if err := w.join(other, "Cem").play(t, other); err != nil {
+			t.Errorf("revoked %v: %v", revoked, err)
+		}
+	}
+}
+
 // A node starts also with more revocations than a world keeps, as earlier versions may have stored them. The newest count.
 func TestTooManyStoredRevocations(t *testing.T) {
 	w := newWorld(t)

@@ -105,13 +105,14 @@ func (g *Gate) Reload() error {
 	return nil
 }
 
-// ownCertificate returns what this node's certificate says, valid or not. If it has none, only the node is named. The lock is held.
-func ownCertificate(g *Gate) trust.Certificate {
-	c, _, err := trust.ReadCertificate(g.mu.own)
+// ownCertificate returns what this node's certificate says, valid or not, and who issued it. If it has none, only the node is named. The
+// lock is held.
+func ownCertificate(g *Gate) (trust.Certificate, trust.Key) {
+	c, issuer, err := trust.ReadCertificate(g.mu.own)
 	if err != nil {
-		return trust.Certificate{Node: g.self.Key()}
+		return trust.Certificate{Node: g.self.Key()}, trust.Key{}
 	}
-	return c
+	return c, issuer
 }
 
 // certifySelf issues this node's own certificate. The lock is held.
