@@ -198,30 +198,56 @@ func (a *Authority) rival(c Charter) error {
 // anything.
 func (a *Authority) AddRevocation(raw []byte, now time.Time) (r Revocation, added bool, err error) {
 	sealed, err := readRevocation(raw)
-	r = sealed.Revocation
-	switch {
-	case err != nil:
+	if err != nil {
 		return Revocation{}, false, err
+	}
+	added, err = a.addRevocation(sealed, now)
+	return sealed.Revocation, added, err
+}
+
+// AddStored adds the revocations that a node has stored, the newest first. It leaves out those that do not count any more, because their
+// signers may not revoke, and returns how many of the others are more than MaxRevocations.
+func (a *Authority) AddStored(stored [][]byte, now time.Time) (tooMany int, err error) {
+	all := make([]sealedRevocation, len(stored))
+	for i, raw := range stored {
+		if all[i], err = readRevocation(raw); err != nil {
+			return 0, err
+		}
+	}
+	slices.SortFunc(all, func(a, b sealedRevocation) int { return cmp.Or(cmp.Compare(b.At, a.At), bytes.Compare(b.raw, a.raw)) })
+	for _, r := range all {
+		switch _, err := a.addRevocation(r, now); {
+		case errors.Is(err, errManyRevocations):
+			tooMany++
+		case err != nil && !errors.Is(err, ErrNotEntitled):
+			return 0, err
+		}
+	}
+	return tooMany, nil
+}
+
+func (a *Authority) addRevocation(r sealedRevocation, now time.Time) (added bool, err error) {
+	switch {
 	case r.World != a.charter.World:
-		return Revocation{}, false, errors.New("revocation: it is of another world")
-	case !a.charter.entitles(sealed):
-		return Revocation{}, false, ErrNotEntitled
+		return false, errors.New("revocation: it is of another world")
+	case !a.charter.entitles(r):
+		return false, ErrNotEntitled
 	}
 	if r.At > now.Add(Skew).UnixMilli() {
-		return r, false, errors.New("revocation: it is from the future: set this machine's clock")
+		return false, errors.New("revocation: it is from the future: set this machine's clock")
 	}
-	if a.obsolete(r, now) {
-		return r, false, nil
+	if a.obsolete(r.Revocation, now) {
+		return false, nil
 	}
 	old, known := a.revoked[r.Of()]
 	switch {
-	case known && !sealed.after(old):
-		return r, false, nil
+	case known && !r.after(old):
+		return false, nil
 	case !known && len(a.revoked) >= MaxRevocations:
-		return r, false, errManyRevocations
+		return false, errManyRevocations
 	}
-	a.revoked[r.Of()] = sealed
-	return r, true, nil
+	a.revoked[r.Of()] = r
+	return true, nil
 }
 
 // ErrNotEntitled means that the signers of a revocation may not revoke.

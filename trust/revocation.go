@@ -3,7 +3,6 @@ package trust
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -44,6 +43,9 @@ func TokenSubject(t TokenID) Subject { return Subject{RevokeToken, string(t[:])}
 func (c Certificate) subjects() []Subject {
 	return []Subject{NodeSubject(c.Node), OperatorSubject(c.Operator), TokenSubject(c.Token)}
 }
+
+// Names reports whether a revocation of the subject ends the certificate.
+func (c Certificate) Names(s Subject) bool { return slices.Contains(c.subjects(), s) }
 
 // Revocation ends the certificates of a subject, or lifts an earlier revocation. Of two with one subject, the later one counts.
 type Revocation struct {
@@ -118,4 +120,4 @@ func (r sealedRevocation) after(other sealedRevocation) bool {
 	return cmp.Or(cmp.Compare(r.At, other.At), bytes.Compare(r.raw, other.raw)) > 0
 }
 
-var errManyRevocations = errors.New("too many revocations: wait, those of nodes end after 33 days")
+var errManyRevocations = fmt.Errorf("there are %d revocations already: wait until some of nodes end, after 33 days; those of operators, tokens and issuers do not", MaxRevocations)

@@ -12,7 +12,8 @@ import (
 
 // Appoint makes this node an issuer, as the root keys sign, and certifies it if it has no valid certificate. The first node of a world
 // begins so, and any other one may take over when the issuers are lost. If an earlier version has replaced the root key, and no charter has
-// followed since, one does.
+// followed since, one does. A node that has a certificate, and is revoked, remains an issuer without a valid one: with the root key it may have
+// to dismiss whoever revoked it.
 func Appoint(g *Gate, operator string, roots ...trust.Signer) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -27,7 +28,12 @@ func Appoint(g *Gate, operator string, roots ...trust.Signer) error {
 	if _, err := g.mu.authority.Check(g.mu.own, g.self.Key(), g.now()); g.mu.own != nil && err == nil {
 		return nil
 	}
-	return g.certifySelf(operator)
+	err := g.certifySelf(operator)
+	if g.mu.own != nil && errors.Is(err, trust.ErrRevoked) {
+		g.Logger.Warn("this node is revoked, and no other one admits it: voxeld peers revoked lists why; if an issuer did that which is not to be trusted, revoke that one on this node", "error", err)
+		return nil
+	}
+	return err
 }
 
 // addIssuer makes a node an issuer, as the root keys sign. The lock is held.
@@ -44,7 +50,8 @@ func addIssuer(g *Gate, node trust.Key, operator string, roots ...trust.Signer) 
 }
 
 // succeed signs the next charter, and adds it. First it signs the revocations again that would end with the charter, because only a former
-// issuer or a former root key signed them. A charter that names other root keys is followed at once by one that says the same: a former root
+// issuer or a former root key signed them. Those that exclude this node end: it has the root key, and as no other node would listen to it,
+// it could not lift them. A charter that names other root keys is followed at once by one that says the same: a former root
 // key can sign a rival of the newest charter, but not of one that another has followed. The lock is held.
 func succeed(g *Gate, next trust.Charter, roots ...trust.Signer) error {
 	raw, err := next.Seal(roots...)
@@ -59,7 +66,11 @@ func succeed(g *Gate, next trust.Charter, roots ...trust.Signer) error {
 		}
 		sealed = append(sealed, following)
 	}
+	own, _ := ownCertificate(g)
 	for _, r := range g.mu.authority.NotEntitled(next) {
+		if !r.Lifted && own.Names(r.Of()) {
+			continue
+		}
 		r.At++ // so that it replaces the former one
 		again, err := r.Seal(roots...)
 		if err != nil {

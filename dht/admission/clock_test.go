@@ -1,9 +1,12 @@
 package admission_test
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strconv"
@@ -16,6 +19,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/dht/internal/nettest"
+	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/trust"
 )
 
@@ -336,14 +340,28 @@ func TestRevokedTokenStaysUseless(t *testing.T) {
 	}
 }
 
-// An issuer that another one revokes cannot lift that. If the holder of the root key revokes it, it is no issuer any more.
+// copyRevocations stores on a node what another one has stored of revocations, as an exchange does.
+func copyRevocations(t *testing.T, from, to *testNode) {
+	t.Helper()
+	var rows []kv.Write
+	err := from.storage.Scan("trust", []byte("revocation/"), func(key, raw []byte) error {
+		rows = append(rows, kv.Write{Table: "trust", Key: bytes.Clone(key), Value: bytes.Clone(raw)})
+		return nil
+	})
+	if err := errors.Join(err, to.storage.Commit(rows)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An issuer that another one revokes cannot lift that. If the holder of the root key revokes it, it is no issuer any more, and what it did
+// to exclude that holder has ended.
 func TestRevokedIssuer(t *testing.T) {
 	w := newWorld(t)
 	founder, bad := w.found(), w.start()
 	other := w.start()
 	other.options.Root = func() (trust.Signer, error) { return nil, fs.ErrNotExist }
 	for _, n := range []*testNode{bad, other} {
-		secret, err := founder.Invite(trust.Invitation{Operator: "Ada", Uses: 1, Issuer: true}, time.Hour)
+		secret, err := founder.Invite(trust.Invitation{Operator: "Bob", Uses: 1, Issuer: true}, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -365,14 +383,176 @@ func TestRevokedIssuer(t *testing.T) {
 	if err := bad.Revoke(subject, "it does not", true); err == nil || !strings.Contains(err.Error(), "itself") {
 		t.Errorf("an issuer lifts its own revocation: %v", err)
 	}
+	for _, s := range []trust.Subject{trust.NodeSubject(founder.key(t)), trust.OperatorSubject("Ada")} {
+		if err := bad.Revoke(s, "it does not lie", false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := founder.host.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []*testNode{founder, other} {
+		copyRevocations(t, bad, n)
+	}
+	if err := other.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	other.KeepUp(nettest.Context(t))
+	restart := func(excluded bool) {
+		t.Helper()
+		founder = w.open(w.startWith(founder.storage))
+		if err := admission.Appoint(founder.Gate, "Ada", w.root); err != nil {
+			t.Fatal(err)
+		}
+		err := founder.play(t, other)
+		for _, n := range []*testNode{founder, other} {
+			if out := admission.Excluded(n.Gate, founder.host.PeerID()); out != excluded || (err != nil) != excluded {
+				t.Fatalf("the founder is excluded: %v, and served with %v", out, err)
+			}
+		}
+	}
+	restart(true)
 	if err := founder.Revoke(subject, "it lies", false); err != nil {
 		t.Fatal(err)
+	}
+	if err := founder.play(t, other); err != nil {
+		t.Errorf("the founder after it has revoked the issuer that had revoked it: %v", err)
 	}
 	for _, n := range []*testNode{founder, other} {
 		nettest.Eventually(t, "the dismissal", func() bool { return !n.Issues(bad.host.PeerID()) })
 		if !admission.Excluded(n.Gate, bad.host.PeerID()) {
 			t.Error("with the dismissal the revocation has ended")
 		}
+	}
+	if err := founder.host.Close(); err != nil {
+		t.Fatal(err)
+	}
+	restart(false)
+	if _, err := founder.Own(); err != nil {
+		t.Error(err)
+	}
+}
+
+// No issuer excludes itself, by its operator or token either: nobody would hear of it when it lifts that.
+func TestNoIssuerExcludesItself(t *testing.T) {
+	w := newWorld(t)
+	founder, other := w.found(), w.start()
+	secret, err := founder.Invite(trust.Invitation{Operator: "Bob", Uses: 1, Issuer: true}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.enroll(other, founder, secret); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.open(other).play(t, founder); err != nil {
+		t.Fatal(err)
+	}
+	nettest.Eventually(t, "another issuer", func() bool { return other.Issues(other.host.PeerID()) })
+	for i, c := range []struct {
+		on *testNode
+		s  trust.Subject
+	}{
+		{founder, trust.OperatorSubject("Ada")},
+		{founder, trust.NodeSubject(founder.key(t))},
+		{other, trust.OperatorSubject("Bob")},
+		{other, trust.TokenSubject(secret.ID())},
+	} {
+		if err := c.on.Revoke(c.s, "a mistake", false); err == nil || !strings.Contains(err.Error(), "itself") || len(c.on.Revoked()) != 0 {
+			t.Errorf("%d: %v, revoked %v", i, err, c.on.Revoked())
+		}
+	}
+	for _, s := range []trust.Subject{trust.OperatorSubject("Bob"), trust.TokenSubject(secret.ID())} {
+		if err := founder.Revoke(s, "it lies", false); err != nil || !admission.Excluded(founder.Gate, other.host.PeerID()) {
+			t.Errorf("another issuer: %v", err)
+		}
+		if err := founder.Revoke(s, "it does not", true); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// An issuer revokes the one that has admitted it: it certifies itself, and remains. So it does if that one has revoked it, and the root key
+// is here.
+func TestIssuerRevokesItsOwnIssuer(t *testing.T) {
+	for _, revoked := range []bool{false, true} {
+		w := newWorld(t)
+		founder, other := w.start(), w.start()
+		holder := founder // of the root key
+		for _, n := range []*testNode{founder, other} {
+			n.options.Root = func() (trust.Signer, error) {
+				if holder != n {
+					return nil, fs.ErrNotExist
+				}
+				return w.root, nil
+			}
+		}
+		if err := admission.Appoint(w.open(founder).Gate, "Ada", w.root); err != nil {
+			t.Fatal(err)
+		}
+		secret, err := founder.Invite(trust.Invitation{Operator: "Bob", Uses: 1, Issuer: true}, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.enroll(other, founder, secret); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.open(other).play(t, founder); err != nil {
+			t.Fatal(err)
+		}
+		nettest.Eventually(t, "another issuer", func() bool { return other.Issues(other.host.PeerID()) })
+		if holder = nil; revoked {
+			if err := founder.Revoke(trust.NodeSubject(other.key(t)), "it does not lie", false); err != nil {
+				t.Fatal(err)
+			}
+			copyRevocations(t, founder, other)
+			if err := other.Reload(); err != nil {
+				t.Fatal(err)
+			}
+			holder = other
+		}
+		if err := other.Revoke(trust.NodeSubject(founder.key(t)), "it lies", false); err != nil {
+			t.Fatal(err)
+		}
+		other.KeepUp(nettest.Context(t))
+		if own, err := other.Own(); err != nil || own.Operator != "Bob" {
+			t.Errorf("revoked %v: own certificate %+v: %v", revoked, own, err)
+		}
+		if err := w.join(other, "Cem").play(t, other); err != nil {
+			t.Errorf("revoked %v: %v", revoked, err)
+		}
+	}
+}
+
+// A node starts also with more revocations than a world keeps, as earlier versions may have stored them. The newest count.
+func TestTooManyStoredRevocations(t *testing.T) {
+	w := newWorld(t)
+	founder := w.found()
+	var rows []kv.Write
+	for i := range trust.MaxRevocations + 1 { // the newest comes first, and is the last row
+		token := binary.BigEndian.AppendUint64(make([]byte, 8), uint64(i))
+		raw, err := trust.Revocation{
+			World: w.id, Kind: trust.RevokeToken, Subject: token, At: time.Now().Add(-time.Duration(i) * time.Minute).UnixMilli(), Reason: "it was published",
+		}.Seal(w.root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, kv.Write{Table: "trust", Key: fmt.Appendf(nil, "revocation/%05d", trust.MaxRevocations-i), Value: raw})
+	}
+	if err := founder.storage.Commit(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := founder.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	all := founder.Revoked()
+	revoked := func(i uint64) bool {
+		return slices.ContainsFunc(all, func(r trust.Revocation) bool { return binary.BigEndian.Uint64(r.Subject[8:]) == i })
+	}
+	if len(all) != trust.MaxRevocations || !revoked(0) || revoked(trust.MaxRevocations) {
+		t.Errorf("%d count; the newest: %v, the oldest: %v", len(all), revoked(0), revoked(trust.MaxRevocations))
+	}
+	if err := founder.Revoke(trust.OperatorSubject("Bob"), "they lie", false); err == nil || !strings.Contains(err.Error(), "operators") {
+		t.Errorf("one more: %v", err)
 	}
 }
 

@@ -93,13 +93,26 @@ func (g *Gate) Reload() error {
 	if err != nil {
 		return err
 	}
-	own, err := load(g.Storage, authority, g.now())
+	own, tooMany, err := load(g.Storage, authority, g.now())
 	if err != nil {
 		return fmt.Errorf("read certificates: %w", err)
+	}
+	if tooMany > 0 {
+		g.Logger.Warn("more revocations are stored than a world keeps: the oldest do not count on this node", "too_many", tooMany, "kept", trust.MaxRevocations)
 	}
 	g.mu.authority, g.mu.own = authority, own
 	g.Seen.addOwn(g.Host, own)
 	return nil
+}
+
+// ownCertificate returns what this node's certificate says, valid or not, and who issued it. If it has none, only the node is named. The
+// lock is held.
+func ownCertificate(g *Gate) (trust.Certificate, trust.Key) {
+	c, issuer, err := trust.ReadCertificate(g.mu.own)
+	if err != nil {
+		return trust.Certificate{Node: g.self.Key()}, trust.Key{}
+	}
+	return c, issuer
 }
 
 // certifySelf issues this node's own certificate. The lock is held.

@@ -114,15 +114,24 @@ func (g *Gate) renew(id peer.ID) ([]byte, error) {
 }
 
 // Revoke ends the certificates of a subject, on all nodes that this one reaches within seconds, or lifts that. If the subject is an issuer,
-// and this node has the root key, it also dismisses it: until then it may revoke others.
+// and this node has the root key, it also dismisses it: until then it may revoke others. It returns an error if
+// that would exclude this node: no other one would hear of it when it lifts that.
 func (g *Gate) Revoke(s trust.Subject, reason string, lift bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.mu.authority.Charter().Issues(g.self.Key()) {
 		return errNoIssuer
 	}
-	if s == trust.NodeSubject(g.self.Key()) {
-		return errors.New("a node can neither revoke itself nor lift that: run the command on another issuer")
+	own, issuer := ownCertificate(g)
+	switch {
+	case s == trust.NodeSubject(own.Node):
+		return errors.New("a node can neither revoke itself nor lift that: run the command on another issuer; to lift it with the root key, dismiss the issuer that revoked this node")
+	case !lift && own.Names(s):
+		return errors.New("this would exclude this node itself, by its operator or token: run the command on another issuer")
+	case !lift && s == trust.NodeSubject(issuer): // this node's certificate would end, too
+		if err := g.certifySelf(own.Operator); err != nil && !errors.Is(err, trust.ErrRevoked) { // it has ended already: go on
+			return err
+		}
 	}
 	raw, err := trust.Revocation{
 		World: g.World, Kind: s.Kind, Subject: []byte(s.Name), At: g.mu.authority.RevokeAt(s, g.now()), Lifted: lift, Reason: reason,

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -35,25 +34,28 @@ type Storage interface {
 	Commit(writes []kv.Write) error
 }
 
-// load adds the stored charters and revocations to the authority, and returns the node's own certificate.
-func load(s Storage, a *trust.Authority, now time.Time) (own []byte, err error) {
+// load adds the stored charters and revocations to the authority. It returns the node's own certificate, and how many revocations are too many.
+func load(s Storage, a *trust.Authority, now time.Time) (own []byte, tooMany int, err error) {
 	err = s.Scan(table, []byte(charterPrefix), func(_, raw []byte) error {
 		_, err := a.AddCharter(bytes.Clone(raw))
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
+	var revocations [][]byte
 	err = s.Scan(table, []byte(revocationPrefix), func(_, raw []byte) error {
-		if _, _, err := a.AddRevocation(bytes.Clone(raw), now); err != nil && !errors.Is(err, trust.ErrNotEntitled) {
-			return err
-		}
+		revocations = append(revocations, bytes.Clone(raw))
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return s.Get(table, certificateKey)
+	if tooMany, err = a.AddStored(revocations, now); err != nil {
+		return nil, 0, err
+	}
+	own, err = s.Get(table, certificateKey)
+	return own, tooMany, err
 }
 
 // LoadRoots returns the root keys of a world whose genesis names none, if it was closed since.

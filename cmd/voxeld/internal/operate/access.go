@@ -79,7 +79,8 @@ func newRevoke() *cobra.Command {
 		Long: "Excludes a node, all nodes of an operator, or a token and all nodes that it admitted. All nodes close their connections to\n" +
 			"them within seconds, and replace what they held. Only issuers may do that.\n\n" +
 			"A revoked issuer takes the nodes that it admitted along. Name it by its id, and run the command on the node that has root.key in its\n" +
-			"data directory: that also dismisses it. Elsewhere it stays an issuer, which can still revoke others, until voxeld peers dismiss.",
+			"data directory: that also dismisses it. Elsewhere it stays an issuer, which can still revoke others, until voxeld peers dismiss.\n\n" +
+			"No node excludes itself, by its operator or token either: run the command on another issuer.",
 		Example: "  voxeld peers revoke 12D3KooW…\n  voxeld peers revoke --operator Ada --reason \"left the project\"\n  voxeld peers revoke --lift 12D3KooW…",
 		Args:    cobra.MaximumNArgs(1),
 	}
