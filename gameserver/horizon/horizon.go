@@ -49,10 +49,16 @@ type Horizon struct {
 
 	mu struct {
 		sync.Mutex
-		asking   map[netip.Prefix]int // by address: requests for hashes and hosts that are being answered
+		asking   map[asker]int // requests that are being answered
 		made     *lru.Cache[Key, made]
 		contents *lru.Cache[string, []byte] // by name and hash; compressed with gzip
 	}
+}
+
+// asker names requests that are counted together: an address's for hashes and hosts, or its for tiles that are not kept.
+type asker struct {
+	address netip.Prefix
+	tile    bool
 }
 
 // made is the latest tile of a key.
@@ -67,7 +73,7 @@ func New(query Query, t Terrain, r prometheus.Registerer) *Horizon {
 		terrain: t, edits: newEdits(query), one: semaphore.NewWeighted(1), limit: rate.NewLimiter(groundRate, groundBurst),
 		grounds: newCache[Key, []terrain.TopBlock](maxGrounds), metrics: newMetrics(r),
 	}
-	h.mu.asking = make(map[netip.Prefix]int)
+	h.mu.asking = make(map[asker]int)
 	h.mu.made, h.mu.contents = newCache[Key, made](maxContents), newCache[string, []byte](maxContents)
 	return h
 }

@@ -258,45 +258,51 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// An address, or a /64 of IPv6, with many requests for hashes at the same time does not make others wait: some of its requests are refused.
-func TestHashesOfAnAddress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHorizon(t, &world{})
-		handler := h.Handler(func() bool { return true }, func(*http.Request) bool { return true })
-		var crew sync.WaitGroup
-		ask := func(address, path string) func() int {
-			w := httptest.NewRecorder()
-			crew.Go(func() {
-				r := httptest.NewRequest(http.MethodGet, "/surface"+path, nil)
-				r.RemoteAddr = address
-				handler.ServeHTTP(w, r)
-			})
-			synctest.Wait() // the query has begun
-			return func() int { return w.Code }
-		}
-		var first []func() int
-		for i := range maxAsking {
-			first = append(first, ask(fmt.Sprintf("[2001:db8::%d]:1", i+1), "?tiles=0.1.-2"))
-		}
-		more, tile := ask("[2001:db8::99]:1", "?tiles=0.1.-2"), ask("[2001:db8::99]:1", "/0.1.-2/AAAAAAAAAAAAAAAA")
-		other := ask("[2001:db8:0:1::1]:1", "?tiles=0.1.-2")
-		if more() != http.StatusTooManyRequests || tile() != http.StatusTooManyRequests {
-			t.Errorf("one more request of the address: %d, for a tile that has to be made: %d", more(), tile())
-		}
-		crew.Wait()
-		for i, code := range first {
-			if code() != http.StatusOK {
-				t.Errorf("request %d of the address: %d", i, code())
+// An address, or a /64 of IPv6, with many requests for hashes or tiles at the same time does not make others wait: some of its requests are
+// refused. Those for tiles do not take the place of those for hashes, nor the other way round.
+func TestRequestsOfAnAddress(t *testing.T) {
+	hashes, tile := "?tiles=0.1.-2", "/0.1.-2/AAAAAAAAAAAAAAAA" // which has another hash
+	answered := map[string]int{hashes: http.StatusOK, tile: http.StatusNotFound}
+	for kind, otherKind := range map[string]string{hashes: tile, tile: hashes} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newHorizon(t, &world{})
+			handler := h.Handler(func() bool { return true }, func(*http.Request) bool { return true })
+			var crew sync.WaitGroup
+			ask := func(address, path string) (code func() int) {
+				w := httptest.NewRecorder()
+				crew.Go(func() {
+					r := httptest.NewRequest(http.MethodGet, "/surface"+path, nil)
+					r.RemoteAddr = address
+					handler.ServeHTTP(w, r)
+				})
+				synctest.Wait() // the query has begun
+				return func() int { return w.Code }
 			}
-		}
-		if again := ask("[2001:db8::1]:100", "?tiles=0.1.-2"); other() != http.StatusOK || again() == http.StatusTooManyRequests {
-			t.Errorf("another address: %d, the same one later: %d", other(), again())
-		}
-		crew.Wait()
-		if len(h.mu.asking) != 0 {
-			t.Errorf("%v is kept", h.mu.asking)
-		}
-	})
+			var accepted []func() int
+			for i := range maxAsking {
+				accepted = append(accepted, ask(fmt.Sprintf("[2001:db8::%d]:1", i+1), kind))
+			}
+			refused := ask("[2001:db8::99]:1", kind)
+			another, ofOtherKind := ask("[2001:db8:0:1::1]:1", kind), ask("[2001:db8::99]:1", otherKind)
+			crew.Wait()
+			later := ask("[2001:db8::99]:1", kind)
+			crew.Wait()
+			if refused() != http.StatusTooManyRequests {
+				t.Errorf("%s: one more request of the address: %d", kind, refused())
+			}
+			for i, code := range append(accepted, another, later) {
+				if code() != answered[kind] {
+					t.Errorf("%s: request %d: %d", kind, i, code())
+				}
+			}
+			if ofOtherKind() != answered[otherKind] {
+				t.Errorf("%s: and then %s: %d", kind, otherKind, ofOtherKind())
+			}
+			if len(h.mu.asking) != 0 {
+				t.Errorf("%v is kept", h.mu.asking)
+			}
+		})
+	}
 }
 
 // Hosts are those of the latest look at a sector. A look that fails changes nothing.

@@ -17,7 +17,8 @@ const (
 	// maxNamed is the most tiles in one request for hashes, and hashTime how long their hashes are computed. The rest are left out.
 	maxNamed = 80
 	hashTime = 2500 * time.Millisecond
-	// maxAsking is the most requests for hashes or hosts of one address at the same time: they wait for each other, and others must not wait for all.
+	// maxAsking is the most requests for hashes or hosts of one address at the same time, and the most for tiles that are not kept: they wait
+	// for each other, and others must not wait for all. A client has four requests for tiles at once, and needs their hashes meanwhile.
 	maxAsking = 4
 )
 
@@ -59,12 +60,12 @@ func (h *Horizon) serveHashes(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too many tiles in one request", http.StatusBadRequest)
 		return
 	}
-	address := addressOf(r)
-	if !h.begin(address) {
+	from := asker{address: addressOf(r)}
+	if !h.begin(from) {
 		h.refuse(w)
 		return
 	}
-	defer h.end(address)
+	defer h.end(from)
 	ctx, cancel := context.WithTimeout(r.Context(), hashTime)
 	defer cancel()
 	answer := hashes{Tiles: make(map[string]string, len(names))}
@@ -108,12 +109,12 @@ func (h *Horizon) serveHosts(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	address := addressOf(r)
-	if !h.begin(address) {
+	from := asker{address: addressOf(r)}
+	if !h.begin(from) {
 		h.refuse(w)
 		return
 	}
-	defer h.end(address)
+	defer h.end(from)
 	ctx, cancel := context.WithTimeout(r.Context(), hashTime)
 	defer cancel()
 	answer := hostsAnswer{Sectors: make(map[string][]Host, len(sectors))}
@@ -140,22 +141,22 @@ func addressOf(r *http.Request) netip.Prefix {
 	return netip.PrefixFrom(address.WithZone(""), 64).Masked()
 }
 
-// begin counts a request for hashes, hosts, or a tile that is not kept, until end is called. It reports false if its address has too many.
-func (h *Horizon) begin(address netip.Prefix) bool {
+// begin counts a request until end is called. It reports false if there are too many.
+func (h *Horizon) begin(from asker) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.mu.asking[address] >= maxAsking {
+	if h.mu.asking[from] >= maxAsking {
 		return false
 	}
-	h.mu.asking[address]++
+	h.mu.asking[from]++
 	return true
 }
 
-func (h *Horizon) end(address netip.Prefix) {
+func (h *Horizon) end(from asker) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.mu.asking[address]--; h.mu.asking[address] == 0 {
-		delete(h.mu.asking, address)
+	if h.mu.asking[from]--; h.mu.asking[from] == 0 {
+		delete(h.mu.asking, from)
 	}
 }
 
@@ -174,12 +175,12 @@ func (h *Horizon) serveTile(w http.ResponseWriter, r *http.Request) {
 	}
 	content, ok := h.kept(k, r.PathValue("hash"))
 	if !ok { // it may have to be made
-		address := addressOf(r)
-		if !h.begin(address) {
+		from := asker{address: addressOf(r), tile: true}
+		if !h.begin(from) {
 			h.refuse(w)
 			return
 		}
-		defer h.end(address)
+		defer h.end(from)
 		ctx, cancel := context.WithTimeout(r.Context(), hashTime)
 		defer cancel()
 		content, ok = h.Content(ctx, k, r.PathValue("hash"))

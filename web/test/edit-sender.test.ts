@@ -56,6 +56,17 @@ describe('edit sender', () => {
     expect(sent).toEqual(range(1, 66))
   })
 
+  test('edits in other cells do not wait for one that is never settled, those in its cell do', () => {
+    make(0, 0)
+    for (let i = 0; i < 100; i++) settle(make(-1 - (i % 32), Math.floor(i / 32)))
+    expect(sent).toEqual(range(1, 101))
+    make(1, 0)
+    make(1, -1)
+    expect(sent).toEqual([...range(1, 101), 103])
+    settle(1)
+    expect(sent.at(-1)).toBe(102)
+  })
+
   test('after a reconnect, older edits in a chunk that comes later go first', () => {
     fill(1, 65)
     fill(0, 65)

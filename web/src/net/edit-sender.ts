@@ -1,15 +1,16 @@
 // Sends the pending edits, and sends them again after a reconnect or a temporary refusal. A region applies each number once, but
 // remembers only the newest WINDOW of a player, and applies an older number that comes late over what came before it. So an edit waits for
 // - an older one at the same place, until that is acknowledged
-// - one that is WINDOW numbers older
+// - one in the same cell, thus perhaps in the same region, that is WINDOW numbers older
 // - its chunk, after a reconnect.
 
-import { blockKey, chunkKey, chunkOf } from '../world/coords'
+import { blockKey, chunkKey, chunkOf, SIZE } from '../world/coords'
 import type { Edits, PendingEdit } from '../world/edits'
 
 const RETRY_MS = 700
 const MAX_RETRIES = 40
 const WINDOW = 64 // recentWindow in world/recent.go
+const CELL = 16 * SIZE // blocks; no region is larger: FoundingLabel in grid/label.go
 /** How long after a reconnect edits wait for older ones whose chunk has not come: it may be out of view. */
 const PATIENCE_MS = 20_000
 
@@ -47,11 +48,13 @@ export class EditSender {
   /** Sends the edits that are pending, not sent yet, and need not wait. */
   sendDue(): void {
     const places = new Set<string>() // of older edits
-    let oldest = Infinity
+    const oldest = new Map<number, number>() // numbers, by cell
     for (const edit of this.edits.waiting) {
-      if (edit.seq >= oldest + WINDOW) break
+      const cell = chunkKey(Math.floor(edit.x / CELL), Math.floor(edit.z / CELL))
+      const first = oldest.get(cell)
+      if (first !== undefined && edit.seq >= first + WINDOW) continue
       const missing = this.missing.has(chunkKeyOf(edit))
-      if (!missing || this.patient) oldest = Math.min(oldest, edit.seq)
+      if (first === undefined && (!missing || this.patient)) oldest.set(cell, edit.seq)
       const place = blockKey(edit.x, edit.y, edit.z)
       if (!missing && !places.has(place) && !this.sent.has(edit.seq)) {
         this.sent.add(edit.seq)
