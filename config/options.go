@@ -187,7 +187,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "backup-keep", Kind: Number, Default: "7", check: oneTo(MaxBackups),
-			Usage: "number of scheduled backups to keep (1–10000); older ones are deleted",
+			Usage: "number of scheduled backups of each kind to keep (1–10000): signed, not signed and not complete; older ones are deleted",
 		},
 		{
 			Name: "backup-dir", Kind: Path,

@@ -23,6 +23,8 @@ const (
 	MaxRollbacks = 1000
 	// carriedOutFor is how long after it was ordered a rollback is carried out in land that nobody has opened.
 	carriedOutFor = 30 * 24 * time.Hour
+	// maxRollbacksOfOne is how many of them a player below moderator may have ordered within that time: few beside MaxRollbacks.
+	maxRollbacksOfOne = 100
 	// MaxRollbackSide bounds the box of a rollback, in blocks along X and Z: what one range query covers.
 	MaxRollbackSide = 3584
 	// Everyone selects, in the place of a player, the changes of all.
@@ -73,12 +75,11 @@ func (r *Rollback) String() string {
 func (s *State) Rollbacks() []Rollback { return s.rollbacks }
 
 // Rollback returns the rollback with an ID.
-func (s *State) Rollback(id int) (Rollback, bool) {
-	i := slices.IndexFunc(s.rollbacks, func(r Rollback) bool { return r.ID == id })
-	if i < 0 {
-		return Rollback{}, false
+func (s *State) Rollback(id int) (r Rollback, found bool) {
+	if i := slices.IndexFunc(s.rollbacks, func(r Rollback) bool { return r.ID == id }); i >= 0 {
+		return s.rollbacks[i], true
 	}
-	return s.rollbacks[i], true
+	return r, false
 }
 
 // rollbackOf returns the rollback with an ID, or the last one that its author ordered if there are no arguments.
@@ -113,14 +114,23 @@ func rollbackOf(s *State, by author, args []string) (*Rollback, error) {
 	return nil, fmt.Errorf("rollback %d was ordered by somebody of a higher role than yours", id)
 }
 
-// orderable returns why a rollback must not be entered now: the one that it would drop from the list was ordered by a moderator, and may be left to be
-// carried out.
+// orderable returns why a rollback of a player below moderator must not be entered now: they have many in the list, or the one that it would drop from
+// it was ordered by a moderator, and may be left to be carried out.
 func orderable(s *State, by author) error {
-	if len(s.rollbacks) < MaxRollbacks || !by.entering || by.role.AtLeast(Moderator) {
+	if !by.entering || by.role.AtLeast(Moderator) {
 		return nil
 	}
-	if r := &s.rollbacks[0]; r.by.role.AtLeast(Moderator) && r.Left(time.UnixMilli(by.entered)) {
-		return fmt.Errorf("the list of rollbacks is full, and rollback %d, its first, may not be complete: ask a moderator to order yours", r.ID)
+	own := 0
+	for i := range s.rollbacks {
+		if of := &s.rollbacks[i].by; of.id == by.id && by.entered-of.entered < carriedOutFor.Milliseconds() {
+			own++
+		}
+	}
+	switch full := len(s.rollbacks) >= MaxRollbacks; {
+	case own >= maxRollbacksOfOne:
+		return fmt.Errorf("you have ordered %d rollbacks within 30 days: ask a moderator to order yours", maxRollbacksOfOne)
+	case full && s.rollbacks[0].by.role.AtLeast(Moderator) && s.rollbacks[0].Left(time.UnixMilli(by.entered)):
+		return fmt.Errorf("the list of rollbacks is full, and rollback %d, its first, may not be complete: ask a moderator to order yours", s.rollbacks[0].ID)
 	}
 	return nil
 }

@@ -290,3 +290,34 @@ func TestBuildersKeepRollbacksOfModerators(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// An owner of a claim cannot fill the list, so that a moderator's rollback becomes its first and nobody else may order any.
+func TestRollbacksOfOneBuilderAreLimited(t *testing.T) {
+	s := newTown(t)
+	s.say("ada", "claim 0,0 20,20 home")
+	s.say("bob", "claim 100,0 120,20 home")
+	order := func(x int32) string {
+		return RevertText("eve", 0, grid.BoxOf(grid.Pos{X: x, Y: 5, Z: 1}, grid.Pos{X: x + 8, Y: 60, Z: 9}))
+	}
+	s.say("mod", order(1))
+	for n := range maxRollbacksOfOne {
+		if got, want := s.say("ada", order(1)), fmt.Sprintf("Rollback %d has begun.", n+2); got != want {
+			t.Fatalf("%s, want %s", got, want)
+		}
+	}
+	s.say("ada", "abort")
+	for _, text := range []string{order(1), "undo 2"} {
+		if got := s.refuses("ada", text); got != "you have ordered 100 rollbacks within 30 days: ask a moderator to order yours" {
+			t.Errorf("/%s: %s", text, got)
+		}
+	}
+	for by, text := range map[string]string{"bob": order(101), "mod": order(1), "": order(1)} {
+		if got := s.say(by, text); strings.HasPrefix(got, "!") {
+			t.Errorf("%q: /%s: %s", by, text, got)
+		}
+	}
+	s.pass(carriedOutFor)
+	if got := s.say("ada", order(1)); strings.HasPrefix(got, "!") {
+		t.Errorf("after 30 days: %s", got)
+	}
+}

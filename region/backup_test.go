@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"net"
 	"os"
@@ -422,6 +423,116 @@ func TestBackupPassesBadTables(t *testing.T) {
 	})
 }
 
+// commands returns how many commands of the policy a backup has.
+func commands(t *testing.T, made []byte) (n int) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "world.voxback")
+	if err := os.WriteFile(file, made, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := backup.Contents{File: file}.Rows(func(backup.Group) bool { return false }, func(_ *backup.Group, table string, rows []kv.Write) error {
+		if table == backup.PolicyTable {
+			n += len(rows)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// The tables of the node that makes a backup cannot be read, or the catalog does not answer it. The backup then has all commands that another one has.
+func TestBackupHasAllCommandsOfOthers(t *testing.T) {
+	const many = 5000
+	for name, fail := range map[string]func(a *node) error{
+		"its tables": func(a *node) error {
+			return a.disk.Commit([]kv.Write{{Table: backup.PlayersTable, Key: bytes.Repeat([]byte{1}, 100), Value: []byte{1}}}) // no key is that long
+		},
+		"the catalog": func(a *node) error {
+			a.Exporter.UpdatePolicy = func(context.Context) error { return errUnreachable }
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, a, _, c := three(t)
+				<-time.After(20 * time.Second)
+				var acts []kv.Write
+				for i := range uint64(many) {
+					row, err := nodemsg.EncodeAct(nodemsg.Act{Key: make([]byte, 32), Seq: i, Name: "ann", Text: "register", Signature: make([]byte, 64)})
+					if err != nil {
+						t.Fatal(err)
+					}
+					acts = append(acts, kv.Write{Table: backup.PolicyTable, Key: binary.BigEndian.AppendUint64(nil, i+1), Value: row})
+				}
+				if err := errors.Join(c.disk.Commit(acts), fail(a)); err != nil {
+					t.Fatal(err)
+				}
+				var out bytes.Buffer
+				if complete, err := a.export(t, &out); complete || err != nil {
+					t.Errorf("complete: %v, %v", complete, err)
+				}
+				if has := commands(t, out.Bytes()); has != many {
+					t.Errorf("%d of %d commands", has, many)
+				}
+			})
+		})
+	}
+}
+
+// busySigner signs after some time, in which its land is edited on.
+type busySigner struct {
+	signer
+
+	signed *sync.Map // by region, how often
+}
+
+func (s busySigner) Attest(a trust.Attestation) (node trust.Key, signature, certificate []byte, err error) {
+	<-time.After(3 * time.Second)
+	times, _ := s.signed.LoadOrStore(a.Group, new(atomic.Int32))
+	times.(*atomic.Int32).Add(1)
+	return s.signer.Attest(a)
+}
+
+// A region that never has the same rows on two members is in the backup without signatures. It is read three times on the leader, and once on each of
+// the others.
+func TestBackupOfABusyRegion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 3
+		n.near("A", "B", "C")
+		var signed sync.Map
+		n.adjust = func(peer string, o *Options) { o.Attester = busySigner{signer{peer}, &signed} }
+		a, b, _ := n.start("A", newDisk()), n.start("B", newDisk()), n.start("C", newDisk())
+		b.follow(here).edit(stone(1))
+		<-time.After(20 * time.Second)
+		id, g := idHere(t, a), b.refollow()
+		done, ended := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(ended)
+			for seq := uint64(2); ; seq++ {
+				select {
+				case <-done:
+					return
+				case <-time.After(50 * time.Millisecond):
+					g.edit(stone(seq))
+				}
+			}
+		}()
+		made := a.backUp(t)
+		close(done)
+		<-ended
+		if len(made.Problems()) > 0 || len(made.Groups) != 2 {
+			t.Errorf("%d groups, problems %q", len(made.Groups), made.Problems())
+		}
+		times, _ := signed.Load(id)
+		if got := times.(*atomic.Int32).Load(); got != 3*(3+2) { // each time all three sign
+			t.Errorf("signed %d times", got)
+		}
+	})
+}
+
 // A command was acknowledged, and the only node dies that has read it from the catalog.
 func TestBackupHasTheLastCommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -438,19 +549,8 @@ func TestBackupHasTheLastCommand(t *testing.T) {
 		if _, err := c.export(t, &out); err != nil {
 			t.Fatal(err)
 		}
-		file := filepath.Join(t.TempDir(), "world.voxback")
-		if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		commands := 0
-		err := backup.Contents{File: file}.Rows(func(backup.Group) bool { return false }, func(_ *backup.Group, table string, rows []kv.Write) error {
-			if table == backup.PolicyTable {
-				commands += len(rows)
-			}
-			return nil
-		})
-		if commands != 1 || err != nil {
-			t.Errorf("%d commands, %v", commands, err)
+		if has := commands(t, out.Bytes()); has != 1 {
+			t.Errorf("%d commands", has)
 		}
 	})
 }

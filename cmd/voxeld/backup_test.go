@@ -3,16 +3,20 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -23,6 +27,8 @@ import (
 	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/store"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/trust"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -285,6 +291,75 @@ func TestFindAlive(t *testing.T) {
 	}
 	if err := findAlive(t.Context(), host, d.Status.WorldID, append(many, nodes...)); !errors.Is(err, backupcmd.ErrAlive) {
 		t.Errorf("the node that runs, after many that are gone: %v", err)
+	}
+	var closed []string
+	for port := range besideAddrs {
+		closed = append(closed, fmt.Sprintf("/ip4/%s/tcp/%d", at.IP, port+1))
+	}
+	for asked, addrs := range map[bool][]string{true: closed[1:], false: closed} {
+		addrs = append(slices.Clone(addrs), nodes[0].Addrs[1])
+		other, err := transport.NewHost(transport.Options{Storage: &memory{}, Listen: []string{"/ip4/127.0.0.1/tcp/0"}}) // which knows no address of the node
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := findAlive(t.Context(), other, d.Status.WorldID, []backup.Node{{Peer: d.Status.Peer, Addrs: addrs}}); errors.Is(err, backupcmd.ErrAlive) != asked {
+			t.Errorf("the node that runs, at address %d: %v", len(addrs), err)
+		}
+		if err := other.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A world that was restored does not wait for nodes of before for longer than a service manager waits for it, and asks once.
+func TestAskingBeforeTheFirstRunIsBounded(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", takeAddress(t)+":0") // accepts, and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	host, err := transport.NewHost(transport.Options{Storage: &memory{}, Listen: []string{"/ip4/127.0.0.1/tcp/0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	db, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), databaseName)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := newStack()
+	defer func() {
+		if err := parts.stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	parts.onStop("database", db.Close)
+	parts.start("commits", db.Run)
+	gone, err := admission.PeerOf(trust.Key{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := silent.Addr().(*net.TCPAddr)
+	row, err := json.Marshal([]backup.Node{{Peer: gone.String(), Addrs: []string{fmt.Sprintf("/ip4/%s/tcp/%d", at.IP, at.Port)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Commit([]kv.Write{{Table: worldTable, Key: restoredKey, Value: row}}); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	n := &node{db: db, host: host, logger: slog.New(slog.NewTextHandler(&log, nil))}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := n.checkRestored(ended, "a world", besideMost); !errors.Is(err, context.Canceled) {
+		t.Errorf("a start that was ended: %v", err)
+	}
+	if err := n.checkRestored(t.Context(), "a world", 100*time.Millisecond); err != nil || !strings.Contains(log.String(), "not all nodes of the backup were asked") {
+		t.Errorf("after the time in which it asks: %v; log: %s", err, log.String())
+	}
+	if row, err := db.Get(worldTable, restoredKey); row != nil || err != nil {
+		t.Errorf("it asks again at the next start: %s, %v", row, err)
 	}
 }
 

@@ -260,7 +260,7 @@ func (n *node) chooseWorld(ctx context.Context, join config.Bootstrap) error {
 	}
 	if known {
 		n.world = stored
-		if err := n.checkRestored(ctx, stored.ID()); err != nil {
+		if err := n.checkRestored(ctx, stored.ID(), besideMost); err != nil {
 			return err
 		}
 		return joining.Check(ctx, n.host, join, stored)

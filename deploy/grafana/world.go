@@ -38,7 +38,7 @@ func world() dashboard {
 				{title: "Commit duration, p99", description: "How long the slowest hundredth of commits takes, and so edits. Normal: below 0.05 s on an SSD.", unit: seconds, queries: one(quantile("0.99", "voxeld_store_commit_seconds", "instance"), "{{instance}}")},
 			}},
 			{"Safety", []panel{
-				{title: "Age of the newest backup", description: "Of nodes with a schedule. Normal: less than the schedule's interval.", unit: seconds, queries: one("time() - voxeld_backup_last_success_timestamp_seconds{SEL} and voxeld_backup_interval_seconds{SEL} > 0", "{{instance}}")},
+				{title: "Age of the newest backup", description: "Of nodes with a schedule; in a closed world only signed ones count. Normal: less than the schedule's interval.", unit: seconds, queries: one("time() - voxeld_backup_last_success_timestamp_seconds{SEL} and voxeld_backup_interval_seconds{SEL} > 0", "{{instance}}")},
 				{title: "Free disk", description: "Free share of the data directory's file system.", unit: share, queries: one("voxeld_disk_free_bytes{SEL} / voxeld_disk_size_bytes{SEL}", "{{instance}}")},
 				{title: "Certificates expire in", description: "Time until the HTTPS certificate of a node expires. Normal: more than a week. Empty without HTTPS.", unit: seconds, queries: one("voxeld_tls_certificate_expiry_timestamp_seconds{SEL} - time()", "{{instance}}")},
 			}},

@@ -75,6 +75,8 @@ type collection struct {
 	*Exporter
 	Options
 
+	behind bool // this node's table of the policy may lack commands
+
 	mu           sync.Mutex // guards the following
 	out          *backup.Writer
 	written      int                  // groups
@@ -111,6 +113,7 @@ func (c *collection) takeCertificates(all []backup.Attestation) {
 // commands has this node read the commands of the policy that were acknowledged. Its table of them is written later.
 func (c *collection) commands(ctx context.Context) {
 	if err := c.UpdatePolicy(ctx); err != nil {
+		c.behind = true
 		c.out.Problem(fmt.Sprintf("the last commands about roles, names, bans and claims may be missing: %s", transport.Clip(err)))
 	}
 }
@@ -309,10 +312,10 @@ func (c *collection) poll(ctx context.Context, regions []nodemsg.Region, named m
 	return s
 }
 
-// attested reads a group on a source with the signatures of it and of the others. They are left out if they cannot be had. Signed reports
-// whether most of the voters have signed the rows.
-func (c *collection) attested(ctx context.Context, source string, p plan) (records []backup.Record, signed bool, err error) {
-	for range attestTries {
+// attested reads a group on a source, at most so many times, with the signatures of it and of the others. They are left out if they cannot be
+// had. Signed reports whether most of the voters have signed the rows.
+func (c *collection) attested(ctx context.Context, source string, p plan, tries int) (records []backup.Record, signed bool, err error) {
+	for range tries {
 		again := false
 		if records, err = c.fetch(ctx, source, p.info, p.index); err == nil && c.Attester != nil {
 			signed, again = c.gather(ctx, source, p, records)
@@ -352,11 +355,13 @@ func (c *collection) group(ctx context.Context, p plan) ([]backup.Record, error)
 	return records, nil
 }
 
-// copyOf reads a group on one of the sources. A copy that most of the voters have signed is preferred.
+// copyOf reads a group on one of the sources. A copy that most of the voters have signed is preferred: if they have not signed the first
+// one, the others are read once each.
 func (c *collection) copyOf(ctx context.Context, p plan) (unsigned []backup.Record, err error) {
 	var failed error
+	tries := attestTries
 	for _, peer := range p.sources {
-		records, signed, err := c.attested(ctx, peer, p)
+		records, signed, err := c.attested(ctx, peer, p, tries)
 		switch {
 		case err != nil:
 			failed = errors.Join(failed, err)
@@ -367,7 +372,7 @@ func (c *collection) copyOf(ctx context.Context, p plan) (unsigned []backup.Reco
 		case signed || c.Attester == nil:
 			return records, nil
 		case unsigned == nil:
-			unsigned = records
+			unsigned, tries = records, 1
 		}
 	}
 	if unsigned != nil {
@@ -390,7 +395,7 @@ func (c *collection) fetch(ctx context.Context, peer string, info nodemsg.Region
 	return records, nil
 }
 
-// maxNewActs bounds the commands of the policy that a node adds to those of the nodes before it.
+// maxNewActs bounds the commands of the policy that a node adds to those of the nodes before it, if this node has them all.
 const maxNewActs = 4096
 
 // tables writes what every node knows of players, the terrain that some keep, and the commands of the policy. Nodes that do not answer are
@@ -413,6 +418,10 @@ func (c *collection) tables(ctx context.Context, regions []nodemsg.Region) error
 		err = cmp.Or(err, t.add(r))
 	}
 	note(c.Self.Peer, err)
+	most := maxNewActs
+	if c.behind || err != nil {
+		most = math.MaxInt // what this node lacks, others have
+	}
 	for _, peer := range nodes {
 		if err := cmp.Or(t.failed, ctx.Err()); err != nil {
 			return err
@@ -420,7 +429,7 @@ func (c *collection) tables(ctx context.Context, regions []nodemsg.Region) error
 		if _, err := c.Questions.Describe(ctx, peer); err != nil {
 			continue
 		}
-		t.newActs = maxNewActs
+		t.newActs = most
 		note(peer, transport.FetchExport(ctx, c.Questions.Peers, peer, nodemsg.Export{}, func(in *bufio.Reader) error {
 			return readRecords(in, maxTableBytes, t.add)
 		}))

@@ -141,23 +141,23 @@ func (b *Backups) Run(ctx context.Context) error {
 // firstDelay is how long a node runs before its first backup: it must have found the others.
 const firstDelay = 30 * time.Second
 
-// untilDue returns when the next backup is due, by the newest complete one in the directory.
+// untilDue returns when the next backup is due, by the newest complete one in the directory, signed or not.
 func (b *Backups) untilDue(now time.Time) time.Duration {
 	soon := min(firstDelay, b.Every)
 	var newest time.Time
-	var file string
-	for _, suffix := range []string{suffix, unsignedSuffix} {
-		files, err := b.files(suffix, now)
+	for _, kind := range []string{suffix, unsignedSuffix} {
+		files, err := b.files(kind, now)
 		if err != nil || len(files) == 0 {
 			continue
 		}
 		last := files[len(files)-1]
-		if begun, err := time.Parse(timeLayout, begunText(last, suffix)); err == nil && begun.After(newest) {
-			newest, file = begun, last
+		begun, err := time.Parse(timeLayout, begunText(last, kind))
+		if err == nil && begun.After(newest) {
+			newest = begun
 		}
-	}
-	if info, err := os.Stat(file); err == nil {
-		b.metrics.found(newest, info.Size())
+		if info, failed := os.Stat(last); err == nil && failed == nil && kind == suffix {
+			b.metrics.found(begun, info.Size())
+		}
 	}
 	return max(newest.Add(b.Every).Sub(now), soon)
 }
@@ -178,17 +178,16 @@ func (b *Backups) scheduled(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(c.Problems()) == 0 && signed(c) {
+	switch {
+	case len(c.Problems()) > 0:
+		b.metrics.failures.Inc()
+	case !signed(c):
+		b.Logger.Warn("scheduled backup is not signed by most members of each region: see voxeld verify", "file", c.File)
+	default:
 		if err := os.Rename(c.File, name+suffix); err != nil {
 			return fmt.Errorf("rename backup: %w", err)
 		}
 		c.File = name + suffix
-	} else if len(c.Problems()) == 0 {
-		b.Logger.Warn("scheduled backup is not signed by most members of each region: see voxeld verify", "file", c.File)
-	}
-	if len(c.Problems()) > 0 {
-		b.metrics.failures.Inc()
-	} else {
 		info, err := os.Stat(c.File)
 		if err != nil {
 			return fmt.Errorf("find backup: %w", err)

@@ -125,7 +125,8 @@ func TestUnsignedBackups(t *testing.T) {
 		o := options(g, t.TempDir())
 		o.Keep = 1
 		b := New(o)
-		good := filepath.Join(o.Dir, b.name()+"-"+time.Now().UTC().Format(timeLayout)+suffix)
+		made := time.Now()
+		good := filepath.Join(o.Dir, b.name()+"-"+made.UTC().Format(timeLayout)+suffix)
 		if _, err := backup.Create(good, good, func(w io.Writer) error { return write(w, o.Header(), "") }, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -134,6 +135,9 @@ func TestUnsignedBackups(t *testing.T) {
 			if err := b.scheduled(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			if at := metricsOf(t, o).Value("voxeld_backup_last_success_timestamp_seconds"); at != 0 {
+				t.Errorf("a backup that is not signed counts as the last good one, at %v", at)
+			}
 			forged := filepath.Join(o.Dir, b.name()+"-"+time.Now().UTC().Format(timeLayout)+unsignedSuffix)
 			if left, err := filepath.Glob(filepath.Join(o.Dir, "*")); !slices.Equal(left, []string{forged, good}) && !slices.Equal(left, []string{good, forged}) || err != nil {
 				t.Errorf("%v is left, want %s and %s: %v", left, good, forged, err)
@@ -141,6 +145,9 @@ func TestUnsignedBackups(t *testing.T) {
 		}
 		if due := b.untilDue(time.Now()); due != time.Hour {
 			t.Errorf("after a backup that is not signed, one is due in %v", due)
+		}
+		if at := metricsOf(t, o).Value("voxeld_backup_last_success_timestamp_seconds"); at != float64(made.Unix()) {
+			t.Errorf("after a restart the last good backup is of %v, want %v", at, made.Unix())
 		}
 	})
 }

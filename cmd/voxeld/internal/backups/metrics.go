@@ -16,13 +16,13 @@ func newMetrics(r prometheus.Registerer, every time.Duration) *metrics {
 	m := &metrics{
 		success: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_backup_last_success_timestamp_seconds",
-			Help: "When this node began its last scheduled backup that is complete and on disk; 0: never.",
+			Help: "When this node began its last scheduled backup that is complete, on disk and, in a closed world, signed; 0: never.",
 		}),
 		duration: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "voxeld_backup_last_duration_seconds", Help: "Time that the last scheduled backup took.",
+			Name: "voxeld_backup_last_duration_seconds", Help: "Time that the last scheduled backup took that was successful.",
 		}),
 		size: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "voxeld_backup_last_size_bytes", Help: "Size of the last scheduled backup.",
+			Name: "voxeld_backup_last_size_bytes", Help: "Size of the last scheduled backup that was successful.",
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_backup_failures_total", Help: "Scheduled backups that failed or lack a region.",
