@@ -38,6 +38,7 @@ type disk struct {
 	refuse error           // if not nil, Commit stores nothing and returns this
 	spoilt []byte          // if not nil, Commit refuses writes to the land with this key prefix
 	bad    badRows         // rows with wrong checksums
+	slow   time.Duration   // how long View takes
 }
 
 func newDisk() *disk {
@@ -97,6 +98,10 @@ func (d *disk) View(read func(
 	scan func(table string, prefix []byte, visit func(key, value []byte) error) error,
 ) error,
 ) error {
+	d.mu.Lock()
+	slow := d.slow
+	d.mu.Unlock()
+	<-time.After(slow)
 	now := d.afterCrash()
 	return read(now.Get, now.Scan)
 }
@@ -127,6 +132,12 @@ func (d *disk) Commit(writes []kv.Write) error {
 		d.own(w.Table)[string(w.Key)] = slices.Clone(w.Value)
 	}
 	return nil
+}
+
+func (d *disk) setSlow(slow time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.slow = slow
 }
 
 // block makes every Commit wait until the returned function is called.
@@ -345,6 +356,9 @@ func (w wires) node(peer string) (*node, error) {
 }
 
 func (w wires) Ask(ctx context.Context, peer, _ string, question []byte) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	it, err := w.node(peer)
 	if err != nil {
 		return nil, w.hang(ctx, err)

@@ -31,6 +31,12 @@ func (n *network) hang(ctx context.Context, err error) error {
 	return ctx.Err()
 }
 
+func (n *network) setMute(mute bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.mute = mute
+}
+
 // walks is the DHT while nodes are cut off: a walk that meets such a node waits as long as dht lets walks wait, and then fails.
 type walks struct{ *network }
 
@@ -184,9 +190,7 @@ func TestHealedCutServesSoon(t *testing.T) {
 					crew.Go(func() { b.run(ctx) })
 				}
 				<-time.After(10 * time.Second)
-				n.mu.Lock()
-				n.mu.mute = true
-				n.mu.Unlock()
+				n.setMute(true)
 				for round := range int32(rounds) {
 					took, report := n.heal(all, away, round, dice)
 					if t.Logf("after %v served again after %v, %s", away, took, report); took > asked {

@@ -144,9 +144,7 @@ func TestLinksAreMended(t *testing.T) {
 		mended("move", 10)
 		nodes["F"].Drain(t.Context())
 		mended("drain", 10)
-		net.mu.Lock()
-		net.mu.mute = true // questions to the dead get no answer and no error
-		net.mu.Unlock()
+		net.setMute(true)    // questions to the dead get no answer and no error
 		net.kill(nodes["B"]) // it leads regions next to each other
 		mended("death", 10)
 		<-time.After(3 * time.Minute) // others take B's place

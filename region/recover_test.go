@@ -1,7 +1,9 @@
 package region
 
 import (
+	"context"
 	"crypto/ed25519"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -13,6 +15,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -551,6 +555,22 @@ func TestRecoverAfterMembersChanged(t *testing.T) {
 	})
 }
 
+// recoverAndGiveUp has a group recovered on a node by an operator who gives up once it is clear that it may be recovered.
+func recoverAndGiveUp(t *testing.T, it *node, id uint64) error {
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	outdated := it.recovery.Outdated
+	it.recovery.Outdated = func(asking context.Context, info nodemsg.Region, own replica.Position) (string, error) {
+		why, err := outdated(asking, info, own)
+		if asking == ctx { // the plan asks with less time
+			giveUp()
+		}
+		return why, err
+	}
+	defer func() { it.recovery.Outdated = outdated }()
+	return it.Recover(ctx, id, false)
+}
+
 // If nothing else is left, such a copy is used. What was used since then is not used again, and the later members are to be notified.
 func TestRecoverFromBeforeMembersChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -563,7 +583,7 @@ func TestRecoverFromBeforeMembersChanged(t *testing.T) {
 		left := n.kill(e)
 		n.near("C")
 		<-time.After(c.recovery.SilentAfter() + time.Second)
-		if err := c.Recover(t.Context(), world.CatalogID, false); err != nil {
+		if err := recoverAndGiveUp(t, c, world.CatalogID); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(5 * time.Second)
@@ -575,7 +595,7 @@ func TestRecoverFromBeforeMembersChanged(t *testing.T) {
 		n.kill(e)
 		n.near("C")
 		<-time.After(c.recovery.SilentAfter() + time.Second)
-		if err := c.Recover(t.Context(), id, false); err != nil {
+		if err := recoverAndGiveUp(t, c, id); err != nil {
 			t.Fatal(err)
 		}
 		if r := c.refollow().edit(stone(2))[2]; r.Refused != "" {
@@ -596,6 +616,65 @@ func TestRecoverFromBeforeMembersChanged(t *testing.T) {
 		slices.Sort(peers)
 		if got := strings.Join(peers, ""); err != nil || got != "ABDE" {
 			t.Errorf("to be notified are %s, %v", got, err)
+		}
+	})
+}
+
+// The node with a later copy is asked, although most nodes are silent that are known.
+func TestRecoverAsksAllNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, c, d, e, id := changed(t)
+		n.kill(d)
+		left := n.kill(e)
+		n.near("C")
+		<-time.After(c.recovery.SilentAfter() + time.Second)
+		if err := c.Recover(t.Context(), world.CatalogID, false); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(5 * time.Second)
+		n.start("E", left)
+		all := []string{"C", "E"}
+		for i := range 126 {
+			all = append(all, fmt.Sprint("silent", i))
+		}
+		n.near(all...)
+		n.setMute(true)
+		for range 3 { // in another order each time
+			if err := c.Recover(t.Context(), id, false); err == nil || !strings.Contains(err.Error(), "the copy of E has more") {
+				t.Errorf("recovered while E has a later copy: %v", err)
+			}
+		}
+	})
+}
+
+// The catalog takes longer for each answer than a plan waits. A recovery waits for it.
+func TestRecoverWithSlowCatalog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 2
+		n.adjust = func(_ string, o *Options) { o.CatalogCopies = 1 }
+		n.mu.nearTo[grid.CatalogKey] = []string{"A"}
+		var slow atomic.Bool
+		n.meddle = func(to, _ string, q *nodemsg.Question) *nodemsg.Answer {
+			if slow.Load() && to == "A" && q.Authority != nil {
+				<-time.After(integrity.PollTime + 200*time.Millisecond)
+			}
+			return nil
+		}
+		n.near("B", "C")
+		a, b, c := n.start("A", newDisk()), n.start("B", newDisk()), n.start("C", newDisk())
+		b.follow(here).edit(stone(1))
+		<-time.After(20 * time.Second)
+		id := idHere(t, b)
+		if a.replicaID(id) != 0 || c.replicaID(id) == 0 || c.regions.Catalog() != nil {
+			t.Fatal("the region is not on B and C alone, or the catalog not on A alone")
+		}
+		n.kill(b)
+		n.near("C")
+		<-time.After(c.recovery.SilentAfter())
+		slow.Store(true)
+		if err := c.Recover(t.Context(), id, false); err != nil {
+			t.Error(err)
 		}
 	})
 }

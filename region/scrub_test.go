@@ -363,6 +363,28 @@ func TestScrubDoesNotWaitForOne(t *testing.T) {
 	})
 }
 
+// The leader's own report is waited for, and so are those of members that take longer because they have gateways.
+func TestScrubWaitsForBusyMembers(t *testing.T) {
+	const parts = 257 // each is read on its own
+	for name, slow := range map[string][3]time.Duration{
+		"leader": {20 * time.Second, 0, 0}, "another": {5 * time.Second, 5 * time.Second, 20 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, b, c, _, info := built(t)
+				a.follow(here) // it does not hibernate
+				for i, it := range []*node{a, b, c} {
+					it.disk.setSlow(slow[i] / parts)
+					defer it.disk.setSlow(0)
+				}
+				if out := a.Scrub(t.Context(), info.Cell); out.Err != nil || out.Reported != 3 || len(out.Open) != 0 {
+					t.Errorf("%+v", out)
+				}
+			})
+		})
+	}
+}
+
 // A member that was opened again after a barrier has no report of it, and does not say that there will be one.
 func TestReportIsLostWhenOpenedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

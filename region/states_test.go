@@ -53,9 +53,7 @@ const noticed = 15 * time.Second
 func TestStatesOfASilentCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := asleep(t)
-		n.mu.Lock()
-		n.mu.mute = true
-		n.mu.Unlock()
+		n.setMute(true)
 		n.cut("A", true)
 		start := time.Now()
 		a.shows(census.NoQuorum, 2, false)

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/voxelpopuli/voxeld/replica/raftframe"
+	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
 // gated returns a host with three groups. Group 1 has the members me (replica 1), b (2) and c (3); b leads in term 5 and
@@ -192,6 +193,29 @@ func TestPlausibleMessagesAreAccepted(t *testing.T) {
 	deliver(t, h, "c", 1, &raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: u(3), To: u(1), Term: u(6), Commit: u(4)})
 	if s := status(); s.Commit != 4 {
 		t.Fatalf("%+v", s)
+	}
+}
+
+// A new leader replaces an uncommitted tail with entries that are committed at once. The same message once more, before that is stored, is no conflict:
+// the log still has the old tail.
+func TestReplacedTailIsNoConflict(t *testing.T) {
+	h, d := gated(t)
+	u := func(n uint64) *uint64 { return &n }
+	m := marshal(t, &raftpb.Message{
+		Type: raftpb.MsgApp.Enum(), From: u(3), To: u(1), Term: u(6), Index: u(2), LogTerm: u(5), Commit: u(3),
+		Entries: []*raftpb.Entry{{Index: u(3), Term: u(6), Data: []byte("instead")}},
+	})
+	for range 2 {
+		if err := h.Receive("c", 1, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pump(h)
+	if stored, err := raftlog.Conflict(d, 1); err != nil || stored || value(t, h.metrics.rejected) != 0 {
+		t.Errorf("a conflict is stored: %v, %v; messages refused: %v", stored, err, value(t, h.metrics.rejected))
+	}
+	if s := h.groups.replicas[1].Group().Status(); s.Commit != 3 || s.Term != 6 {
+		t.Errorf("%+v", s)
 	}
 }
 

@@ -195,7 +195,7 @@ func (n *node) answerRecover(w http.ResponseWriter, r *http.Request) {
 }
 
 func (n *node) answerRelease(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), recoverTime)
+	ctx, cancel := context.WithTimeout(r.Context(), orderTime)
 	defer cancel()
 	all, err := n.findRegions(r.URL.Query().Get("region"))
 	if err == nil && len(all) != 1 {
@@ -218,7 +218,7 @@ func answerCell(w http.ResponseWriter, r *http.Request, do func(ctx context.Cont
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), recoverTime)
+	ctx, cancel := context.WithTimeout(r.Context(), orderTime)
 	defer cancel()
 	var answer admin.Done
 	if err := do(ctx, cell); err != nil {
@@ -227,8 +227,9 @@ func answerCell(w http.ResponseWriter, r *http.Request, do func(ctx context.Cont
 	reply(w, answer)
 }
 
-// recoverTime bounds the recovery of one region.
-const recoverTime = 8 * time.Second
+// recoverTime bounds the plan of a recovery, and the recovery of one region before anything is changed: all nodes are asked, of which many may be
+// silent. orderTime bounds the other changes to one region. It is shorter than the timeout of admin.Post.
+const recoverTime, orderTime = 90 * time.Second, 8 * time.Second
 
 // examineTime bounds an examination. It is shorter than the timeout of admin.Get.
 const examineTime = 8 * time.Second

@@ -21,7 +21,9 @@ const (
 	// digestUsed and digestIdle bound the edits that one tick digests, in a region that is in use (under 1 ms of a 50 ms tick),
 	// and in an idle one.
 	digestUsed = 4000
-	digestIdle = 20000
+	digestIdle = InUseFactor * digestUsed
+	// InUseFactor is how much longer a member with gateways takes for its report than one without.
+	InUseFactor = 5
 	// keptBarriers and keepTime bound for how many barriers, and for how long, a member retains the parts that it is a source of.
 	keptBarriers = 3
 	keepTime     = time.Minute

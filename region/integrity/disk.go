@@ -18,8 +18,6 @@ import (
 const (
 	// diskTime is how long a member waits until its disk has reached the barrier.
 	diskTime = 10 * time.Second
-	// diskPoll is the pause between two checks of that.
-	diskPoll = 50 * time.Millisecond
 	// repairTime bounds how long a member under repair is paused. Raft's log grows meanwhile.
 	repairTime = 8 * time.Second
 )
@@ -70,7 +68,7 @@ func (d *Disk) awaitStored(ctx context.Context, group, index uint64) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait until entry %d is stored: %w", index, ctx.Err())
-		case <-time.After(diskPoll):
+		case <-time.After(pollEvery):
 		}
 	}
 }
@@ -78,6 +76,7 @@ func (d *Disk) awaitStored(ctx context.Context, group, index uint64) error {
 // readPart digests one part. Damaged rows are a finding, not an error.
 func (d *Disk) readPart(group uint64, p world.Part, prefixes [][]byte) (actor.DiskPart, error) {
 	part := actor.DiskPart{Part: p}
+	var unread error // why the land itself could not be read
 	err := d.Storage.View(func(get func(string, []byte) ([]byte, error),
 		scan func(string, []byte, func(key, value []byte) error) error,
 	) (err error) {
@@ -85,32 +84,24 @@ func (d *Disk) readPart(group uint64, p world.Part, prefixes [][]byte) (actor.Di
 			return err
 		}
 		for _, prefix := range prefixes {
-			err := scan(world.LandTable, prefix, func(key, value []byte) error {
+			unread = scan(world.LandTable, prefix, func(key, value []byte) error {
 				part.Digest.Add(key, value)
 				return nil
 			})
-			if err != nil {
-				return damagedRows{err}
+			if unread != nil {
+				return unread
 			}
 		}
 		return nil
 	})
-	var rows damagedRows
-	if errors.As(err, &rows) && IsDamage(rows.error) {
+	if IsDamage(unread) {
 		part.State, err = nodemsg.DiskDamaged, nil
 	}
 	return part, err
 }
 
-// damagedRows is an error of reading the land itself.
-type damagedRows struct{ error }
-
-func (d damagedRows) Unwrap() error { return d.error }
-
 // IsDamage reports whether an error means that the stored data is damaged.
-func IsDamage(err error) bool {
-	return errors.Is(err, kv.ErrDamaged)
-}
+func IsDamage(err error) bool { return errors.Is(err, kv.ErrDamaged) }
 
 // FetchParts fetches the right parts for a paused region, beside it.
 func (d *Disk) FetchParts(m actor.RepairRequest, fetched func([]actor.FetchedPart)) {
@@ -167,7 +158,7 @@ func (d *Disk) fetchPart(ctx context.Context, peer string, at nodemsg.PartAt) (p
 		select {
 		case <-ctx.Done():
 			return partCopy{}, fmt.Errorf("%s does not reach entry %d: %w", peer, at.Index, ctx.Err())
-		case <-time.After(diskPoll):
+		case <-time.After(pollEvery):
 		}
 	}
 }

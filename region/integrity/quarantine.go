@@ -283,14 +283,12 @@ func (q *Quarantine) Release(ctx context.Context, id uint64) (informed, missed [
 	}
 	q.Unlock(id)
 	for _, m := range info.Members {
-		if m.Peer == q.Self.Peer {
-			informed = append(informed, m.Peer)
-			continue
-		}
-		if _, err := q.Questions.Ask(ctx, m.Peer, nodemsg.Question{Release: &nodemsg.Release{Region: id}}); err != nil {
-			q.Logger.Debug("release not sent to member", "region", id, "peer", m.Peer, "error", err)
-			missed = append(missed, m.Peer)
-			continue
+		if m.Peer != q.Self.Peer {
+			if _, err := q.Questions.Ask(ctx, m.Peer, nodemsg.Question{Release: &nodemsg.Release{Region: id}}); err != nil {
+				q.Logger.Debug("release not sent to member", "region", id, "peer", m.Peer, "error", err)
+				missed = append(missed, m.Peer)
+				continue
+			}
 		}
 		informed = append(informed, m.Peer)
 	}

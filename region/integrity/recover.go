@@ -34,6 +34,10 @@ const maxAsked = 128
 // maxRecoveries bounds the recoveries of which the copy here knows nothing: the record of a lost catalog may be a lie.
 const maxRecoveries = 1000
 
+// slowTime is how long a recovery asks who the members of a region are, if the catalog answers and PollTime was too short. rewriteTime bounds the
+// changes to what is stored.
+const slowTime, rewriteTime = 10 * time.Second, 30 * time.Second
+
 // Recovery recovers regions on this node.
 type Recovery struct {
 	Node
@@ -90,8 +94,8 @@ type RecoveryPlan struct {
 	// Refused is why it cannot be recovered on this node, and what to do; empty if it can.
 	Refused string
 
-	epoch   uint64 // of the newest configuration that is known
-	unknown error  // why the other nodes do not know one
+	of    candidate // what it was made from
+	epoch uint64    // of the newest configuration that is known
 }
 
 // candidate is a region for which a plan is made.
@@ -100,7 +104,7 @@ type candidate struct {
 	own     replica.Position // of the copy here
 	unread  error            // why that cannot be read
 	now     nodemsg.Region   // as the other nodes know it: the members may have changed since the copy here was made
-	unknown error            // why they do not
+	unknown error            // why that is not known, although they may know
 }
 
 // members returns the members of the copy here, then those that the region has now, and the other nodes that have a copy; each node once.
@@ -125,6 +129,11 @@ func (c *candidate) members(s StatusPoll) []replica.Member {
 // Plan examines the regions, all of which this node must be a member of, and returns how each could be recovered. It
 // changes nothing.
 func (r *Recovery) Plan(ctx context.Context, ids []uint64) ([]RecoveryPlan, error) {
+	return r.plan(ctx, ids, PollTime)
+}
+
+// plan is Plan. It asks for the time given who the members are.
+func (r *Recovery) plan(ctx context.Context, ids []uint64, within time.Duration) ([]RecoveryPlan, error) {
 	all := make([]candidate, len(ids))
 	for i, id := range ids {
 		var err error
@@ -133,7 +142,7 @@ func (r *Recovery) Plan(ctx context.Context, ids []uint64) ([]RecoveryPlan, erro
 		}
 		all[i].own, all[i].unread = r.Replicas.Position(id)
 	}
-	r.findMembers(ctx, all)
+	r.findMembers(ctx, all, within)
 	want := make(map[string][]uint64)
 	for _, c := range all {
 		for _, m := range c.members(StatusPoll{}) {
@@ -157,23 +166,24 @@ func (r *Recovery) Plan(ctx context.Context, ids []uint64) ([]RecoveryPlan, erro
 			plans[i].Refused, _ = r.Outdated(asking, all[i].info, all[i].own) // Recover asks again
 		}
 	})
-	return plans, nil
+	return plans, ctx.Err() // nodes that were not asked any more are not silent
 }
 
-// findMembers fills in what the other nodes know of the regions, as far as they answer. It takes at most PollTime.
-func (r *Recovery) findMembers(ctx context.Context, all []candidate) {
-	ctx, cancel := context.WithTimeout(ctx, PollTime)
+// findMembers fills in what the other nodes know of the regions, as far as they answer within the time given.
+func (r *Recovery) findMembers(ctx context.Context, all []candidate, within time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	background.Several(failuredetector.MaxQuestions, len(all), func(i int) {
-		all[i].now, all[i].unknown = r.Reseeder.newest(ctx, all[i].info)
+		now, err := r.Reseeder.newest(ctx, all[i].info)
+		if all[i].now = now; all[i].info.ID != world.CatalogID && !errors.Is(err, directory.ErrNotFounded) {
+			all[i].unknown = err
+		}
 	})
 }
 
 // askOthers asks nodes that are no members for a copy of the lost regions, since the catalog may have been recovered from an old copy itself. It adds
-// what they answer to s. Nodes that have not answered are not asked again.
+// what they answer to s. Nodes that have not answered are not asked again. There is time to ask each node at least once, even if all are silent.
 func (r *Recovery) askOthers(ctx context.Context, all []candidate, lost []int, s StatusPoll) {
-	ctx, cancel := context.WithTimeout(ctx, 2*PollTime)
-	defer cancel()
 	want := make(map[string][]uint64)
 	for _, peer := range r.Reseeder.Records.NearestKnown(grid.CatalogKey, maxAsked) {
 		for _, i := range lost {
@@ -182,6 +192,8 @@ func (r *Recovery) askOthers(ctx context.Context, all []candidate, lost []int, s
 			}
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(len(want)/failuredetector.MaxQuestions+1)*PollTime)
+	defer cancel()
 	for peer, statuses := range PollStatuses(ctx, r.AskStatuses, want, true).Statuses {
 		if s.Statuses[peer] == nil {
 			s.Statuses[peer] = statuses
@@ -192,7 +204,7 @@ func (r *Recovery) askOthers(ctx context.Context, all []candidate, lost []int, s
 
 func (r *Recovery) planOne(of *candidate, s StatusPoll) RecoveryPlan {
 	info, own := of.info, of.own
-	p := RecoveryPlan{Region: info.ID, Name: Name(info), epoch: max(actor.EpochOf(own.Members), of.now.Epoch), unknown: of.unknown}
+	p := RecoveryPlan{Region: info.ID, Name: Name(info), of: *of, epoch: max(actor.EpochOf(own.Members), of.now.Epoch)}
 	var best, old Copy
 	living, later, recent := 0, "", ""
 	for i, m := range of.members(s) {
@@ -277,34 +289,38 @@ func (r *Recovery) planOne(of *candidate, s StatusPoll) RecoveryPlan {
 // recovery again, and fails unless the plan allows it. An old copy is only used if old is set. Other nodes become members afterwards,
 // as in any region. Former members drop their copies when they come back.
 func (r *Recovery) Recover(ctx context.Context, id uint64, old bool) error {
-	plans, err := r.Plan(ctx, []uint64{id})
-	if err != nil {
-		return err
+	var p RecoveryPlan
+	for _, within := range []time.Duration{PollTime, slowTime} {
+		plans, err := r.plan(ctx, []uint64{id}, within)
+		if err != nil {
+			return err
+		}
+		p = plans[0]
+		if why := p.Refused; why != "" {
+			return fmt.Errorf("recover %s: %s", p.Name, why)
+		}
+		if p.Old && !old {
+			return fmt.Errorf("recover %s: only an old copy of it is left, and it was not confirmed that it is to be used", p.Name)
+		}
+		if why, err := r.Outdated(ctx, p.of.info, p.of.own); err != nil || why != "" {
+			return fmt.Errorf("recover %s: %w", p.Name, cmp.Or(err, errors.New(why)))
+		}
+		if p.of.unknown == nil {
+			break
+		}
 	}
-	p := plans[0]
-	if why := p.Refused; why != "" {
-		return fmt.Errorf("recover %s: %s", p.Name, why)
-	}
-	if p.Old && !old {
-		return fmt.Errorf("recover %s: only an old copy of it is left, and it was not confirmed that it is to be used", p.Name)
-	}
-	info, err := r.Regions.Member(id)
-	if err != nil {
-		return err
-	}
-	own, err := r.Replicas.Position(id)
-	if err != nil {
-		return err
-	}
-	if why, err := r.Outdated(ctx, info, own); err != nil || why != "" {
-		return fmt.Errorf("recover %s: %w", p.Name, cmp.Or(err, errors.New(why)))
-	}
-	if err := p.unknown; err != nil && id != world.CatalogID && !errors.Is(err, directory.ErrNotFounded) {
+	if err := p.of.unknown; err != nil {
 		return fmt.Errorf("recover %s: who its members are now is not known: try again: %w", p.Name, err)
 	}
+	// From here on it is completed even if the caller gives up: a group that is recovered, and does not continue far above its log, cannot be
+	// recovered again.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rewriteTime)
+	defer cancel()
+	info, epoch := p.of.info, actor.EpochOf(p.of.own.Members)
 	before := formerMembers(info, p, r.Self.Peer)
-	before.Epoch = min(p.epoch, actor.EpochOf(own.Members)+maxRecoveries*nodemsg.RecoveredEpoch)
-	if err := r.Supersession.Evicted.Keep(before); err != nil {
+	before.Epoch = min(p.epoch, epoch+maxRecoveries*nodemsg.RecoveredEpoch)
+	err := r.Supersession.Evicted.Keep(before)
+	if err != nil {
 		return err
 	}
 	if p.Old {
@@ -312,7 +328,7 @@ func (r *Recovery) Recover(ctx context.Context, id uint64, old bool) error {
 	} else {
 		err = r.rewrite(ctx, info, func() error { return r.Replicas.Recover(info.ID) })
 	}
-	if err == nil && (p.Old || p.epoch > actor.EpochOf(own.Members)) {
+	if err == nil && (p.Old || p.epoch > epoch) {
 		err = r.continueAbove(ctx, info, actor.ConfigurationOf(before.Epoch).Recovered)
 	}
 	if err != nil {
@@ -356,14 +372,15 @@ func (r *Recovery) useOldCopy(ctx context.Context, info nodemsg.Region) error {
 // them. Recovered is how often it was recovered, as far as other nodes know.
 func (r *Recovery) continueAbove(ctx context.Context, info nodemsg.Region, recovered uint64) error {
 	for {
-		if err := r.skipAhead(ctx, info, recovered); !errors.Is(err, errEdited) {
+		err := r.skipAhead(ctx, info, recovered)
+		if err == nil || ctx.Err() != nil {
 			return err
 		}
+		<-time.After(pollEvery) // its log has grown meanwhile, or the disk is slow
 	}
 }
 
-// skipAhead waits until a group of this member alone has applied its log, and lets it continue far above that. Recovered is how often
-// it was recovered, as far as other nodes know. The error is errEdited if its log has grown meanwhile.
+// skipAhead is one attempt of continueAbove. It waits until the log is applied.
 func (r *Recovery) skipAhead(ctx context.Context, info nodemsg.Region, recovered uint64) error {
 	var applied uint64
 	err := placement.AwaitGroup(ctx, func() bool {
@@ -384,16 +401,13 @@ func (r *Recovery) skipAhead(ctx context.Context, info nodemsg.Region, recovered
 		case err != nil:
 			return err
 		case p.Last > applied:
-			return errEdited
+			return errors.New("it is being edited")
 		}
 		return r.Replicas.Restore(info.ID, replica.Origin{
 			Index: p.Last, Term: p.Term, Next: p.Replica + 1, Recovered: max(p.Members.Recovered, recovered),
 		})
 	})
 }
-
-// errEdited means that something was proposed just before the region was closed.
-var errEdited = errors.New("it is being edited: try again")
 
 // rewrite closes the region, or the catalog, lets change rewrite what is stored of its group, and opens it again, as the leader.
 func (r *Recovery) rewrite(ctx context.Context, info nodemsg.Region, change func() error) error {

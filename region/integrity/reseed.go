@@ -427,9 +427,6 @@ func (r *Reseeder) MarkOutdated(replicas map[uint64]uint64) error {
 	return nil
 }
 
-// closePoll is the interval at which Abandon looks for replicas that are still open.
-const closePoll = 20 * time.Millisecond
-
 // Abandon marks replicas that must not be used any more because the node was put back to an earlier state, and closes them, also those
 // that are just being opened.
 func (r *Reseeder) Abandon(ctx context.Context, replicas map[uint64]uint64) error {
@@ -444,7 +441,7 @@ func (r *Reseeder) Abandon(ctx context.Context, replicas map[uint64]uint64) erro
 				a.Close(errPutBack.Error())
 			}
 			select {
-			case <-time.After(closePoll):
+			case <-time.After(pollEvery):
 			case <-ctx.Done():
 				return fmt.Errorf("close region %d: %w", id, ctx.Err())
 			}

@@ -30,7 +30,7 @@ const (
 	reportTime      = 3 * time.Minute
 	unreachableTime = 10 * time.Second
 	reportPoll      = 300 * time.Millisecond
-	// lateTime is how long the others are waited for at least after a majority has reported.
+	// lateTime is how long the others are waited for at least after a majority has reported, and else actor.InUseFactor times what that took.
 	lateTime = 10 * time.Second
 	// barrierTime bounds how long a barrier takes to be committed.
 	barrierTime = 15 * time.Second
@@ -38,7 +38,7 @@ const (
 	scrubRounds = 4
 	// wakeTime bounds how long it takes until a closed region, opened to be scrubbed, has this node as its leader.
 	wakeTime = 5 * time.Second
-	// pollEvery is the interval of the checks meanwhile.
+	// pollEvery is the interval of the checks in this package that wait for something on this node or a member.
 	pollEvery = 50 * time.Millisecond
 )
 
@@ -184,14 +184,18 @@ func (sc *Scrubber) compare(ctx context.Context, l *actor.Land) (v decision, mem
 		if !m.Learner {
 			voters++
 		}
+		until := asking
+		if m.Peer == sc.Self.Peer {
+			until = ctx // this is the copy that the players see
+		}
 		crew.Go(func() {
-			t, err := sc.fetchReport(asking, m.Member, nodemsg.LogPosition{Group: l.ID(), Index: index})
+			t, err := sc.fetchReport(until, m.Member, nodemsg.LogPosition{Group: l.ID(), Index: index})
 			if err != nil {
 				sc.Logger.Debug("member's copy not compared", "region", l.ID(), "peer", m.Peer, "error", err)
 				return
 			}
 			if reports[i] = &t; !m.Learner && int(reporting.Add(1)) == need {
-				time.AfterFunc(max(lateTime, time.Since(begun)), stop) // one may say for as long as it likes that it is not ready
+				time.AfterFunc(max(lateTime, actor.InUseFactor*time.Since(begun)), stop) // one may say for as long as it likes that it is not ready
 			}
 		})
 	}

@@ -63,7 +63,7 @@ func (r *Replica) processInbox(in inbox) error {
 	}
 	return r.guard("step", func() error {
 		for _, m := range in.messages {
-			if err := r.check.admit(m, r.raw.BasicStatus(), &r.reads); err != nil {
+			if err := r.check.admit(m, r.raw.BasicStatus(), r.commit, &r.reads); err != nil {
 				r.node.Rejected.Inc()
 				log := r.logger.Debug
 				if errors.Is(err, errConflict) && !r.check.told {
@@ -159,7 +159,7 @@ func (r *Replica) Install(s *IncomingSnapshot) error {
 	m := s.message()
 	err := r.members.roster.check(r.members.roster.peer(s.From), s.From, s.To)
 	if err == nil {
-		err = r.check.admit(m, r.raw.BasicStatus(), &r.reads)
+		err = r.check.admit(m, r.raw.BasicStatus(), r.commit, &r.reads)
 	}
 	if err != nil {
 		s.Reply(err)

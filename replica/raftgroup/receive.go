@@ -93,7 +93,7 @@ func (g *Group) HasNothing() bool {
 type messageCheck struct {
 	// floor: raft's last index is at least this. It is exact when everything that raft has is stored.
 	floor uint64
-	// log is the replica's, for entries up to raft's commit index, which never change.
+	// log is the replica's, for entries up to the commit index of the last finished Ready, which never change.
 	log *raftlog.Log
 	// conflict: the log of a leader conflicts with a committed entry. No snapshot is installed until a leader has what is committed here: the next
 	// leader may lack the entry, too. It is kept after a restart.
@@ -119,8 +119,9 @@ func (c *messageCheck) conflicts(m *raftpb.Message, commit uint64) bool {
 		slices.ContainsFunc(m.GetEntries(), func(e *raftpb.Entry) bool { return differs(e.GetIndex(), e.GetTerm()) })
 }
 
-// admit checks a decoded message. Status is raft's at this moment: between two Readies it may be newer than the replica's.
-func (c *messageCheck) admit(m *raftpb.Message, status raft.BasicStatus, reads *reads) error {
+// admit checks a decoded message. Status is raft's at this moment, which may be newer than the log here: until a Ready is finished, the log may
+// still have a tail that raft has replaced. Commit is as of the last finished Ready.
+func (c *messageCheck) admit(m *raftpb.Message, status raft.BasicStatus, commit uint64, reads *reads) error {
 	term := status.GetTerm()
 	refuse := func(why string) error {
 		return fmt.Errorf("%w: %v of replica %d, term %d, index %d, commit %d: %s",
@@ -150,11 +151,11 @@ func (c *messageCheck) admit(m *raftpb.Message, status raft.BasicStatus, reads *
 			return refuse("it confirms reads that were not asked for")
 		}
 	case raftpb.MsgApp:
-		if m.GetTerm() >= term && c.conflicts(m, status.GetCommit()) {
+		if m.GetTerm() >= term && c.conflicts(m, commit) {
 			c.conflict = true
 			return errConflict
 		}
-		if commit := status.GetCommit(); m.GetTerm() >= term && m.GetIndex() <= commit && commit <= m.GetIndex()+uint64(len(m.GetEntries())) {
+		if m.GetTerm() >= term && m.GetIndex() <= commit && commit <= m.GetIndex()+uint64(len(m.GetEntries())) {
 			c.conflict = false // this leader has all that is committed here
 		}
 	case raftpb.MsgSnap:

@@ -26,7 +26,12 @@ func GetWithin(ctx context.Context, timeout time.Duration, socket, path string, 
 
 // Post sends a POST request to the node's admin socket and decodes the answer.
 func Post(ctx context.Context, socket, path string, answer any) error {
-	return call(ctx, 10*time.Second, http.MethodPost, socket, path, answer)
+	return PostWithin(ctx, 10*time.Second, socket, path, answer)
+}
+
+// PostWithin is Post with another timeout; 0 waits until ctx ends.
+func PostWithin(ctx context.Context, timeout time.Duration, socket, path string, answer any) error {
+	return call(ctx, timeout, http.MethodPost, socket, path, answer)
 }
 
 func call(ctx context.Context, timeout time.Duration, method, socket, path string, answer any) error {

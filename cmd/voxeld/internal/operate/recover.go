@@ -84,7 +84,7 @@ func newRecover() *cobra.Command {
 func recoverRegions(c *cobra.Command, socket, name string, yes, oldCopy bool) error {
 	ctx, out := c.Context(), c.OutOrStdout()
 	var plan admin.Plan
-	if err := admin.Get(ctx, socket, "/recovery?region="+url.QueryEscape(name), &plan); err != nil {
+	if err := admin.GetWithin(ctx, 0, socket, "/recovery?region="+url.QueryEscape(name), &plan); err != nil {
 		return err
 	}
 	if plan.Error != "" {
@@ -154,7 +154,7 @@ func recoverAll(ctx context.Context, out io.Writer, socket string, good, old []r
 			path += "&" + admin.OldCopy
 		}
 		var done admin.Done
-		err := admin.Post(ctx, socket, path, &done)
+		err := admin.PostWithin(ctx, 0, socket, path, &done)
 		if err == nil && done.Error != "" {
 			err = errors.New(done.Error)
 		}
