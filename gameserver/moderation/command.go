@@ -32,17 +32,16 @@ func (s *Permissions) Command(m sessionmsg.Command, g Gateway) error {
 		return &wire.Error{Code: wire.FailBadSignature, Message: "sign the command with the key of the player"}
 	}
 	act := nodemsg.Act{Key: s.key, Seq: m.Seq, Name: s.who.Name, Text: m.Text, Signature: signature}
-	s.background(g, func(ctx context.Context) {
+	s.background(g, func(ctx context.Context) []string {
 		text, err := s.enforcer.Enter(ctx, act)
-		switch {
-		case err != nil:
-			s.notice(sentence(err.Error()))
-		case text != "":
-			s.notice(text)
+		if err != nil {
+			return []string{sentence(err.Error())}
 		}
-		if err == nil {
-			g.Background(func(ctx context.Context) { s.follow(ctx, text, g) })
+		g.Background(func(ctx context.Context) { s.follow(ctx, text, g) })
+		if text == "" {
+			return nil
 		}
+		return []string{text}
 	})
 	return nil
 }

@@ -50,22 +50,23 @@ func (s *Permissions) inspect(args []string, g Gateway) (why string) {
 	if err != nil {
 		return err.Error()
 	}
-	s.background(g, func(ctx context.Context) {
+	s.background(g, func(ctx context.Context) (answer []string) {
 		found, err := g.History.Query(ctx, rollback.Query{Filter: history.Filter{Box: box}, Newest: true, Most: inspected})
 		switch {
 		case err != nil:
-			s.notice(sentence(err.Error()))
+			answer = append(answer, sentence(err.Error()))
 		case len(found.Missing) > 0:
-			s.notice("The region there does not answer: try again later.")
+			answer = append(answer, "The region there does not answer: try again later.")
 		case len(found.Records) == 0:
-			s.notice(fmt.Sprintf("Nobody has changed the block at %v, in the history that is kept.", box.Min))
+			answer = append(answer, fmt.Sprintf("Nobody has changed the block at %v, in the history that is kept.", box.Min))
 		}
 		for _, r := range found.Records {
 			var name string
 			s.enforcer.Read(func(p *policy.State) { name = p.AuthorName(r.Player, r.Guest) })
 			at := time.UnixMilli(r.Time)
-			s.notice(fmt.Sprintf("%v: %s, %s: %s → %s", box.Min, humanize.RelTime(at, s.enforcer.wall(), "ago", "from now"), name, history.BlockName(r.Old), history.BlockName(r.New)))
+			answer = append(answer, fmt.Sprintf("%v: %s, %s: %s → %s", box.Min, humanize.RelTime(at, s.enforcer.wall(), "ago", "from now"), name, history.BlockName(r.Old), history.BlockName(r.New)))
 		}
+		return answer
 	})
 	return ""
 }
@@ -86,45 +87,42 @@ func (s *Permissions) propose(args []string, g Gateway) (why string) {
 	if err != nil {
 		return err.Error()
 	}
-	s.background(g, func(ctx context.Context) {
+	s.background(g, func(ctx context.Context) []string {
 		if everywhere {
-			s.previewEverywhere(ctx, g, asked.players, since, proposed)
-			return
+			return s.previewEverywhere(ctx, g, asked.players, since, proposed)
 		}
 		progress, err := g.History.Progress(ctx, proposed)
 		if err != nil {
-			s.notice(sentence(err.Error()))
-			return
+			return []string{sentence(err.Error())}
 		}
 		progress.Extent = box
 		command := s.sendPreview(asked.players, since, progress)
 		text := fmt.Sprintf("%s in %s would be changed back.", english.Plural(progress.Left, "block", ""), english.Plural(progress.Regions, "region", ""))
-		s.notice(text + silent(progress.Missing) + command)
+		return []string{text + silent(progress.Missing) + command}
 	})
 	return ""
 }
 
-// previewEverywhere shows what a rollback would do where the players have changed blocks.
-func (s *Permissions) previewEverywhere(ctx context.Context, g Gateway, players string, since int64, proposed history.Rollback) {
+// previewEverywhere shows and returns what a rollback would do where the players have changed blocks.
+func (s *Permissions) previewEverywhere(ctx context.Context, g Gateway, players string, since int64, proposed history.Rollback) (answer []string) {
 	places, missing, err := g.History.Search(ctx, proposed)
 	switch {
 	case err != nil:
-		s.notice(sentence(err.Error()))
-		return
+		return []string{sentence(err.Error())}
 	case len(places) == 0:
-		s.notice("0 blocks would be changed back." + silent(missing))
-		return
+		return []string{"0 blocks would be changed back." + silent(missing)}
 	}
 	first := places[0]
 	command := s.sendPreview(players, since, first)
-	s.notice(fmt.Sprintf("%s between %v and %v would be changed back.", english.Plural(first.Left, "block", ""), first.Extent.Min, first.Extent.Max) + silent(missing) + command)
+	answer = append(answer, fmt.Sprintf("%s between %v and %v would be changed back.", english.Plural(first.Left, "block", ""), first.Extent.Min, first.Extent.Max)+silent(missing)+command)
 	for _, p := range places[1:min(len(places), shownPlaces)] {
-		s.notice(fmt.Sprintf("Too far away for the same rollback: %s between %v and %v. To undo them, too: /%s",
+		answer = append(answer, fmt.Sprintf("Too far away for the same rollback: %s between %v and %v. To undo them, too: /%s",
 			english.Plural(p.Left, "change", ""), p.Extent.Min, p.Extent.Max, policy.RevertText(players, since, p.Extent)))
 	}
 	if more := len(places) - shownPlaces; more > 0 {
-		s.notice(fmt.Sprintf("There are changes in %s more: ask again when these are undone.", english.Plural(more, "place", "")))
+		answer = append(answer, fmt.Sprintf("There are changes in %s more: ask again when these are undone.", english.Plural(more, "place", "")))
 	}
+	return answer
 }
 
 // silent returns a sentence about parts of the world that have not answered, after a space; empty if all have.

@@ -64,12 +64,13 @@ func (s *Permissions) lines(name, rest string, g Gateway) (lines []string) {
 
 // listPlayers answers with who plays, here and on the other nodes.
 func (s *Permissions) listPlayers(g Gateway) {
-	s.background(g, func(ctx context.Context) {
+	s.background(g, func(ctx context.Context) []string {
 		here := slices.Sorted(slices.Values(g.PlayerNames()))
 		s.notice("On this node: " + namesOf(here, uint64(len(here))) + ".")
 		if names, players := g.Elsewhere.List(ctx); players > 0 {
-			s.notice("On other nodes: " + namesOf(names, players) + ".")
+			return []string{"On other nodes: " + namesOf(names, players) + "."}
 		}
+		return nil
 	})
 }
 

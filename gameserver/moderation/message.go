@@ -20,27 +20,25 @@ func (s *Permissions) message(rest string, g Gateway) (why string) {
 	}
 	if it, here := g.FindPlayer(name); here {
 		line.To = it.Player
-		s.confirm(it.Name, line, g.ShowLine(line))
+		s.notice(confirmation(it.Name, line, g.ShowLine(line)))
 		return ""
 	}
-	s.background(g, func(ctx context.Context) {
+	s.background(g, func(ctx context.Context) []string {
 		known, shown, err := g.Elsewhere.Show(ctx, name, line)
 		if err != nil {
-			s.notice(sentence(err.Error()))
-			return
+			return []string{sentence(err.Error())}
 		}
-		s.confirm(known, line, shown)
+		return []string{confirmation(known, line, shown)}
 	})
 	return ""
 }
 
-// confirm shows the author of a line whether it was shown to its recipient.
-func (s *Permissions) confirm(to string, line nodemsg.PrivateLine, shown bool) {
+// confirmation says whether a line was shown to its recipient.
+func confirmation(to string, line nodemsg.PrivateLine, shown bool) string {
 	if shown {
-		s.notice("To " + to + ": " + line.Text)
-		return
+		return "To " + to + ": " + line.Text
 	}
-	s.notice("Nobody called " + to + " is playing who can read messages.")
+	return "Nobody called " + to + " is playing who can read messages."
 }
 
 // MayShow reports whether players here may be shown a private line: its author is neither muted nor banned.

@@ -26,16 +26,17 @@ func (s *Permissions) inspectBox(args []string, g Gateway) (why string) {
 	if err != nil {
 		return err.Error()
 	}
-	s.background(g, func(ctx context.Context) {
+	s.background(g, func(ctx context.Context) (answer []string) {
 		found, err := g.History.Query(ctx, rollback.Query{
 			Filter: history.Filter{Box: grid.Box{Min: page.Min, Max: page.Max}, Until: page.Until}, Newest: true, Most: page.Skip + sessionmsg.MaxHistory,
 		})
 		if err != nil {
-			s.notice(sentence(err.Error()))
+			answer = append(answer, sentence(err.Error()))
 		}
 		page.More, page.Missing = found.More, err != nil || len(found.Missing) > 0
 		s.addChanges(&page, found.Records[min(page.Skip, len(found.Records)):], g.Terrain)
 		s.send(page)
+		return answer
 	})
 	return ""
 }

@@ -192,18 +192,25 @@ func (s *Permissions) TooFast() error {
 	return nil
 }
 
-// background runs what has to wait for other nodes, unless something is running already.
-func (s *Permissions) background(g Gateway, task func(context.Context)) {
+// background runs what has to wait for other nodes, unless something is running already, and then shows what it returns: who has the
+// answer may give the next command.
+func (s *Permissions) background(g Gateway, task func(context.Context) (answer []string)) {
 	if !s.busy.CompareAndSwap(false, true) {
 		s.notice("Wait until your last command is carried out.")
 		return
 	}
 	g.Background(func(ctx context.Context) {
-		defer s.busy.Store(false)
-		ctx, cancel := context.WithTimeout(ctx, commandTime)
-		defer cancel()
-		task(ctx)
+		for _, line := range s.await(ctx, task) {
+			s.notice(line)
+		}
 	})
+}
+
+func (s *Permissions) await(ctx context.Context, task func(context.Context) []string) []string {
+	defer s.busy.Store(false)
+	ctx, cancel := context.WithTimeout(ctx, commandTime)
+	defer cancel()
+	return task(ctx)
 }
 
 // RefuseEdit returns why the player may not change a block, as a code of wire; empty if they may.
