@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/voxelpopuli/voxeld/backup"
@@ -174,64 +175,38 @@ func refuseBeside(ctx context.Context, id string, nodes []backup.Node) error {
 
 // findAlive asks the nodes of a backup, and returns an error if one of them runs in the world, or if not all were asked.
 func findAlive(ctx context.Context, host *transport.Host, id string, nodes []backup.Node) error {
-	asking, cancel := context.WithCancel(ctx)
-	defer cancel()
-	alive := make(chan string, 1)
+	crew, asking := errgroup.WithContext(ctx) // the first that runs ends the search
 	dials := semaphore.NewWeighted(besideAtOnce)
-	var crew sync.WaitGroup
 	for _, n := range nodes {
 		n.Addrs = n.Addrs[:min(len(n.Addrs), besideAddrs)]
 		some := int64(min(len(n.Addrs), besideDials))
 		if dials.Acquire(asking, some) != nil {
 			break
 		}
-		crew.Go(func() {
+		crew.Go(func() error {
 			defer dials.Release(some)
-			if addr := runsAt(asking, host, id, n); addr != "" {
-				select {
-				case alive <- addr:
-					cancel()
-				default:
-				}
-			}
+			return refuseAlive(asking, host, id, n)
 		})
 	}
-	crew.Wait()
-	select {
-	case addr := <-alive:
-		return fmt.Errorf("%w at %s: a restored copy would take the place of what that node has. Stop all of its nodes first; or join it "+
-			"instead; or found a world of its own with --fork NAME", backupcmd.ErrAlive, addr)
-	default:
-		return ctx.Err()
-	}
+	return cmp.Or(crew.Wait(), ctx.Err())
 }
 
-// runsAt returns the address at which a node runs in the world, or "" if it answers at none of its addresses.
-func runsAt(ctx context.Context, host *transport.Host, id string, n backup.Node) string {
+// refuseAlive returns an error if a node runs in the world at one of its addresses.
+func refuseAlive(ctx context.Context, host *transport.Host, id string, n backup.Node) error {
 	ctx, cancel := context.WithTimeout(ctx, besideTime+time.Duration(max(len(n.Addrs)-1, 0)/besideDials)*besideDialTime)
 	defer cancel()
-	alive := make(chan string, 1)
-	var crew sync.WaitGroup
+	crew, ctx := errgroup.WithContext(ctx)
 	for _, addr := range n.Addrs {
-		crew.Go(func() {
+		crew.Go(func() error {
 			target := withPeer(addr, n.Peer)
-			if _, err := host.Connect(ctx, target); err != nil || !joining.RunsWorld(ctx, host, target, id) { // the latter gives up sooner
-				return
+			if _, err := host.Connect(ctx, target); err != nil || !joining.RunsWorld(ctx, host, target, id) { // the latter ends sooner
+				return nil //nolint:nilerr // it does not run there
 			}
-			select {
-			case alive <- addr:
-				cancel()
-			default:
-			}
+			return fmt.Errorf("%w at %s: a restored copy would take the place of what that node has. Stop all of its nodes first; or join it "+
+				"instead; or found a world of its own with --fork NAME", backupcmd.ErrAlive, addr)
 		})
 	}
-	crew.Wait()
-	select {
-	case addr := <-alive:
-		return addr
-	default:
-		return ""
-	}
+	return crew.Wait()
 }
 
 func withPeer(addr, peer string) string {

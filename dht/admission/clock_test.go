@@ -360,18 +360,8 @@ func TestRevokedIssuer(t *testing.T) {
 	founder, bad := w.found(), w.start()
 	other := w.start()
 	other.options.Root = func() (trust.Signer, error) { return nil, fs.ErrNotExist }
-	for _, n := range []*testNode{bad, other} {
-		secret, err := founder.Invite(trust.Invitation{Operator: "Bob", Uses: 1, Issuer: true}, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.enroll(n, founder, secret); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.open(n).play(t, founder); err != nil {
-			t.Fatal(err)
-		}
-	}
+	w.joinAsIssuer(bad, founder)
+	w.joinAsIssuer(other, founder)
 	subject := trust.NodeSubject(bad.key(t))
 	nettest.Eventually(t, "two more issuers", func() bool { return other.Issues(bad.host.PeerID()) && bad.Issues(other.host.PeerID()) })
 	if err := other.Revoke(subject, "it lies", false); err != nil {
@@ -433,21 +423,28 @@ func TestRevokedIssuer(t *testing.T) {
 	}
 }
 
+// joinAsIssuer has a node of the operator Bob join as an issuer, and returns the token.
+func (w *testWorld) joinAsIssuer(n, issuer *testNode) trust.Secret {
+	w.t.Helper()
+	secret, err := issuer.Invite(trust.Invitation{Operator: "Bob", Uses: 1, Issuer: true}, time.Hour)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.enroll(n, issuer, secret); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.open(n).play(w.t, issuer); err != nil {
+		w.t.Fatal(err)
+	}
+	nettest.Eventually(w.t, "another issuer", func() bool { return n.Issues(n.host.PeerID()) })
+	return secret
+}
+
 // No issuer excludes itself, by its operator or token either: nobody would hear of it when it lifts that.
 func TestNoIssuerExcludesItself(t *testing.T) {
 	w := newWorld(t)
 	founder, other := w.found(), w.start()
-	secret, err := founder.Invite(trust.Invitation{Operator: "Bob", Uses: 1, Issuer: true}, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.enroll(other, founder, secret); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.open(other).play(t, founder); err != nil {
-		t.Fatal(err)
-	}
-	nettest.Eventually(t, "another issuer", func() bool { return other.Issues(other.host.PeerID()) })
+	secret := w.joinAsIssuer(other, founder)
 	for i, c := range []struct {
 		on *testNode
 		s  trust.Subject
@@ -489,17 +486,7 @@ func TestIssuerRevokesItsOwnIssuer(t *testing.T) {
 		if err := admission.Appoint(w.open(founder).Gate, "Ada", w.root); err != nil {
 			t.Fatal(err)
 		}
-		secret, err := founder.Invite(trust.Invitation{Operator: "Bob", Uses: 1, Issuer: true}, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.enroll(other, founder, secret); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.open(other).play(t, founder); err != nil {
-			t.Fatal(err)
-		}
-		nettest.Eventually(t, "another issuer", func() bool { return other.Issues(other.host.PeerID()) })
+		w.joinAsIssuer(other, founder)
 		if holder = nil; revoked {
 			if err := founder.Revoke(trust.NodeSubject(other.key(t)), "it does not lie", false); err != nil {
 				t.Fatal(err)

@@ -61,8 +61,7 @@ func (h *Horizon) serveHashes(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	from := asker{address: addressOf(r)}
-	if !h.begin(from) {
-		h.refuse(w)
+	if !h.begin(w, from) {
 		return
 	}
 	defer h.end(from)
@@ -110,8 +109,7 @@ func (h *Horizon) serveHosts(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	from := asker{address: addressOf(r)}
-	if !h.begin(from) {
-		h.refuse(w)
+	if !h.begin(w, from) {
 		return
 	}
 	defer h.end(from)
@@ -141,15 +139,18 @@ func addressOf(r *http.Request) netip.Prefix {
 	return netip.PrefixFrom(address.WithZone(""), 64).Masked()
 }
 
-// begin counts a request until end is called. It reports false if there are too many.
-func (h *Horizon) begin(from asker) bool {
+// begin counts a request until end is called. If there are too many, it refuses the request and reports false.
+func (h *Horizon) begin(w http.ResponseWriter, from asker) bool {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.mu.asking[from] >= maxAsking {
-		return false
+	room := h.mu.asking[from] < maxAsking
+	if room {
+		h.mu.asking[from]++
 	}
-	h.mu.asking[from]++
-	return true
+	h.mu.Unlock()
+	if !room {
+		h.refuse(w)
+	}
+	return room
 }
 
 func (h *Horizon) end(from asker) {
@@ -176,8 +177,7 @@ func (h *Horizon) serveTile(w http.ResponseWriter, r *http.Request) {
 	content, ok := h.kept(k, r.PathValue("hash"))
 	if !ok { // it may have to be made
 		from := asker{address: addressOf(r), tile: true}
-		if !h.begin(from) {
-			h.refuse(w)
+		if !h.begin(w, from) {
 			return
 		}
 		defer h.end(from)

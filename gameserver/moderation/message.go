@@ -33,7 +33,7 @@ func (s *Permissions) message(rest string, g Gateway) (why string) {
 	return ""
 }
 
-// confirmation says whether a line was shown to its recipient.
+// confirmation returns the text about a line for its author: that it was shown to its recipient, or not.
 func confirmation(to string, line nodemsg.PrivateLine, shown bool) string {
 	if shown {
 		return "To " + to + ": " + line.Text

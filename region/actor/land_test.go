@@ -117,6 +117,20 @@ func newLink(l *Land) *hub.Subscription {
 	return link
 }
 
+// commitEdit has the land commit an edit, or refuse it, and returns why.
+func commitEdit(t *testing.T, l *Land, g *script, link *hub.Subscription, edit nodemsg.Intent) (refused string) {
+	t.Helper()
+	send(l, link, nodemsg.ToRegion{Edits: []nodemsg.Intent{edit}})
+	steps(l)
+	g.commit()
+	l.step()
+	results, _ := received(link)
+	if len(results) != 1 {
+		t.Fatalf("%d results", len(results))
+	}
+	return results[0].Refused
+}
+
 // send has the land handle a message from the link.
 func send(l *Land, link *hub.Subscription, msg nodemsg.ToRegion) {
 	if link.Send(msg) == nil {
@@ -387,15 +401,7 @@ func TestFullChunkTakesNoNewPlace(t *testing.T) {
 	edit := func(at chunk.Index) string {
 		t.Helper()
 		seq++
-		send(l, link, nodemsg.ToRegion{Edits: []nodemsg.Intent{{Player: alice, Seq: seq, Pos: at.Pos(here), Block: chunk.Stone}}})
-		steps(l)
-		g.commit()
-		l.step()
-		results, _ := received(link)
-		if len(results) != 1 {
-			t.Fatalf("%d results", len(results))
-		}
-		return results[0].Refused
+		return commitEdit(t, l, g, link, nodemsg.Intent{Player: alice, Seq: seq, Pos: at.Pos(here), Block: chunk.Stone})
 	}
 	const layer = 32 * 32                      // the first is bedrock
 	if refused := edit(layer); refused != "" { // pins the chunk

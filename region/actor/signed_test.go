@@ -174,15 +174,7 @@ func TestLeaderChecksTexts(t *testing.T) {
 	write := func(block chunk.Block, text string) string {
 		t.Helper()
 		seq++
-		send(l, link, nodemsg.ToRegion{Edits: []nodemsg.Intent{{Player: alice, Seq: seq, Pos: at(here, 1), Block: block, Text: text}}})
-		steps(l)
-		g.commit()
-		l.step()
-		results, _ := received(link)
-		if len(results) != 1 {
-			t.Fatalf("%d results", len(results))
-		}
-		return results[0].Refused
+		return commitEdit(t, l, g, link, nodemsg.Intent{Player: alice, Seq: seq, Pos: at(here, 1), Block: block, Text: text})
 	}
 	if refused := write(chunk.Sign, "home"); refused != wire.RefusedUnavailable {
 		t.Errorf("before all understand: %q", refused)
