@@ -1,7 +1,6 @@
 package region
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
@@ -33,12 +32,12 @@ import (
 type disk struct {
 	mu     sync.Mutex
 	tables map[string]map[string][]byte
-	shared map[string]bool // tables that are copied before they are changed: other disks have them too
-	hold   chan struct{}   // if not nil, Commit waits until it is closed
-	refuse error           // if not nil, Commit stores nothing and returns this
-	spoilt []byte          // if not nil, Commit refuses writes to the land with this key prefix
-	bad    badRows         // rows with wrong checksums
-	slow   time.Duration   // how long View takes
+	shared map[string]bool   // tables that are copied before they are changed: other disks have them too
+	hold   chan struct{}     // if not nil, Commit waits until it is closed
+	refuse error             // if not nil, Commit stores nothing and returns this
+	spoilt func([]byte) bool // if not nil, Commit refuses writes to the land with such keys
+	bad    badRows           // rows with wrong checksums
+	slow   time.Duration     // how long View takes
 }
 
 func newDisk() *disk {
@@ -119,7 +118,7 @@ func (d *disk) Commit(writes []kv.Write) error {
 		return d.refuse
 	}
 	if d.spoilt != nil && slices.ContainsFunc(writes, func(w kv.Write) bool {
-		return w.Table == world.LandTable && bytes.HasPrefix(w.Key, d.spoilt)
+		return w.Table == world.LandTable && d.spoilt(w.Key)
 	}) {
 		return errSpoilt
 	}
@@ -156,10 +155,11 @@ func (d *disk) block() (release func()) {
 
 var errSpoilt = errors.New("that part of the disk is bad")
 
-func (d *disk) spoil(prefix []byte) {
+// spoil makes Commit refuse writes to the land with such keys.
+func (d *disk) spoil(spoilt func(key []byte) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.spoilt = prefix
+	d.spoilt = spoilt
 }
 
 func (d *disk) setRefuse(err error) {

@@ -1,6 +1,7 @@
 package region
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -531,7 +532,7 @@ func TestFailedGroupIsOpenedAgain(t *testing.T) {
 		g.edit(stone(1))
 		<-time.After(time.Second) // all members have loaded the region by now
 		id := idHere(t, a)
-		a.disk.spoil(directory.Key(id))
+		a.disk.spoil(func(key []byte) bool { return bytes.HasPrefix(key, directory.Key(id)) })
 		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(2)}})
 		<-time.After(10 * time.Second)
 		failed := a.metric("voxeld_regions_isolated_total", "storage")

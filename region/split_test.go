@@ -1,6 +1,7 @@
 package region
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/replace"
 	"github.com/voxelpopuli/voxeld/region/transport"
@@ -103,6 +105,54 @@ func TestSplit(t *testing.T) {
 	})
 }
 
+// restartAll kills all nodes, and starts them again when what was under way has ended. It returns the one that leads the catalog.
+func restartAll(t *testing.T, a, b, c *node, ended <-chan error) *node {
+	t.Helper()
+	net := a.net
+	disks := make(map[string]*disk)
+	for _, n := range []*node{a, b, c} {
+		disks[n.peer] = net.kill(n)
+	}
+	<-ended
+	catalog, err := net.Catalog(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := net.start(catalog.Leader, disks[catalog.Leader])
+	for peer, disk := range disks {
+		if peer != catalog.Leader {
+			net.start(peer, disk)
+		}
+	}
+	<-time.After(10 * time.Second)
+	return first
+}
+
+// A member reports a split as applied when it has stored both halves. If all are killed before that, nothing is lost.
+func TestSplitIsStoredFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeNodes(t)
+		g := a.follow(here)
+		g.accepts(stoneAt(here, 1), stoneAt(beyond, 2))
+		parent := directory.Key(g.Link.(routedLink).info.ID)
+		for _, n := range []*node{a, b, c} {
+			n.disk.spoil(func(key []byte) bool { return !bytes.HasPrefix(key, parent) })
+		}
+		splitting := make(chan error, 1)
+		go func() { splitting <- b.Splitter.Split(context.Background(), hereCell) }()
+		<-time.After(time.Second)
+		select {
+		case err := <-splitting:
+			t.Errorf("a split that no disk has stored has ended: %v", err)
+			splitting <- err
+		default:
+		}
+		a = restartAll(t, a, b, c, splitting)
+		a.follow(here).has(here, stoneAt(here, 1))
+		a.follow(beyond).has(beyond, stoneAt(beyond, 2))
+	})
+}
+
 // All nodes are killed at any moment after a split was acknowledged, and start again: nothing is lost.
 func TestSplitSurvivesCrash(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond} {
@@ -114,23 +164,7 @@ func TestSplitSurvivesCrash(t *testing.T) {
 				splitting := make(chan error, 1)
 				go func() { splitting <- b.Splitter.Split(context.Background(), hereCell) }()
 				<-time.After(after)
-				disks := make(map[string]*disk)
-				for _, n := range []*node{a, b, c} {
-					disks[n.peer] = n.net.kill(n)
-				}
-				<-splitting
-				catalog, err := a.net.Catalog(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				net := a.net
-				a = net.start(catalog.Leader, disks[catalog.Leader])
-				for peer, disk := range disks {
-					if peer != catalog.Leader {
-						net.start(peer, disk)
-					}
-				}
-				<-time.After(10 * time.Second)
+				a = restartAll(t, a, b, c, splitting)
 				low, high := a.follow(here), a.follow(beyond)
 				low.has(here, stoneAt(here, 1))
 				high.has(beyond, stoneAt(beyond, 2))

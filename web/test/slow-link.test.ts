@@ -91,7 +91,7 @@ describe('another player', () => {
 
   test('who turns while packets are lost glides to where they are', () => {
     const seen = watch(0.02, 36)
-    expect(seen.fastest).toBeLessThan(6)
+    expect(seen.fastest).toBeLessThan(3)
     expect(seen.longestStill).toBeLessThan(50)
   })
 

@@ -3,8 +3,10 @@
 
 /** Ticks after which an avatar without an update stops. */
 const MAX_TICKS = 40
-/** The ticks in which two thirds of a correction are shown. */
-const GLIDE_TICKS = 2.5
+/** The speed of a correction, in blocks per tick: about a walker's. What makes up for lost time too fast looks like a jump. */
+const GLIDE_SPEED = 0.2
+/** The ticks after which even a long correction is complete. */
+const MAX_GLIDE_TICKS = 20
 /** A correction of more blocks is a leap, which is shown at once. */
 const MAX_GLIDE = 12
 
@@ -20,9 +22,9 @@ export class Predictor {
   private climb = 0 // upwards
   private movedTick: number // of x and z
   private heightTick: number // of y
-  /** The last correction, from where the avatar was to be, and its time: a turn of which the update came late was not predicted. */
+  /** The last correction, in blocks for each tick until its end: a turn of which the update came late was not predicted. */
   private glide: Position = { x: 0, y: 0, z: 0 }
-  private glideTick = -Infinity
+  private glideEnd = -Infinity
 
   constructor(
     private x: number,
@@ -52,26 +54,27 @@ export class Predictor {
 
   /** Reports whether the predicted position changes at a time. */
   isMoving(tick: number): boolean {
-    if (tick - this.glideTick < 5 * GLIDE_TICKS) return true
+    if (tick < this.glideEnd + 1) return true
     if (this.climb !== 0 && tick - this.heightTick < MAX_TICKS + 1) return true
     return (this.velocityX !== 0 || this.velocityZ !== 0) && tick - this.movedTick < MAX_TICKS + 1
   }
 
   /** After an update that came late: glides from where the avatar was shown at a time to where it is. */
   glideFrom(shown: Position, tick: number): void {
-    this.glideTick = -Infinity
+    this.glideEnd = -Infinity
     const { x, y, z } = this.at(tick)
-    const glide = { x: shown.x - x, y: shown.y - y, z: shown.z - z }
-    if (Math.hypot(glide.x, glide.y, glide.z) > MAX_GLIDE) return
-    this.glide = glide
-    this.glideTick = tick
+    const far = Math.hypot(shown.x - x, shown.y - y, shown.z - z)
+    if (far === 0 || far > MAX_GLIDE) return
+    const ticks = Math.min(MAX_GLIDE_TICKS, far / GLIDE_SPEED)
+    this.glide = { x: (shown.x - x) / ticks, y: (shown.y - y) / ticks, z: (shown.z - z) / ticks }
+    this.glideEnd = tick + ticks
   }
 
   /** Returns the predicted position at a time. */
   at(tick: number): Position {
     const moved = Math.min(MAX_TICKS, tick - this.movedTick)
     const climbed = Math.min(MAX_TICKS, tick - this.heightTick)
-    const left = Math.exp((this.glideTick - tick) / GLIDE_TICKS)
+    const left = Math.max(0, this.glideEnd - tick)
     return {
       x: this.x + this.velocityX * moved + this.glide.x * left,
       y: this.y + this.climb * climbed + this.glide.y * left,
