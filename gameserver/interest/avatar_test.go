@@ -145,6 +145,18 @@ func TestSpeedAfterTurn(t *testing.T) {
 	}
 }
 
+// A walker who turns back while their moves are held up, so that three of them come at once, is not taken for three times as fast.
+func TestSpeedAfterPause(t *testing.T) {
+	const blocks = 4. / 20 // a tick
+	w := newWatched()
+	for _, step := range []float64{1, 1, 1, 1, 1, 1, 0, 0, -3} {
+		w.move(step*blocks, 0)
+	}
+	if v := float64(w.a.predictions[near].VelocityX) / sessionmsg.TickVelocityUnit; math.Abs(v+blocks) > .02 {
+		t.Errorf("clients have a speed of %.2f blocks a tick, want %.2f", v, -blocks)
+	}
+}
+
 // An avatar that was sent in the middle of a jump is shown neither in the sky nor under the ground until the next check.
 func TestJumpIsNotPrecededInDistance(t *testing.T) {
 	every := int(tierRules[distant].every)

@@ -56,6 +56,14 @@ describe('interpolation buffer', () => {
     expect(before).toBe(arrivals.length)
   })
 
+  test('is shown where it was when a dozen poses come at once', () => {
+    const buffer = new InterpolationBuffer(pose(0), 0)
+    for (let i = 1; i <= 20; i++) buffer.add(pose(i), i * 50)
+    const { x } = buffer.at(1050)
+    for (let i = 0; i < 20; i++) buffer.add(pose(30), 1050 + i / 10)
+    expect(buffer.at(1052).x).toBeCloseTo(x, 0)
+  })
+
   test('a pose that arrives out of order in time does not turn the clock back', () => {
     const buffer = new InterpolationBuffer(pose(0), 100)
     buffer.add(pose(1), 150)
@@ -107,7 +115,7 @@ describe('predictor', () => {
     const shown = predictor.at(5)
     predictor.setPlace(0.4, 0.6, 5)
     predictor.setVelocity(0, 0)
-    predictor.glideFrom(shown, 5)
+    predictor.glideFrom(shown, 5, 0)
     expect(predictor.at(5).x).toBeCloseTo(shown.x)
     expect(predictor.at(5).z).toBeCloseTo(shown.z)
     const { x, z } = predictor.at(6)
@@ -116,11 +124,14 @@ describe('predictor', () => {
     expect(predictor.at(10).x).toBeCloseTo(0.4)
     expect(predictor.isMoving(11)).toBe(false)
     predictor.setPlace(10, 0.6, 10)
-    predictor.glideFrom({ x: 0, y: 64, z: 0.6 }, 10)
+    predictor.glideFrom({ x: 0, y: 64, z: 0.6 }, 10, 0)
     expect(predictor.at(20).x).toBeCloseTo(5) // 10 blocks take a second
     expect(predictor.at(30).x).toBeCloseTo(10)
     predictor.setPlace(100, 0, 20)
-    predictor.glideFrom(shown, 20)
+    predictor.glideFrom(shown, 20, 0)
     expect(predictor.at(20).x).toBe(100)
+    predictor.setPlace(100.4, 0, 21)
+    predictor.glideFrom({ x: 100, y: 64, z: 0 }, 21, 0.5)
+    expect(predictor.at(21).x).toBe(100.4)
   })
 })

@@ -7,6 +7,7 @@ const MIN_DELAY = 110
 const MAX_DELAY = 600 // distant avatars are updated at an eighth of the rate
 const TELEPORT = 12 // in blocks: a longer distance between two poses is not interpolated
 const MAX_SAMPLES = 12
+const AT_ONCE = 10 // poses that come so soon after each other are one sample: after a lost packet a dozen may
 
 interface Sample extends Pose {
   at: number
@@ -30,6 +31,11 @@ export class InterpolationBuffer {
       return
     }
     const gap = now - last.at
+    if (gap < AT_ONCE) {
+      this.latest.at = last.at
+      this.samples[this.samples.length - 1] = this.latest
+      return
+    }
     if (gap > 2 * MAX_DELAY) {
       // the avatar stood still until now: do not stretch the first step over the pause
       this.samples.push({ ...last, at: now - this.interval })

@@ -59,8 +59,10 @@ export class Predictor {
     return (this.velocityX !== 0 || this.velocityZ !== 0) && tick - this.movedTick < MAX_TICKS + 1
   }
 
-  /** After an update that came late: glides from where the avatar was shown at a time to where it is. */
-  glideFrom(shown: Position, tick: number): void {
+  /** After an update: glides from where the avatar was shown at a time to where it is, unless the update moved it less than that far. */
+  glideFrom(shown: Position, tick: number, least: number): void {
+    const updated = this.at(tick)
+    if (Math.hypot(shown.x - updated.x, shown.z - updated.z) < least) return
     this.glideEnd = -Infinity
     const { x, y, z } = this.at(tick)
     const far = Math.hypot(shown.x - x, shown.y - y, shown.z - z)

@@ -17,6 +17,8 @@ const MIN_Y = -64
 const HEIGHT_STEP = 4 * POSITION_UNIT
 /** Frames that come more ticks late than this correct what was predicted meanwhile. */
 const LATE_TICKS = 1.5
+/** The distance, in blocks, from which other frames do so, too: a shorter one is not seen as a jump. */
+const LEAST_GLIDE = 0.5
 /** How far a late frame moves the clock of the ticks, as a share of how late it is. */
 const LATE_GAIN = 0.01
 
@@ -173,7 +175,7 @@ export class AvatarDecoder {
         avatar.yaw = yawOf(reader.u8())
         avatar.pitch = pitchOf(reader.i8())
       }
-      if (time - this.tick > LATE_TICKS) avatar.motion.glideFrom(before, time)
+      avatar.motion.glideFrom(before, time, time - this.tick > LATE_TICKS ? 0 : LEAST_GLIDE)
       avatar.chunk = chunk
       this.updated.add(avatar)
     }
