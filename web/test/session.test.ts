@@ -42,8 +42,22 @@ describe('session', () => {
     session.join({ ...AS, identity })
     Socket.last.welcome() // the world is cleared
     for (const chunk of worldOf(1, (_x, y) => (y < 10 ? 1 : 0)).all()) world.put(chunk)
-    return { session, world, body, events, kept, cache }
+    return { session, world, body, avatars, events, kept, cache }
   }
+
+  test('a player who crosses a border enters the next chunk before they leave the last one', () => {
+    const { session, avatars } = setup()
+    const bob = { player: 'b0', name: 'bob', x: 32.1, y: 12, z: 1, yaw: 0, pitch: 0 }
+    const chunks = [
+      { chunk: [0, 0], leave: ['b0'] },
+      { chunk: [1, 0], enter: [bob] },
+    ]
+    Socket.last.receive({ type: 'frame', tick: 1, chunks })
+    expect(avatars.enter).toHaveBeenCalledWith(bob, [1, 0], expect.anything())
+    expect(avatars.leave).toHaveBeenCalledWith('b0', [0, 0])
+    expect(avatars.enter.mock.invocationCallOrder[0]).toBeLessThan(avatars.leave.mock.invocationCallOrder[0]!)
+    session.leave()
+  })
 
   test('a handoff keeps world, position and edits, and sends the edits again under their numbers', async () => {
     const { session, world, body, events } = setup()

@@ -173,7 +173,7 @@ export class Session {
 
   /** Moves avatars for which the server sends no updates because they move as predicted. */
   extrapolate(now: number): void {
-    for (const delta of this.connection.extrapolate(now)) this.apply(delta, now)
+    this.apply(this.connection.extrapolate(now), now)
   }
 
   /** Changes a block locally at once, and sends the edit as soon as it may be; text is that of a sign. */
@@ -311,7 +311,7 @@ export class Session {
         this.signs.add(message.signs)
         break
       case 'frame':
-        for (const delta of message.chunks ?? []) this.apply(delta, now)
+        this.apply(message.chunks ?? [], now)
         break
       case 'ack':
         this.applyAck(message.seq, message.block, message.error)
@@ -384,9 +384,16 @@ export class Session {
     return this.permissions?.name ?? ''
   }
 
-  private apply(delta: ChunkDelta, now: number): void {
+  /** Applies a frame. A player who crosses a border enters one chunk and leaves another: they are not forgotten in between. */
+  private apply(deltas: ChunkDelta[], now: number): void {
     const self = this.welcome?.player
-    for (const avatar of delta.enter ?? []) if (avatar.player !== self) this.avatars.enter(avatar, delta.chunk, now)
+    for (const { chunk, enter } of deltas)
+      for (const avatar of enter ?? []) if (avatar.player !== self) this.avatars.enter(avatar, chunk, now)
+    for (const delta of deltas) this.applyRest(delta, now)
+  }
+
+  /** Applies a delta, without the avatars that enter. */
+  private applyRest(delta: ChunkDelta, now: number): void {
     for (const player of delta.leave ?? []) this.avatars.leave(player, delta.chunk)
     for (const move of delta.moves ?? []) this.avatars.move(move, delta.chunk, now)
     for (const change of delta.blocks ?? []) {
