@@ -60,7 +60,7 @@ func (a *avatar) appear(tick uint64) {
 
 // velocity estimates the avatar's horizontal velocity, in 1/128 block a tick. Moves arrive at the clients' rate, so a tick may
 // see none of them or two: where the last steps differ, the way of several ticks is better, and if the clients' prediction agrees
-// with that, it is as good. A step in another direction is a turn; after ticks without a move it may have taken as long as these.
+// with that, it is as good. A step in another direction is a turn.
 func (a *avatar) velocity(current *prediction) (x, z int8) {
 	now, before := a.history[0], a.history[1]
 	step, last, moved := now.minus(before), before.minus(a.history[2]), now.minus(a.history[4])
@@ -76,20 +76,25 @@ func (a *avatar) velocity(current *prediction) (x, z int8) {
 		return current.VelocityX, current.VelocityZ
 	case steady(step, mean), steady(step, twice), step == finePos{} && last != finePos{}:
 		step = mean
-	case last == finePos{}:
-		step = finePos{}.plus(step, 1, a.pause())
+	default:
+		step = a.turn(step)
 	}
 	return clampVelocity(step.x), clampVelocity(step.z)
 }
 
-// pause returns how many ticks ago the avatar moved before its last step; 1 if it had rested.
-func (a *avatar) pause() int32 {
-	for i := 2; i < len(a.history); i++ {
-		if a.history[i] != a.history[1] {
-			return int32(i - 1)
+// turn returns the velocity after a step that may be a turn. Who turns back is no faster than before: a longer step makes up for
+// ticks without a move, or for a region that had extrapolated too far.
+func (a *avatar) turn(step finePos) finePos {
+	var before finePos // the longest step of those before
+	for i := 1; i < len(a.history)-1; i++ {
+		if s := a.history[i].minus(a.history[i+1]); s.across() > before.across() {
+			before = s
 		}
 	}
-	return 1
+	if speed := before.across(); speed > 0 && step.across() > speed && step.x*before.x+step.z*before.z < 0 {
+		return finePos{}.plus(step, speed, step.across())
+	}
+	return step
 }
 
 // alike reports whether two steps differ by rounding only.

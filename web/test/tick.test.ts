@@ -91,6 +91,25 @@ describe('tick frames', () => {
     expect(decoder.decode(frame(first + later + 8), (later + 8) * TICK).tick - (first - 0x10000)).toBe(later + 8)
   })
 
+  test('who enters the next chunk in a late frame glides there, from where they were predicted', () => {
+    const frame = (tick: number, ...parts: number[][]) => Uint8Array.from([0x01, tick, 0, ...parts.flat()])
+    const place = (x: number) => [x & 0xff, x >> 8, 0, 16, 0, 2] // x in 1/32 block; y and z 64 and 16
+    const enter = (chunk: number, x: number) => [
+      [0x01, 2 * chunk, 0, 1, 0, ...new Array<number>(16).fill(7), 3, 98, 111, 98],
+      [...place(x), 0, 0],
+    ]
+    const decoder = new AvatarDecoder(TICK)
+    decoder.decode(frame(0, ...enter(0, 31 * 32)), 0)
+    decoder.decode(frame(1, [0x20, 0, 0, 0x80 | 11, 1, 0, 0x48, (31 * 32) % 256, 0, 32, 0]), TICK) // a quarter of a block a tick
+    const shown = decoder.extrapolate(10 * TICK)[0]!.moves![0]!
+    expect(shown.x).toBeCloseTo(31 + 9 / 4)
+    const { chunks } = decoder.decode(frame(5, [0x02, 0, 0, 1, 0], ...enter(1, 0)), 10 * TICK)
+    expect(chunks[0]!.leave).toHaveLength(1)
+    expect(chunks[1]!.enter![0]!.x).toBeCloseTo(shown.x, 1)
+    expect(decoder.extrapolate(11 * TICK)[0]!.moves![0]!.x).toBeCloseTo(shown.x - 0.2, 1)
+    expect(decoder.extrapolate(17 * TICK)[0]!.moves![0]!.x).toBeCloseTo(32)
+  })
+
   test('malformed frames are refused', () => {
     for (const hex of [
       '',

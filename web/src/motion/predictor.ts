@@ -10,7 +10,7 @@ const MAX_GLIDE_TICKS = 20
 /** A correction of more blocks is a leap, which is shown at once. */
 const MAX_GLIDE = 12
 
-interface Position {
+export interface Position {
   x: number
   y: number
   z: number

@@ -2,7 +2,7 @@
 // when it is not where its velocity predicts. AvatarDecoder keeps the state of all avatars and turns each frame into the
 // deltas that a session in JSON receives.
 
-import { Predictor } from '../motion/predictor'
+import { Predictor, type Position } from '../motion/predictor'
 import type { Avatar, AvatarMove, BlockChange, ChunkAddress, ChunkDelta, ChatEvent } from './protocol'
 
 export const TICK_FRAME = 0x01
@@ -44,6 +44,7 @@ export class AvatarDecoder {
   private begunAt = Infinity
   private extrapolatedAt = 0 // ms
   private updated = new Set<DecodedAvatar>() // by the frame being decoded
+  private left = new Map<string, DecodedAvatar>() // in the frame being decoded, by player
 
   constructor(private readonly tickMS: number) {}
 
@@ -52,6 +53,7 @@ export class AvatarDecoder {
     const reader = new Bytes(bytes)
     if (reader.u8() !== TICK_FRAME) throw new Error('read frame: not a tick frame')
     this.updated.clear()
+    this.left.clear()
     this.setTick(reader.u16(), now)
     const frame: TickFrame = { type: 'frame', tick: this.tick, chunks: [] }
     let chunk: ChunkAddress | null = null
@@ -65,7 +67,7 @@ export class AvatarDecoder {
       } else if (head === 0x20) {
         chunk = reader.chunk()
       } else if (head > 0 && head < 0x10) {
-        frame.chunks.push(this.chunkDelta(reader, head))
+        frame.chunks.push(this.chunkDelta(reader, head, this.timeAt(now)))
       } else {
         throw new Error(`read frame: unknown part ${head}`)
       }
@@ -114,17 +116,18 @@ export class AvatarDecoder {
     return [...deltas.values()]
   }
 
-  private chunkDelta(reader: Bytes, head: number): ChunkDelta {
+  private chunkDelta(reader: Bytes, head: number, time: number): ChunkDelta {
     const chunk = reader.chunk()
     const delta: ChunkDelta = { chunk }
-    if (head & 1) delta.enter = reader.list(28, () => this.enter(reader, chunk))
+    if (head & 1) delta.enter = reader.list(28, () => this.enter(reader, chunk, time))
     if (head & 2) delta.leave = reader.list(1, () => this.leave(reader.varint(), chunk)).filter((id) => id !== '')
     if (head & 4) delta.blocks = reader.list(4, () => reader.block(chunk))
     if (head & 8) delta.says = reader.list(20, () => reader.chat())
     return delta
   }
 
-  private enter(reader: Bytes, chunk: ChunkAddress): Avatar {
+  /** Reads an avatar that enters. One that comes from another chunk glides, as it was predicted to go on there. */
+  private enter(reader: Bytes, chunk: ChunkAddress, time: number): Avatar {
     const index = reader.varint()
     const player = reader.id()
     const length = reader.u8()
@@ -135,14 +138,27 @@ export class AvatarDecoder {
     const z = chunk[1] * CHUNK + reader.u16() / POSITION_UNIT
     const yaw = yawOf(reader.u8())
     const pitch = pitchOf(reader.i8())
-    this.avatars.set(index, { player, chunk, motion: new Predictor(x, y, z, this.tick), yaw, pitch })
-    return { player, name, ...(length & 0x80 ? { guest: true } : {}), ...skin, x, y, z, yaw, pitch }
+    const motion = new Predictor(x, y, z, this.tick)
+    const indexed = this.avatars.get(index)
+    const before = indexed?.player === player ? indexed : this.left.get(player)
+    if (before) this.glide(motion, before.motion.at(time), time)
+    this.avatars.set(index, { player, chunk, motion, yaw, pitch })
+    const guest = length & 0x80 ? { guest: true } : {}
+    return { player, name, ...guest, ...skin, ...motion.at(time), yaw, pitch }
+  }
+
+  /** Has an avatar glide from where it was shown at a time, if its update came late, or is far off. */
+  private glide(motion: Predictor, shown: Position, time: number): void {
+    motion.glideFrom(shown, time, time - this.tick > LATE_TICKS ? 0 : LEAST_GLIDE)
   }
 
   private leave(index: number, chunk: ChunkAddress): string {
     const avatar = this.avatars.get(index)
     if (!avatar) return ''
-    if (sameChunk(avatar.chunk, chunk)) this.avatars.delete(index)
+    if (sameChunk(avatar.chunk, chunk)) {
+      this.avatars.delete(index)
+      this.left.set(avatar.player, avatar)
+    }
     return avatar.player
   }
 
@@ -175,7 +191,7 @@ export class AvatarDecoder {
         avatar.yaw = yawOf(reader.u8())
         avatar.pitch = pitchOf(reader.i8())
       }
-      avatar.motion.glideFrom(before, time, time - this.tick > LATE_TICKS ? 0 : LEAST_GLIDE)
+      this.glide(avatar.motion, before, time)
       avatar.chunk = chunk
       this.updated.add(avatar)
     }
