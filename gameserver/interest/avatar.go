@@ -77,21 +77,22 @@ func (a *avatar) velocity(current *prediction) (x, z int8) {
 	case steady(step, mean), steady(step, twice), step == finePos{} && last != finePos{}:
 		step = mean
 	default:
-		step = a.turn(step)
+		step = a.bounded(step, last)
 	}
 	return clampVelocity(step.x), clampVelocity(step.z)
 }
 
-// turn returns the velocity after a step that may be a turn. Who turns back is no faster than before: a longer step makes up for
-// ticks without a move, or for a region that had extrapolated too far.
-func (a *avatar) turn(step finePos) finePos {
-	var before finePos // the longest step of those before
+// bounded returns the velocity of an avatar that did not go on as before. Who turns back, or moves after ticks without a move, is no
+// faster than before: a longer step makes up for these ticks, or for a region that had extrapolated too far.
+func (a *avatar) bounded(step, last finePos) finePos {
+	var before finePos // the longest of the earlier steps
 	for i := 1; i < len(a.history)-1; i++ {
 		if s := a.history[i].minus(a.history[i+1]); s.across() > before.across() {
 			before = s
 		}
 	}
-	if speed := before.across(); speed > 0 && step.across() > speed && step.x*before.x+step.z*before.z < 0 {
+	speed, turnsBack := before.across(), step.x*before.x+step.z*before.z < 0
+	if (turnsBack || last == finePos{}) && speed > stepTolerance && step.across() > speed+speed/2 {
 		return finePos{}.plus(step, speed, step.across())
 	}
 	return step

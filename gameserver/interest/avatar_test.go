@@ -145,15 +145,33 @@ func TestSpeedAfterTurn(t *testing.T) {
 	}
 }
 
-// A walker who turns back while their moves are held up, so that three of them come at once, is not taken for three times as fast.
+// A walker whose moves are held up, so that several of them come at once, is not taken for several times as fast; nor is one who was
+// extrapolated too far.
 func TestSpeedAfterPause(t *testing.T) {
 	const blocks = 4. / 20 // a tick
-	w := newWatched()
-	for _, step := range []float64{1, 1, 1, 1, 1, 1, 0, 0, -3} {
-		w.move(step*blocks, 0)
-	}
-	if v := float64(w.a.predictions[near].VelocityX) / sessionmsg.TickVelocityUnit; math.Abs(v+blocks) > .02 {
-		t.Errorf("clients have a speed of %.2f blocks a tick, want %.2f", v, -blocks)
+	for name, c := range map[string]struct {
+		steps []float64 // in blocks/20 a tick: along x
+		aside float64   // the last step's, along z
+		want  float64
+	}{
+		"back after a pause":      {[]float64{1, 1, 1, 1, 1, 1, 0, 0, -3}, 0, -1},
+		"on after a pause":        {[]float64{1, 1, 1, 1, 1, 1, 0, 0, 4}, 0, 1},
+		"aside after a pause":     {[]float64{1, 1, 1, 1, 1, 1, 0, 0, 0}, 3, 0},
+		"back after a prediction": {[]float64{1, 1, 1, 1, 1, 1, 1, 1, -4}, 0, -1},
+		"faster after a rest":     {[]float64{0, 0, 0, 0, 0, 0, 0, 0, 2}, 0, 2},
+		"faster after a nudge":    {[]float64{0, 0, 0, 0, 0, 0, 0, -.1, 2}, 0, 2},
+	} {
+		w := newWatched()
+		for _, step := range c.steps[:len(c.steps)-1] {
+			w.move(step*blocks, 0)
+		}
+		w.pose.Z += c.aside * blocks
+		w.move(c.steps[len(c.steps)-1]*blocks, 0)
+		pred := &w.a.predictions[near]
+		x, z := float64(pred.VelocityX)/sessionmsg.TickVelocityUnit/blocks, float64(pred.VelocityZ)/sessionmsg.TickVelocityUnit/blocks
+		if math.Abs(x-c.want) > .1 || math.Abs(z-min(c.aside, 1)) > .1 {
+			t.Errorf("%s: clients have a speed of %.2f, %.2f steps a tick, want %.2f, %.2f", name, x, z, c.want, min(c.aside, 1))
+		}
 	}
 }
 

@@ -45,17 +45,39 @@ describe('session', () => {
     return { session, world, body, avatars, events, kept, cache }
   }
 
-  test('a player who crosses a border enters the next chunk before they leave the last one', () => {
+  test('a player who leaves a chunk and enters one in the same frame is not forgotten', () => {
     const { session, avatars } = setup()
     const bob = { player: 'b0', name: 'bob', x: 32.1, y: 12, z: 1, yaw: 0, pitch: 0 }
-    const chunks = [
-      { chunk: [0, 0], leave: ['b0'] },
-      { chunk: [1, 0], enter: [bob] },
-    ]
-    Socket.last.receive({ type: 'frame', tick: 1, chunks })
-    expect(avatars.enter).toHaveBeenCalledWith(bob, [1, 0], expect.anything())
-    expect(avatars.leave).toHaveBeenCalledWith('b0', [0, 0])
-    expect(avatars.enter.mock.invocationCallOrder[0]).toBeLessThan(avatars.leave.mock.invocationCallOrder[0]!)
+    const leave = ['b0']
+    const enter = [bob]
+    Socket.last.receive({
+      type: 'frame',
+      tick: 1,
+      chunks: [
+        { chunk: [0, 0], leave },
+        { chunk: [1, 0], enter },
+        { chunk: [1, 0], leave },
+        { chunk: [0, 0], enter },
+      ],
+    })
+    expect(avatars.enter.mock.calls.map((call: unknown[]) => call[1])).toEqual([
+      [1, 0],
+      [0, 0],
+    ])
+    expect(avatars.leave).not.toHaveBeenCalled()
+    Socket.last.receive({
+      type: 'frame',
+      tick: 2,
+      chunks: [
+        { chunk: [1, 0], enter },
+        { chunk: [1, 0], leave },
+        { chunk: [0, 0], leave },
+      ],
+    })
+    expect(avatars.leave.mock.calls).toEqual([
+      ['b0', [1, 0]],
+      ['b0', [0, 0]],
+    ])
     session.leave()
   })
 

@@ -7,8 +7,12 @@ const MAX_TICKS = 40
 const GLIDE_SPEED = 0.2
 /** The ticks after which even a long correction is complete. */
 const MAX_GLIDE_TICKS = 20
-/** A correction of more blocks is a leap, which is shown at once. */
-const MAX_GLIDE = 12
+
+/** The lengths of corrections that are shown bit by bit, in blocks. */
+export interface GlideRange {
+  least: number
+  most: number
+}
 
 export interface Position {
   x: number
@@ -52,21 +56,24 @@ export class Predictor {
     this.velocityZ = z
   }
 
-  /** Reports whether the predicted position changes at a time. */
+  /** Reports whether the predicted position changes after a time. */
   isMoving(tick: number): boolean {
-    if (tick < this.glideEnd + 1) return true
-    if (this.climb !== 0 && tick - this.heightTick < MAX_TICKS + 1) return true
-    return (this.velocityX !== 0 || this.velocityZ !== 0) && tick - this.movedTick < MAX_TICKS + 1
+    if (tick < this.glideEnd) return true
+    if (this.climb !== 0 && tick - this.heightTick < MAX_TICKS) return true
+    return (this.velocityX !== 0 || this.velocityZ !== 0) && tick - this.movedTick < MAX_TICKS
   }
 
-  /** After an update: glides from where the avatar was shown at a time to where it is, unless the update moved it less than that far. */
-  glideFrom(shown: Position, tick: number, least: number): void {
+  /**
+   * After an update: glides from where the avatar was shown at a time to where it is. If the update moved it by less than least blocks,
+   * or by more than most, it is shown there at once.
+   */
+  glideFrom(shown: Position, tick: number, { least, most }: GlideRange): void {
     const updated = this.at(tick)
     if (Math.hypot(shown.x - updated.x, shown.z - updated.z) < least) return
     this.glideEnd = -Infinity
     const { x, y, z } = this.at(tick)
     const far = Math.hypot(shown.x - x, shown.y - y, shown.z - z)
-    if (far === 0 || far > MAX_GLIDE) return
+    if (far === 0 || far > most) return
     const ticks = Math.min(MAX_GLIDE_TICKS, far / GLIDE_SPEED)
     this.glide = { x: (shown.x - x) / ticks, y: (shown.y - y) / ticks, z: (shown.z - z) / ticks }
     this.glideEnd = tick + ticks

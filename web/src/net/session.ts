@@ -384,16 +384,19 @@ export class Session {
     return this.permissions?.name ?? ''
   }
 
-  /** Applies a frame. A player who crosses a border enters one chunk and leaves another: they are not forgotten in between. */
+  /** Applies what is new, in order. A player who leaves a chunk and enters one after that is not forgotten in between. */
   private apply(deltas: ChunkDelta[], now: number): void {
-    const self = this.welcome?.player
-    for (const { chunk, enter } of deltas)
-      for (const avatar of enter ?? []) if (avatar.player !== self) this.avatars.enter(avatar, chunk, now)
-    for (const delta of deltas) this.applyRest(delta, now)
+    const entered = new Map<string, number>() // players, and the last delta that they enter in
+    deltas.forEach(({ enter }, i) => enter?.forEach(({ player }) => entered.set(player, i)))
+    deltas.forEach((delta, i) => {
+      const leave = delta.leave?.filter((player) => (entered.get(player) ?? i) <= i)
+      this.applyDelta({ ...delta, leave }, now)
+    })
   }
 
-  /** Applies a delta, without the avatars that enter. */
-  private applyRest(delta: ChunkDelta, now: number): void {
+  private applyDelta(delta: ChunkDelta, now: number): void {
+    const self = this.welcome?.player
+    for (const avatar of delta.enter ?? []) if (avatar.player !== self) this.avatars.enter(avatar, delta.chunk, now)
     for (const player of delta.leave ?? []) this.avatars.leave(player, delta.chunk)
     for (const move of delta.moves ?? []) this.avatars.move(move, delta.chunk, now)
     for (const change of delta.blocks ?? []) {

@@ -2,7 +2,7 @@
 // when it is not where its velocity predicts. AvatarDecoder keeps the state of all avatars and turns each frame into the
 // deltas that a session in JSON receives.
 
-import { Predictor, type Position } from '../motion/predictor'
+import { Predictor, type GlideRange, type Position } from '../motion/predictor'
 import type { Avatar, AvatarMove, BlockChange, ChunkAddress, ChunkDelta, ChatEvent } from './protocol'
 
 export const TICK_FRAME = 0x01
@@ -15,10 +15,11 @@ const VELOCITY_UNIT = 128
 const CLIMB_UNIT = 64
 const MIN_Y = -64
 const HEIGHT_STEP = 4 * POSITION_UNIT
-/** Frames that come more ticks late than this correct what was predicted meanwhile. */
+/** A frame that comes more ticks after its time is late. */
 const LATE_TICKS = 1.5
-/** The distance, in blocks, from which other frames do so, too: a shorter one is not seen as a jump. */
-const LEAST_GLIDE = 0.5
+/** The corrections that an avatar glides to: what was predicted while a frame was late; otherwise what would be seen as a jump. */
+const LATE_GLIDE: GlideRange = { least: 0, most: 12 }
+const GLIDE: GlideRange = { least: 0.5, most: 3 }
 /** How far a late frame moves the clock of the ticks, as a share of how late it is. */
 const LATE_GAIN = 0.01
 
@@ -101,11 +102,13 @@ export class AvatarDecoder {
     for (const [index, avatar] of this.avatars) if (sameChunk(avatar.chunk, chunk)) this.avatars.delete(index)
   }
 
+  /** Returns the avatars that were updated, and those that have moved since they were returned. */
   private moves(now: number): ChunkDelta[] {
     const time = this.timeAt(now)
+    const before = this.timeAt(this.extrapolatedAt)
     const deltas = new Map<string, { chunk: ChunkAddress; moves: AvatarMove[] }>()
     for (const avatar of this.avatars.values()) {
-      if (!this.updated.has(avatar) && !avatar.motion.isMoving(time)) continue
+      if (!this.updated.has(avatar) && !avatar.motion.isMoving(before)) continue
       const key = avatar.chunk.join()
       let delta = deltas.get(key)
       if (!delta) deltas.set(key, (delta = { chunk: avatar.chunk, moves: [] }))
@@ -126,7 +129,7 @@ export class AvatarDecoder {
     return delta
   }
 
-  /** Reads an avatar that enters. One that comes from another chunk glides, as it was predicted to go on there. */
+  /** Reads an avatar that enters. One that was in view until now glides from where it was predicted. */
   private enter(reader: Bytes, chunk: ChunkAddress, time: number): Avatar {
     const index = reader.varint()
     const player = reader.id()
@@ -147,9 +150,9 @@ export class AvatarDecoder {
     return { player, name, ...guest, ...skin, ...motion.at(time), yaw, pitch }
   }
 
-  /** Has an avatar glide from where it was shown at a time, if its update came late, or is far off. */
+  /** After an update, has an avatar glide from where it was shown at a time. */
   private glide(motion: Predictor, shown: Position, time: number): void {
-    motion.glideFrom(shown, time, time - this.tick > LATE_TICKS ? 0 : LEAST_GLIDE)
+    motion.glideFrom(shown, time, time - this.tick > LATE_TICKS ? LATE_GLIDE : GLIDE)
   }
 
   private leave(index: number, chunk: ChunkAddress): string {
