@@ -11,7 +11,6 @@ const SPEED = 4.3 // of a walker, in blocks per second
 const OWN_SPEED = 4.5 // web/src/player/body.ts
 const WATCHED_S = 20
 const STEADY_MS = 120 // between two moves of the walker: after 150 ms of silence the node takes them to have stopped
-const FRAME_MS = 150 // in a longer frame, and in the next, a walker makes a step that looks like a jump, over any link
 const ATTEMPTS = 4
 
 let daemon
@@ -96,23 +95,20 @@ test('another player who walks is shown without jumps', async (t) => {
   const walker = await startWalker(daemon.url)
   await ada.until(() => window.__voxeld.state().others.some(({ name }) => name === 'walker'))
   await ada.nextFrames(20)
-  let steps
+  let samples
   for (let i = 0; ; i++) {
     await walker.evaluate(() => (window.__longestPause = 0))
-    const all = stepsOf(await watch(ada, WATCHED_S), 'other')
-    steps = all.filter(({ ms }, k) => Math.max(ms, all[k - 1]?.ms ?? 0) < FRAME_MS)
+    samples = await watch(ada, WATCHED_S)
     const pause = await walker.evaluate(() => window.__longestPause)
-    if (pause < STEADY_MS && steps.length > 0.8 * all.length) break
-    console.log(
-      `the walker paused for ${pause.toFixed(0)} ms, ${steps.length} of ${all.length} frames were short: measured again`,
-    )
-    if (i + 1 === ATTEMPTS)
-      return t.skip('the machine is too busy for a walker at a steady pace, or for a page to show them')
+    if (pause < STEADY_MS) break
+    console.log(`the walker paused for ${pause.toFixed(0)} ms: measured again`)
+    if (i + 1 === ATTEMPTS) return t.skip('the machine is too busy for a walker at a steady pace')
   }
+  const steps = stepsOf(samples, 'other')
   const excess = Math.max(...steps.map(({ far, ms }) => far - (SPEED * ms) / 1000))
   const slowest = Math.max(...steps.map(({ ms }) => ms))
   console.log(
-    `${steps.length} frames, the longest of ${slowest.toFixed(0)} ms, ${link.lost} packets lost: at most ${excess.toFixed(2)} blocks further in a frame than walked`,
+    `${samples.length} frames, the longest of ${slowest.toFixed(0)} ms, ${link.lost} packets lost: at most ${excess.toFixed(2)} blocks further in a frame than walked`,
   )
   assert.ok(excess < 1, `a step was ${excess.toFixed(2)} blocks too long`)
   assert.ok(link.lost > 5, `${link.lost} packets were lost`)

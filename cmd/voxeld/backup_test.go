@@ -254,22 +254,34 @@ func TestInterruptedRestore(t *testing.T) {
 	}
 }
 
-// A node is found at one of its addresses, even if nothing answers at the others, nor at those of many nodes before it.
-func TestFindAlive(t *testing.T) {
-	t.Parallel()
-	d := startDaemon(t)
-	silent, err := net.Listen("tcp", takeAddress(t)+":0") // accepts, and says nothing
+// listenSilently returns the address of a server that accepts connections and says nothing.
+func listenSilently(t *testing.T) *net.TCPAddr {
+	t.Helper()
+	listener, err := net.Listen("tcp", takeAddress(t)+":0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer silent.Close()
+	t.Cleanup(func() { listener.Close() })
+	return listener.Addr().(*net.TCPAddr)
+}
+
+// newTestHost returns a host that is no member of any world.
+func newTestHost(t *testing.T) *transport.Host {
+	t.Helper()
 	host, err := transport.NewHost(transport.Options{Storage: &memory{}, Listen: []string{"/ip4/127.0.0.1/tcp/0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer host.Close()
-	at := silent.Addr().(*net.TCPAddr)
-	nodes := []backup.Node{{Peer: d.Status.Peer, Addrs: []string{fmt.Sprintf("/ip4/%s/tcp/%d", at.IP, at.Port), "/ip4/" + d.ip + "/tcp/4001"}}}
+	t.Cleanup(func() { host.Close() })
+	return host
+}
+
+// A node is found at one of its addresses, even if nothing answers at the others, nor at those of many nodes before it.
+func TestFindAlive(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	silent, host := listenSilently(t), newTestHost(t)
+	nodes := []backup.Node{{Peer: d.Status.Peer, Addrs: []string{fmt.Sprintf("/ip4/%s/tcp/%d", silent.IP, silent.Port), "/ip4/" + d.ip + "/tcp/4001"}}}
 	if err := findAlive(t.Context(), host, d.Status.WorldID, nodes); !errors.Is(err, backupcmd.ErrAlive) {
 		t.Errorf("the node that runs: %v", err)
 	}
@@ -294,19 +306,13 @@ func TestFindAlive(t *testing.T) {
 	}
 	var closed []string
 	for port := range besideAddrs {
-		closed = append(closed, fmt.Sprintf("/ip4/%s/tcp/%d", at.IP, port+1))
+		closed = append(closed, fmt.Sprintf("/ip4/%s/tcp/%d", silent.IP, port+1))
 	}
 	for asked, addrs := range map[bool][]string{true: closed[1:], false: closed} {
 		addrs = append(slices.Clone(addrs), nodes[0].Addrs[1])
-		other, err := transport.NewHost(transport.Options{Storage: &memory{}, Listen: []string{"/ip4/127.0.0.1/tcp/0"}}) // which knows no address of the node
-		if err != nil {
-			t.Fatal(err)
-		}
+		other := newTestHost(t) // which knows no address of the node
 		if err := findAlive(t.Context(), other, d.Status.WorldID, []backup.Node{{Peer: d.Status.Peer, Addrs: addrs}}); errors.Is(err, backupcmd.ErrAlive) != asked {
 			t.Errorf("the node that runs, at address %d: %v", len(addrs), err)
-		}
-		if err := other.Close(); err != nil {
-			t.Error(err)
 		}
 	}
 }
@@ -314,16 +320,7 @@ func TestFindAlive(t *testing.T) {
 // A world that was restored does not wait for nodes of before for longer than a service manager waits for it, and asks once.
 func TestAskingBeforeTheFirstRunIsBounded(t *testing.T) {
 	t.Parallel()
-	silent, err := net.Listen("tcp", takeAddress(t)+":0") // accepts, and says nothing
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer silent.Close()
-	host, err := transport.NewHost(transport.Options{Storage: &memory{}, Listen: []string{"/ip4/127.0.0.1/tcp/0"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer host.Close()
+	silent, host := listenSilently(t), newTestHost(t)
 	db, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), databaseName)})
 	if err != nil {
 		t.Fatal(err)
@@ -340,8 +337,7 @@ func TestAskingBeforeTheFirstRunIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := silent.Addr().(*net.TCPAddr)
-	row, err := json.Marshal([]backup.Node{{Peer: gone.String(), Addrs: []string{fmt.Sprintf("/ip4/%s/tcp/%d", at.IP, at.Port)}}})
+	row, err := json.Marshal([]backup.Node{{Peer: gone.String(), Addrs: []string{fmt.Sprintf("/ip4/%s/tcp/%d", silent.IP, silent.Port)}}})
 	if err != nil {
 		t.Fatal(err)
 	}

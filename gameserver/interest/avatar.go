@@ -77,14 +77,14 @@ func (a *avatar) velocity(current *prediction) (x, z int8) {
 	case steady(step, mean), steady(step, twice), step == finePos{} && last != finePos{}:
 		step = mean
 	default:
-		step = a.bounded(step, last)
+		step = a.limitSpeed(step, last)
 	}
 	return clampVelocity(step.x), clampVelocity(step.z)
 }
 
-// bounded returns the velocity of an avatar that did not go on as before. Who turns back, or moves after ticks without a move, is no
+// limitSpeed returns the velocity of an avatar that did not go on as before. Who turns back, or moves after ticks without a move, is no
 // faster than before: a longer step makes up for these ticks, or for a region that had extrapolated too far.
-func (a *avatar) bounded(step, last finePos) finePos {
+func (a *avatar) limitSpeed(step, last finePos) finePos {
 	var before finePos // the longest of the earlier steps
 	for i := 1; i < len(a.history)-1; i++ {
 		if s := a.history[i].minus(a.history[i+1]); s.across() > before.across() {
