@@ -93,6 +93,7 @@ export class Player {
           const frame = (now) => {
             last = now
             callback(now)
+            window.__afterFrame?.(now)
           }
           return setTimeout(() => draw(frame), last + frameMs - performance.now())
         }
