@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { fromBase64, toHex } from '../src/net/bytes'
 import { Identity } from '../src/net/identity'
+import type { ChunkAddress, ChunkDelta } from '../src/net/protocol'
 import { Session } from '../src/net/session'
 import { Body } from '../src/player/body'
 import { storage } from '../src/settings/storage'
@@ -45,40 +46,30 @@ describe('session', () => {
     return { session, world, body, avatars, events, kept, cache }
   }
 
-  test('a player who leaves a chunk and enters one in the same frame is not forgotten', () => {
+  test('a player who leaves a chunk is forgotten a little later, unless they have entered it again', () => {
     const { session, avatars } = setup()
     const bob = { player: 'b0', name: 'bob', x: 32.1, y: 12, z: 1, yaw: 0, pitch: 0 }
     const leave = ['b0']
     const enter = [bob]
-    Socket.last.receive({
-      type: 'frame',
-      tick: 1,
-      chunks: [
-        { chunk: [0, 0], leave },
-        { chunk: [1, 0], enter },
-        { chunk: [1, 0], leave },
-        { chunk: [0, 0], enter },
-      ],
-    })
-    expect(avatars.enter.mock.calls.map((call: unknown[]) => call[1])).toEqual([
-      [1, 0],
-      [0, 0],
-    ])
-    expect(avatars.leave).not.toHaveBeenCalled()
-    Socket.last.receive({
-      type: 'frame',
-      tick: 2,
-      chunks: [
-        { chunk: [1, 0], enter },
-        { chunk: [1, 0], leave },
-        { chunk: [0, 0], leave },
-      ],
-    })
-    expect(avatars.leave.mock.calls).toEqual([
-      ['b0', [1, 0]],
-      ['b0', [0, 0]],
-    ])
+    const here: ChunkAddress = [0, 0]
+    const there: ChunkAddress = [1, 0]
+    const receive = (...chunks: ChunkDelta[]) => Socket.last.receive({ type: 'frame', tick: 1, chunks })
+    vi.useFakeTimers({ toFake: ['performance'] })
+    receive({ chunk: here, leave }, { chunk: there, enter }, { chunk: there, leave }, { chunk: here, enter })
+    expect(avatars.enter.mock.calls.map((call: unknown[]) => call[1])).toEqual([there, here])
+    vi.advanceTimersByTime(1000)
+    session.extrapolate(performance.now())
+    expect(avatars.leave.mock.calls).toEqual([['b0', there]]) // who is not there anyway
+
+    receive({ chunk: here, leave })
+    vi.advanceTimersByTime(100)
+    session.extrapolate(performance.now())
+    expect(avatars.leave).toHaveBeenCalledTimes(1)
+    vi.advanceTimersByTime(50)
+    receive() // of a hidden page no frames are drawn
+    expect(avatars.leave).toHaveBeenLastCalledWith('b0', here)
     session.leave()
+    vi.useRealTimers()
   })
 
   test('a handoff keeps world, position and edits, and sends the edits again under their numbers', async () => {

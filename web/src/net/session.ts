@@ -41,6 +41,8 @@ const MIN_MOVE_MS = 12
 const HOUR_MS = 3_600_000
 /** In blocks: after a handoff, a player this close to their saved position stays where they are. */
 const MAX_HANDOFF_DISTANCE = 8
+/** How long a player who left a chunk is still shown: they may enter another one a little later, if another region has it. */
+const LEAVE_MS = 150
 
 /** Holds the other players' avatars; render/avatars implements it. */
 export interface AvatarStore {
@@ -49,6 +51,13 @@ export interface AvatarStore {
   leave(player: string, chunk: ChunkAddress): void
   chunkGone(chunk: ChunkAddress): void
   clear(): void
+}
+
+/** A player left a chunk. */
+interface Leave {
+  player: string
+  chunk: ChunkAddress
+  at: number // ms
 }
 
 /** Events for the player interface. */
@@ -89,6 +98,7 @@ export class Session {
   private permissions: Permissions | null = null // of this session
   private lastCommand = 0 // seq of the last signed one
   private inWorld = false // the body has a position in the world
+  private readonly leaves = new Map<string, Leave>() // not yet applied, oldest first
   /** The latest welcome; null before the first. */
   welcome: Welcome | null = null
   /** The player has used /visit, which is for one place after joining. */
@@ -384,20 +394,25 @@ export class Session {
     return this.permissions?.name ?? ''
   }
 
-  /** Applies what is new, in order. A player who leaves a chunk and enters one after that is not forgotten in between. */
+  /** Applies what is new, in order, after the leaves whose time has come. */
   private apply(deltas: ChunkDelta[], now: number): void {
-    const entered = new Map<string, number>() // players, and the last delta that they enter in
-    deltas.forEach(({ enter }, i) => enter?.forEach(({ player }) => entered.set(player, i)))
-    deltas.forEach((delta, i) => {
-      const leave = delta.leave?.filter((player) => (entered.get(player) ?? i) <= i)
-      this.applyDelta({ ...delta, leave }, now)
-    })
+    for (const [key, { player, chunk, at }] of this.leaves) {
+      if (now - at < LEAVE_MS) break
+      this.leaves.delete(key)
+      this.avatars.leave(player, chunk)
+    }
+    for (const delta of deltas) this.applyDelta(delta, now)
   }
 
   private applyDelta(delta: ChunkDelta, now: number): void {
     const self = this.welcome?.player
-    for (const avatar of delta.enter ?? []) if (avatar.player !== self) this.avatars.enter(avatar, delta.chunk, now)
-    for (const player of delta.leave ?? []) this.avatars.leave(player, delta.chunk)
+    for (const avatar of delta.enter ?? []) {
+      if (avatar.player === self) continue
+      this.leaves.delete(leaveKey(avatar.player, delta.chunk))
+      this.avatars.enter(avatar, delta.chunk, now)
+    }
+    for (const player of delta.leave ?? [])
+      this.leaves.set(leaveKey(player, delta.chunk), { player, chunk: delta.chunk, at: now })
     for (const move of delta.moves ?? []) this.avatars.move(move, delta.chunk, now)
     for (const change of delta.blocks ?? []) {
       this.chunks.applyChange(change)
@@ -422,4 +437,8 @@ export class Session {
     this.acknowledged++
     if (edit) this.events.committed(edit)
   }
+}
+
+function leaveKey(player: string, chunk: ChunkAddress): string {
+  return `${player} ${chunk.join()}`
 }
