@@ -64,7 +64,7 @@ async function startWalker(url) {
   return page
 }
 
-/** Samples what each frame of the game has shown, at the frame's own time, for some seconds. */
+/** For some seconds, samples what each frame of the game shows, with the time of that frame. */
 function watch(player, seconds) {
   return player.page.evaluate(
     (ms) =>
@@ -74,7 +74,7 @@ function watch(player, seconds) {
         let drawn = window.__voxeld.state().frames
         window.__afterFrame = (now) => {
           const { x, z, others, frames } = window.__voxeld.state()
-          if (frames === drawn) return // another callback's frame
+          if (frames === drawn) return // another animation callback ran, not the game's
           drawn = frames
           samples.push({ now, own: { x, z }, other: others.find(({ name }) => name === 'walker') })
           if (now - begun < ms) return
@@ -86,11 +86,12 @@ function watch(player, seconds) {
   )
 }
 
-/** Returns the steps from frame to frame: their length and their duration. */
+/** Returns the steps from frame to frame: their duration, their length, and how far they went back along X or Z. */
 function stepsOf(samples, which) {
   return samples.slice(1).map((sample, i) => {
     const [from, to] = [samples[i][which], sample[which]]
-    return { far: Math.hypot(to.x - from.x, to.z - from.z), ms: sample.now - samples[i].now }
+    const [x, z] = [to.x - from.x, to.z - from.z]
+    return { far: Math.hypot(x, z), back: -Math.min(x, z), ms: sample.now - samples[i].now }
   })
 }
 
@@ -149,8 +150,14 @@ test('own walking is not corrected', async () => {
   const watched = watch(ada, 8)
   await ada.walk(12)
   const steps = stepsOf(await watched, 'own')
+  const walked = steps.reduce((sum, { far }) => sum + far, 0)
   const ahead = Math.max(...steps.map(({ far, ms }) => far - (OWN_SPEED * ms) / 1000))
-  console.log(`${steps.length} steps, at most ${ahead.toFixed(3)} blocks longer than a walk`)
-  assert.ok(ahead < 0.05, `a step was ${ahead.toFixed(2)} blocks longer than a walk`)
+  const back = Math.max(...steps.map(({ back }) => back)) // walk goes along positive axes first
+  console.log(
+    `${walked.toFixed(0)} blocks in ${steps.length} steps, at most ${ahead.toFixed(3)} blocks longer than a walk, ${back.toFixed(3)} back`,
+  )
+  assert.ok(walked > 6, `only ${walked.toFixed(1)} blocks were walked`)
+  assert.ok(ahead < 0.05, `a step was ${ahead.toFixed(3)} blocks longer than a walk`)
+  assert.ok(back < 0.05, `a step went ${back.toFixed(3)} blocks back`)
   assert.deepEqual(ada.troubles, [])
 })

@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest'
-import { isAround } from '../src/render/avatars'
+import { expect, test, vi } from 'vitest'
+import type { ChunkAddress } from '../src/net/protocol'
+import { Avatars, isAround } from '../src/render/avatars'
+import { World } from '../src/world/world'
 
 test('a figure around the camera is not drawn, one beside it is', () => {
   const feet = { x: 10, y: 64, z: -5 }
@@ -12,4 +14,22 @@ test('a figure around the camera is not drawn, one beside it is', () => {
   expect(at(0, 1.62, -0.7)).toBe(false)
   expect(at(0, -0.7, 0)).toBe(false)
   expect(at(0, 2.7, 0)).toBe(false)
+})
+
+test('a player is removed by leaving the chunk that they entered last, and by no other', () => {
+  vi.stubGlobal('document', { createElement: () => ({}) }) // a canvas for name tags, which are not drawn here
+  const avatars = new Avatars(new World())
+  const bob = { player: 'b0', name: 'bob', x: 32.1, y: 12, z: 1, yaw: 0, pitch: 0 }
+  const [before, after]: [ChunkAddress, ChunkAddress] = [
+    [0, 0],
+    [1, 0],
+  ]
+  avatars.enter(bob, before, 0)
+  avatars.enter(bob, after, 50)
+  avatars.move({ ...bob, x: 31.9 }, 60)
+  avatars.leave('b0', before)
+  expect(avatars.list()).toHaveLength(1)
+  avatars.leave('b0', after)
+  expect(avatars.list()).toEqual([])
+  vi.unstubAllGlobals()
 })

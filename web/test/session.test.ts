@@ -54,22 +54,34 @@ describe('session', () => {
     const here: ChunkAddress = [0, 0]
     const there: ChunkAddress = [1, 0]
     const receive = (...chunks: ChunkDelta[]) => Socket.last.receive({ type: 'frame', tick: 1, chunks })
-    vi.useFakeTimers({ toFake: ['performance'] })
+    const pass = (ms: number) => {
+      vi.advanceTimersByTime(ms)
+      session.extrapolate(performance.now())
+    }
     receive({ chunk: here, leave }, { chunk: there, enter }, { chunk: there, leave }, { chunk: here, enter })
     expect(avatars.enter.mock.calls.map((call: unknown[]) => call[1])).toEqual([there, here])
-    vi.advanceTimersByTime(1000)
-    session.extrapolate(performance.now())
-    expect(avatars.leave.mock.calls).toEqual([['b0', there]]) // who is not there anyway
+    pass(1000)
+    expect(avatars.leave.mock.calls).toEqual([['b0', there]]) // removes nobody: they are in the other chunk
 
     receive({ chunk: here, leave })
-    vi.advanceTimersByTime(100)
-    session.extrapolate(performance.now())
+    pass(300)
+    receive({ chunk: here, leave }) // once more, which changes nothing
     expect(avatars.leave).toHaveBeenCalledTimes(1)
-    vi.advanceTimersByTime(50)
-    receive() // of a hidden page no frames are drawn
+    vi.advanceTimersByTime(100)
+    receive() // a hidden page draws no frames: messages must do it
     expect(avatars.leave).toHaveBeenLastCalledWith('b0', here)
+
+    receive({ chunk: here, leave })
+    vi.advanceTimersByTime(1000) // a frame that takes long
+    receive({ chunk: here, enter })
+    pass(1000)
+    expect(avatars.leave).toHaveBeenCalledTimes(2)
+
+    receive({ chunk: here, leave })
+    Socket.last.welcome() // all enter again
+    pass(1000)
+    expect(avatars.leave).toHaveBeenCalledTimes(2)
     session.leave()
-    vi.useRealTimers()
   })
 
   test('a handoff keeps world, position and edits, and sends the edits again under their numbers', async () => {

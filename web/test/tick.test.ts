@@ -91,24 +91,36 @@ describe('tick frames', () => {
     expect(decoder.decode(frame(first + later + 8), (later + 8) * TICK).tick - (first - 0x10000)).toBe(later + 8)
   })
 
+  const frame = (tick: number, ...parts: number[][]) => Uint8Array.from([0x01, tick, 0, ...parts.flat()])
+  const place = (x: number) => [x & 0xff, x >> 8, 0, 16, 0, 2] // x in 1/32 block; y and z 64 and 16
+  const enter = (chunk: number, x: number) => [
+    [0x01, 2 * chunk, 0, 1, 0, ...new Array<number>(16).fill(7), 3, 98, 111, 98],
+    [...place(x), 0, 0],
+  ]
+  const leave = (chunk: number) => [0x02, 2 * chunk, 0, 1, 0]
+  const walk = [0x20, 0, 0, 0x80 | 11, 1, 0, 0x48, (31 * 32) % 256, 0, 32, 0] // in chunk 0, a quarter of a block a tick
+
   test('who enters the next chunk in a late frame glides there, from where they were predicted', () => {
-    const frame = (tick: number, ...parts: number[][]) => Uint8Array.from([0x01, tick, 0, ...parts.flat()])
-    const place = (x: number) => [x & 0xff, x >> 8, 0, 16, 0, 2] // x in 1/32 block; y and z 64 and 16
-    const enter = (chunk: number, x: number) => [
-      [0x01, 2 * chunk, 0, 1, 0, ...new Array<number>(16).fill(7), 3, 98, 111, 98],
-      [...place(x), 0, 0],
-    ]
     const decoder = new AvatarDecoder(TICK)
     decoder.decode(frame(0, ...enter(0, 31 * 32)), 0)
-    decoder.decode(frame(1, [0x20, 0, 0, 0x80 | 11, 1, 0, 0x48, (31 * 32) % 256, 0, 32, 0]), TICK) // a quarter of a block a tick
+    decoder.decode(frame(1, walk), TICK)
     const shown = decoder.extrapolate(10 * TICK)[0]!.moves![0]!
     expect(shown.x).toBeCloseTo(31 + 9 / 4)
-    const { chunks } = decoder.decode(frame(5, [0x02, 0, 0, 1, 0], ...enter(1, 0)), 10 * TICK)
+    const { chunks } = decoder.decode(frame(5, leave(0), ...enter(1, 0)), 10 * TICK)
     expect(chunks[0]!.leave).toHaveLength(1)
     expect(chunks[1]!.enter![0]!.x).toBeCloseTo(shown.x, 1)
     expect(decoder.extrapolate(11 * TICK)[0]!.moves![0]!.x).toBeCloseTo(shown.x - 0.2, 1)
     expect(decoder.extrapolate(60 * TICK)[0]!.moves![0]!.x).toBe(32) // a hidden page draws no frames meanwhile
     expect(decoder.extrapolate(61 * TICK)).toEqual([])
+  })
+
+  test('who has entered the next chunk stays in it, although older motion comes after that', () => {
+    const decoder = new AvatarDecoder(TICK)
+    decoder.decode(frame(0, ...enter(0, 31 * 32)), 0)
+    const crossed = decoder.decode(frame(2, ...enter(1, 0), leave(0), walk), 2 * TICK)
+    expect(crossed.chunks.filter(({ moves }) => moves).map(({ chunk }) => chunk)).toEqual([[1, 0]])
+    decoder.decode(frame(3, leave(1)), 3 * TICK)
+    expect(decoder.extrapolate(5 * TICK)).toEqual([])
   })
 
   test('malformed frames are refused', () => {

@@ -20,7 +20,7 @@ type AvatarDecoder struct {
 type decodedAvatar struct {
 	index  uint32
 	player player.ID
-	at     grid.ChunkPos
+	at     grid.ChunkPos // which it entered last
 	Prediction
 }
 
@@ -88,15 +88,14 @@ func (d *AvatarDecoder) leave(index uint32) {
 	d.avatars = d.avatars[:end]
 }
 
-// Motion applies an avatar's motion; for ReadTick.
+// Motion applies an avatar's motion, which may be in the chunk before the one that it has entered since; for ReadTick.
 func (d *AvatarDecoder) Motion(at grid.ChunkPos, m *Motion) {
 	if a := d.avatar(m.Index); a != nil {
-		if at != a.at && !m.HasAcross { // the place stays where it was
-			a.X += (a.at.Origin().X - at.Origin().X) * TickVelocityUnit
-			a.Z += (a.at.Origin().Z - at.Origin().Z) * TickVelocityUnit
-		}
-		a.at = at
+		x := (at.Origin().X - a.at.Origin().X) * TickVelocityUnit
+		z := (at.Origin().Z - a.at.Origin().Z) * TickVelocityUnit
+		a.X, a.Z = a.X-x, a.Z-z
 		a.Apply(m, d.tick)
+		a.X, a.Z = a.X+x, a.Z+z
 	}
 	if d.to != nil {
 		d.to.Motion(at, m)

@@ -41,20 +41,23 @@ const MIN_MOVE_MS = 12
 const HOUR_MS = 3_600_000
 /** In blocks: after a handoff, a player this close to their saved position stays where they are. */
 const MAX_HANDOFF_DISTANCE = 8
-/** How long a player who left a chunk is still shown: they may enter another one a little later, if another region has it. */
-const LEAVE_MS = 150
+/**
+ * In ms: a player who has left a chunk stays shown for this long, because they may be about to enter a chunk of another region.
+ * Regions report in either order, and a lost packet on the way from one takes 200 ms.
+ */
+const LEAVE_MS = 400
 
 /** Holds the other players' avatars; render/avatars implements it. */
 export interface AvatarStore {
   enter(avatar: Avatar, chunk: ChunkAddress, now: number): void
-  move(move: AvatarMove, chunk: ChunkAddress, now: number): void
+  move(move: AvatarMove, now: number): void
   leave(player: string, chunk: ChunkAddress): void
   chunkGone(chunk: ChunkAddress): void
   clear(): void
 }
 
-/** A player left a chunk. */
-interface Leave {
+/** A player has left a chunk. */
+interface Departure {
   player: string
   chunk: ChunkAddress
   at: number // ms
@@ -98,7 +101,7 @@ export class Session {
   private permissions: Permissions | null = null // of this session
   private lastCommand = 0 // seq of the last signed one
   private inWorld = false // the body has a position in the world
-  private readonly leaves = new Map<string, Leave>() // not yet applied, oldest first
+  private readonly departures = new Map<string, Departure>() // not applied yet, the oldest first
   /** The latest welcome; null before the first. */
   welcome: Welcome | null = null
   /** The player has used /visit, which is for one place after joining. */
@@ -258,8 +261,13 @@ export class Session {
     this.chunks.clear()
     this.edits.clear()
     this.signs.clear()
-    this.avatars.clear()
+    this.clearAvatars()
     this.world.clear()
+  }
+
+  private clearAvatars(): void {
+    this.departures.clear()
+    this.avatars.clear()
   }
 
   private welcomed(welcome: Welcome, moved: boolean): void {
@@ -277,7 +285,7 @@ export class Session {
     this.editSender.begin()
     this.chunks.clear()
     this.surroundings.begin(welcome)
-    this.avatars.clear() // those still in view enter again
+    this.clearAvatars() // those still in view enter again
     this.lastPose = null
     const first = !this.inWorld
     // the server has the position after a reconnect, but the client keeps the angles; after a handoff the player may have
@@ -394,26 +402,29 @@ export class Session {
     return this.permissions?.name ?? ''
   }
 
-  /** Applies what is new, in order, after the leaves whose time has come. */
+  /** Applies deltas in order, and then the departures that are due. */
   private apply(deltas: ChunkDelta[], now: number): void {
-    for (const [key, { player, chunk, at }] of this.leaves) {
+    for (const delta of deltas) this.applyDelta(delta, now)
+    for (const [key, { player, chunk, at }] of this.departures) {
       if (now - at < LEAVE_MS) break
-      this.leaves.delete(key)
+      this.departures.delete(key)
       this.avatars.leave(player, chunk)
     }
-    for (const delta of deltas) this.applyDelta(delta, now)
   }
 
   private applyDelta(delta: ChunkDelta, now: number): void {
     const self = this.welcome?.player
+    const { chunk } = delta
     for (const avatar of delta.enter ?? []) {
       if (avatar.player === self) continue
-      this.leaves.delete(leaveKey(avatar.player, delta.chunk))
-      this.avatars.enter(avatar, delta.chunk, now)
+      this.departures.delete(departureKey(avatar.player, chunk))
+      this.avatars.enter(avatar, chunk, now)
     }
-    for (const player of delta.leave ?? [])
-      this.leaves.set(leaveKey(player, delta.chunk), { player, chunk: delta.chunk, at: now })
-    for (const move of delta.moves ?? []) this.avatars.move(move, delta.chunk, now)
+    for (const player of delta.leave ?? []) {
+      const key = departureKey(player, chunk)
+      if (!this.departures.has(key)) this.departures.set(key, { player, chunk, at: now })
+    }
+    for (const move of delta.moves ?? []) this.avatars.move(move, now)
     for (const change of delta.blocks ?? []) {
       this.chunks.applyChange(change)
       this.signs.blockChanged(change.x, change.y, change.z)
@@ -439,6 +450,6 @@ export class Session {
   }
 }
 
-function leaveKey(player: string, chunk: ChunkAddress): string {
+function departureKey(player: string, chunk: ChunkAddress): string {
   return `${player} ${chunk.join()}`
 }

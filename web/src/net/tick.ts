@@ -26,7 +26,7 @@ const LATE_GAIN = 0.01
 /** An avatar's state as of the last frame that updated it. */
 interface DecodedAvatar {
   player: string
-  chunk: ChunkAddress
+  chunk: ChunkAddress // which the player entered last: after that, older motion in the chunk before may come
   motion: Predictor // in ticks unwrapped beyond 16 bits
   yaw: number
   pitch: number
@@ -195,7 +195,6 @@ export class AvatarDecoder {
         avatar.pitch = pitchOf(reader.i8())
       }
       this.glide(avatar.motion, before, time)
-      avatar.chunk = chunk
       this.updated.add(avatar)
     }
   }

@@ -23,7 +23,7 @@ const LIGHT_MS = 500 // between two searches
 interface RemoteAvatar {
   name: string
   guest: boolean
-  chunk: ChunkAddress // of the last update
+  chunk: ChunkAddress // which they entered last
   buffer: InterpolationBuffer
   figure: Figure
   tag: NameTag
@@ -79,14 +79,11 @@ export class Avatars {
     })
   }
 
-  move(move: AvatarMove, chunk: ChunkAddress, now: number): void {
-    const other = this.others.get(move.player)
-    if (!other) return
-    other.chunk = chunk
-    other.buffer.add(move, now)
+  move(move: AvatarMove, now: number): void {
+    this.others.get(move.player)?.buffer.add(move, now)
   }
 
-  /** Removes a player whose last update was in this chunk; otherwise they have only moved to another one. */
+  /** Removes a player who entered this chunk last; otherwise they have only moved to another one. */
   leave(player: string, chunk: ChunkAddress): void {
     const other = this.others.get(player)
     if (other && other.chunk[0] === chunk[0] && other.chunk[1] === chunk[1]) this.others.delete(player)
