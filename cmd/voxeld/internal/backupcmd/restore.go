@@ -36,8 +36,8 @@ func newRestore(found func(context.Context, config.Config, Restore) error) *cobr
 		Long: "Writes the world of the backup into an empty data directory. voxeld run then serves it, and other nodes join with an\n" +
 			"empty data directory and a token. Nodes that still have data of the world from before give that up when they meet this\n" +
 			"node. So the command refuses while nodes of the world run. --fork founds a world of its own instead, with the same land.",
-		Example: "  voxeld restore world.voxback --data-dir /var/lib/voxeld\n" +
-			"  voxeld restore world.voxback monday.voxback --data-dir data\n" +
+		Example: "  voxeld restore world.voxback --root-key root.key --data-dir /var/lib/voxeld\n" +
+			"  voxeld restore world.voxback monday.voxback --root-key root.key --data-dir data\n" +
 			"  voxeld restore world.voxback --fork Playground --data-dir playground",
 		Args: files,
 		RunE: func(c *cobra.Command, args []string) error {

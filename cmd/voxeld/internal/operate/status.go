@@ -126,7 +126,7 @@ func printStatus(out io.Writer, a admin.Status) error {
 	}
 	fmt.Fprintf(w, "players\t%d\n", a.Players)
 	if a.Damaged > 0 {
-		fmt.Fprintf(w, "damaged\t%s damaged and not repaired: see the log, and run voxeld region scrub --all\n", english.Plural(a.Damaged, "replica is", "replicas are"))
+		fmt.Fprintf(w, "damaged\t%s damaged and not repaired: see the log, and run voxeld region scrub --all on each node\n", english.Plural(a.Damaged, "replica is", "replicas are"))
 	}
 	if a.Outdated > 0 {
 		fmt.Fprintf(w, "rolled back\t%s not used, because this node's data was put back to an earlier state: voxeld doctor says what to do\n", english.Plural(a.Outdated, "replica is", "replicas are"))
