@@ -145,14 +145,14 @@ func (e *avatarView) Motion(at grid.ChunkPos, m *sessionmsg.Motion) {
 		return
 	}
 	id := e.players[m.Index].String()
-	if a, known := e.client.mu.avatars[id]; known {
+	if a, known := e.client.mu.avatars[id]; known && e.client.mu.seenIn[id] == at {
 		if p := m.Pose(at); m.HasAcross {
 			a.X, a.Z = p.X, p.Z
 		}
 		if m.HasHeight {
 			a.Y = m.Pose(at).Y
 		}
-		e.client.mu.avatars[id], e.client.mu.seenIn[id] = a, at
+		e.client.mu.avatars[id] = a
 	}
 }
 

@@ -64,9 +64,18 @@ describe('session', () => {
     expect(avatars.leave.mock.calls).toEqual([['b0', there]]) // removes nobody: they are in the other chunk
 
     receive({ chunk: here, leave })
+    pass(200)
+    receive({ chunk: there, enter }) // by another region
+    pass(1000)
+    expect(avatars.leave.mock.lastCall).toEqual(['b0', here]) // nobody again
+    receive({ chunk: here, enter }, { chunk: there, leave })
+    pass(1000)
+    avatars.leave.mockClear()
+
+    receive({ chunk: here, leave })
     pass(300)
     receive({ chunk: here, leave }) // once more, which changes nothing
-    expect(avatars.leave).toHaveBeenCalledTimes(1)
+    expect(avatars.leave).not.toHaveBeenCalled()
     vi.advanceTimersByTime(100)
     receive() // a hidden page draws no frames: messages must do it
     expect(avatars.leave).toHaveBeenLastCalledWith('b0', here)
@@ -75,12 +84,12 @@ describe('session', () => {
     vi.advanceTimersByTime(1000) // a frame that takes long
     receive({ chunk: here, enter })
     pass(1000)
-    expect(avatars.leave).toHaveBeenCalledTimes(2)
+    expect(avatars.leave).toHaveBeenCalledTimes(1)
 
     receive({ chunk: here, leave })
     Socket.last.welcome() // all enter again
     pass(1000)
-    expect(avatars.leave).toHaveBeenCalledTimes(2)
+    expect(avatars.leave).toHaveBeenCalledTimes(1)
     session.leave()
   })
 

@@ -22,14 +22,20 @@ function arrivals(count: number, loss: number): number[] {
   })
 }
 
-/** Returns the frame of a tick; at and way are places and steps in units of 1/32 and 1/128 blocks, in the first chunk. */
-function encode(tick: number, at: [number, number] | null, way: [number, number]): Uint8Array {
+type Units = [x: number, z: number]
+
+const chunkOf = (at: Units) => at.map((v) => 2 * Math.floor(v / 1024)) as Units // as zigzags
+
+/** Returns the frame of a tick in which bob enters a chunk or not, and has motion or not; at and way are in 1/32 and 1/128 blocks. */
+function encode(tick: number, at: Units, enters: boolean, moves: boolean, way: Units): Uint8Array {
   const head = [0x01, tick & 0xff, tick >> 8]
-  if (tick === 0) head.push(0x01, 0, 0, 1, 0, ...new Array<number>(16).fill(7), 3, 98, 111, 98, 0, 2, 0, 16, 0, 2, 0, 0) // bob enters at 16, 0, 16
-  if (at) {
-    const [chunkX, chunkZ] = at.map((v) => 2 * Math.floor(v / 1024)) as [number, number]
+  if (enters) {
+    const [x, z] = at.map((v) => [v & 0xff, (v >> 8) & 3]) as [number[], number[]] // from the chunk's corner
+    head.push(0x01, ...chunkOf(at), 1, 0, ...new Array<number>(16).fill(7), 3, 98, 111, 98, ...x, 0, 16, ...z, 0, 0)
+  }
+  if (moves) {
     const cell = (Math.floor(at[0] / 256) % 4) + 4 * (Math.floor(at[1] / 256) % 4)
-    head.push(0x20, chunkX, chunkZ, 0x80 | cell, 1, 0, 0x48, at[0] % 256, at[1] % 256, way[0] & 0xff, way[1] & 0xff)
+    head.push(0x20, ...chunkOf(at), 0x80 | cell, 1, 0, 0x48, at[0] % 256, at[1] % 256, way[0] & 0xff, way[1] & 0xff)
   }
   return Uint8Array.from(head)
 }
@@ -38,25 +44,30 @@ function encode(tick: number, at: [number, number] | null, way: [number, number]
 function watch(loss: number, turnEvery: number) {
   const decoder = new AvatarDecoder(TICK)
   let buffer: InterpolationBuffer | null = null
-  const ways: [number, number][] = [
+  const ways: Units[] = [
     [28, 0],
     [0, 28],
     [-28, 0],
     [0, -28],
   ]
-  const place: [number, number] = [256, 256]
+  const place: Units = [256, 256]
+  let chunk = ''
   const frames = arrivals(1200, loss).map((at, tick) => {
     const way = ways[Math.floor(tick / turnEvery) % 4]!
-    const update = tick === 1 || (tick > 0 && (tick % 20 === 0 || tick % turnEvery === 0))
-    const bytes = encode(tick, update ? [...place] : null, way)
+    const enters = chunkOf(place).join() !== chunk
+    chunk = chunkOf(place).join()
+    const moves = enters || tick % 20 === 0 || tick % turnEvery === 0
+    const bytes = encode(tick, place, enters, moves, way)
     place[0] += way[0] / 4
     place[1] += way[1] / 4
     return { at, bytes }
   })
   const add = (deltas: ReturnType<AvatarDecoder['extrapolate']>, now: number) => {
     for (const { enter = [], moves = [] } of deltas) {
-      for (const pose of enter) buffer = new InterpolationBuffer(pose, now)
-      for (const pose of moves) buffer?.add(pose, now)
+      for (const pose of [...enter, ...moves]) {
+        if (buffer) buffer.add(pose, now)
+        else buffer = new InterpolationBuffer(pose, now)
+      }
     }
   }
   let before: { x: number; z: number } | null = null

@@ -114,13 +114,17 @@ describe('tick frames', () => {
     expect(decoder.extrapolate(61 * TICK)).toEqual([])
   })
 
-  test('who has entered the next chunk stays in it, although older motion comes after that', () => {
+  test('motion from before an avatar entered a chunk may come after that, and is ignored', () => {
     const decoder = new AvatarDecoder(TICK)
     decoder.decode(frame(0, ...enter(0, 31 * 32)), 0)
     const crossed = decoder.decode(frame(2, ...enter(1, 0), leave(0), walk), 2 * TICK)
     expect(crossed.chunks.filter(({ moves }) => moves).map(({ chunk }) => chunk)).toEqual([[1, 0]])
-    decoder.decode(frame(3, leave(1)), 3 * TICK)
-    expect(decoder.extrapolate(5 * TICK)).toEqual([])
+    expect(decoder.extrapolate(11 * TICK)[0]!.moves![0]!.x).toBe(32) // after a glide they stand
+    expect(decoder.extrapolate(12 * TICK)).toEqual([])
+    decoder.decode(frame(13, [0x20, 2, 0, ...walk.slice(3)]), 13 * TICK)
+    expect(decoder.extrapolate(14 * TICK).map(({ chunk }) => chunk)).toEqual([[1, 0]])
+    decoder.decode(frame(15, leave(1)), 15 * TICK)
+    expect(decoder.extrapolate(16 * TICK)).toEqual([])
   })
 
   test('malformed frames are refused', () => {

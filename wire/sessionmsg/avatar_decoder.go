@@ -88,14 +88,11 @@ func (d *AvatarDecoder) leave(index uint32) {
 	d.avatars = d.avatars[:end]
 }
 
-// Motion applies an avatar's motion, which may be in the chunk before the one that it has entered since; for ReadTick.
+// Motion applies an avatar's motion, unless it is in another chunk than the avatar: motion from before it entered may come after that.
+// For ReadTick.
 func (d *AvatarDecoder) Motion(at grid.ChunkPos, m *Motion) {
-	if a := d.avatar(m.Index); a != nil {
-		x := (at.Origin().X - a.at.Origin().X) * TickVelocityUnit
-		z := (at.Origin().Z - a.at.Origin().Z) * TickVelocityUnit
-		a.X, a.Z = a.X-x, a.Z-z
+	if a := d.avatar(m.Index); a != nil && a.at == at {
 		a.Apply(m, d.tick)
-		a.X, a.Z = a.X+x, a.Z+z
 	}
 	if d.to != nil {
 		d.to.Motion(at, m)

@@ -130,7 +130,7 @@ type Frame struct {
 type Piece struct {
 	Chunk  grid.ChunkPos `json:"chunk"`
 	Enter  []Avatar      `json:"enter,omitempty"`
-	Leave  []string      `json:"leave,omitempty"` // player ids; remove one only if it was last seen in this chunk
+	Leave  []string      `json:"leave,omitempty"` // player ids; remove one only if it entered this chunk last
 	Moves  []AvatarMove  `json:"moves,omitempty"`
 	Blocks []BlockChange `json:"blocks,omitempty"`
 	Chat   []ChatLine    `json:"says,omitempty"`

@@ -43,7 +43,7 @@ const HOUR_MS = 3_600_000
 const MAX_HANDOFF_DISTANCE = 8
 /**
  * In ms: a player who has left a chunk stays shown for this long, because they may be about to enter a chunk of another region.
- * Regions report in either order, and a lost packet on the way from one takes 200 ms.
+ * Regions report in either order, and a lost packet is sent again after 200 to 400 ms.
  */
 const LEAVE_MS = 400
 

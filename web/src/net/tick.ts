@@ -26,7 +26,7 @@ const LATE_GAIN = 0.01
 /** An avatar's state as of the last frame that updated it. */
 interface DecodedAvatar {
   player: string
-  chunk: ChunkAddress // which the player entered last: after that, older motion in the chunk before may come
+  chunk: ChunkAddress // the one that the player entered last; older motion, in the chunk before, may still come, and is ignored
   motion: Predictor // in ticks unwrapped beyond 16 bits
   yaw: number
   pitch: number
@@ -175,7 +175,8 @@ export class AvatarDecoder {
       const head = reader.u8()
       const gap = head & 7
       index += 1 + gap + (gap === 7 ? reader.varint() : 0)
-      const avatar = this.avatars.get(index) ?? unknownAvatar()
+      const known = this.avatars.get(index)
+      const avatar = known && sameChunk(known.chunk, chunk) ? known : unknownAvatar()
       const before = avatar.motion.at(time)
       if (head & 0x08) {
         const x = cornerX + reader.u8() / POSITION_UNIT
@@ -200,7 +201,7 @@ export class AvatarDecoder {
   }
 }
 
-/** Returns a placeholder for updates of an avatar that has not entered. */
+/** Returns a placeholder for updates of an avatar that has not entered the chunk. */
 function unknownAvatar(): DecodedAvatar {
   return { player: '', chunk: [0, 0], motion: new Predictor(0, 0, 0, 0), yaw: 0, pitch: 0 }
 }
