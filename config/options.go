@@ -133,7 +133,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "scrub-every", Kind: Duration, Default: "1h", check: atLeast(time.Second, true),
-			Usage: "interval at which the replicas of a region are compared and repaired, at least 1s; closed regions are compared 24 times less often; 0 disables it",
+			Usage: "interval at which the replicas of a region are compared and repaired, at least 1s; hibernating regions are compared 24 times less often; 0 disables it",
 		},
 		{
 			Name: "balance", Kind: Switch, Default: "false",

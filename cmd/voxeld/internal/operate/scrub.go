@@ -23,7 +23,7 @@ func newScrub() *cobra.Command {
 		Short: "Compare the replicas of a region, and repair damaged ones",
 		Long: "Compares what all members of a region have in memory and on disk at the same index of its log, and repairs\n" +
 			"the replicas of a minority that differs. CELL is a cell as voxeld regions prints it. --all scrubs the\n" +
-			"regions that this node leads, and the closed ones for which it is responsible. The command fails if any\n" +
+			"regions that this node leads, and the hibernating ones for which it is responsible. The command fails if any\n" +
 			"damage is left.",
 		Example: "  voxeld region scrub 0,0/0110\n  voxeld region scrub --all",
 		Args:    cobra.MaximumNArgs(1),
@@ -61,7 +61,7 @@ func printScrub(c *cobra.Command, answer []admin.Scrub, asJSON bool) error {
 		return errors.Join(cli.PrintJSON(c.OutOrStdout(), answer), left)
 	}
 	if len(answer) == 0 {
-		fmt.Fprintln(c.OutOrStdout(), "This node leads no region, and is responsible for no closed one: run this on another node.")
+		fmt.Fprintln(c.OutOrStdout(), "This node leads no region, and is responsible for no hibernating one: run this on another node.")
 		return nil
 	}
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 8, 2, ' ', 0)
