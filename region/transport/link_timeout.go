@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// aliveEvery is how often the region's node sends a frame when it has nothing else to send, and silence is how long no frame
+	// aliveEvery is how often the region's node sends a frame when it has nothing else to send, and silenceTimeout is how long no frame
 	// may arrive before the link is given up. Both apply while a player has edited lately, and until the subscription is
 	// accepted.
 	aliveEvery     = 250 * time.Millisecond
