@@ -16,7 +16,7 @@ import (
 
 // A transaction of bbolt costs two fdatasyncs and, for every small row, a page. So a commit goes to the journal first:
 // records one after the other, one fdatasync each. Records that are in the journal and not yet in the tables are also
-// held in memory (overlay.go), and a checkpoint moves them into the tables in one transaction (). After a
+// held in memory (overlay.go), and a checkpoint moves them into the tables in one transaction (writer.go). After a
 // crash they are read back.
 //
 // There are two journal files: commits go to one while a checkpoint moves the contents of the other into the tables.
