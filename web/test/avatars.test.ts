@@ -1,7 +1,11 @@
-import { expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import type { ChunkAddress } from '../src/net/protocol'
 import { Avatars, isAround } from '../src/render/avatars'
 import { World } from '../src/world/world'
+
+afterEach(() => {
+  vi.unstubAllGlobals()
+})
 
 test('a figure around the camera is not drawn, one beside it is', () => {
   const feet = { x: 10, y: 64, z: -5 }
@@ -20,10 +24,8 @@ test('a player is removed by leaving the chunk that they entered last, and by no
   vi.stubGlobal('document', { createElement: () => ({}) }) // a canvas for name tags, which are not drawn here
   const avatars = new Avatars(new World())
   const bob = { player: 'b0', name: 'bob', x: 32.1, y: 12, z: 1, yaw: 0, pitch: 0 }
-  const [before, after]: [ChunkAddress, ChunkAddress] = [
-    [0, 0],
-    [1, 0],
-  ]
+  const before: ChunkAddress = [0, 0]
+  const after: ChunkAddress = [1, 0]
   avatars.enter(bob, before, 0)
   avatars.enter(bob, after, 50)
   avatars.move({ ...bob, x: 31.9 }, 60)
@@ -31,5 +33,4 @@ test('a player is removed by leaving the chunk that they entered last, and by no
   expect(avatars.list()).toHaveLength(1)
   avatars.leave('b0', after)
   expect(avatars.list()).toEqual([])
-  vi.unstubAllGlobals()
 })

@@ -20,7 +20,7 @@ type AvatarDecoder struct {
 type decodedAvatar struct {
 	index  uint32
 	player player.ID
-	at     grid.ChunkPos // which it entered last
+	at     grid.ChunkPos // the one that it entered last
 	Prediction
 }
 
@@ -88,8 +88,8 @@ func (d *AvatarDecoder) leave(index uint32) {
 	d.avatars = d.avatars[:end]
 }
 
-// Motion applies an avatar's motion, unless it is in another chunk than the avatar: motion from before it entered may come after that.
-// For ReadTick.
+// Motion applies an avatar's motion, and ignores it in any other chunk than the avatar's: motion from before the avatar entered may
+// come after that. For ReadTick.
 func (d *AvatarDecoder) Motion(at grid.ChunkPos, m *Motion) {
 	if a := d.avatar(m.Index); a != nil && a.at == at {
 		a.Apply(m, d.tick)

@@ -23,7 +23,7 @@ const LIGHT_MS = 500 // between two searches
 interface RemoteAvatar {
   name: string
   guest: boolean
-  chunk: ChunkAddress // which they entered last
+  chunk: ChunkAddress // the one that they entered last
   buffer: InterpolationBuffer
   figure: Figure
   tag: NameTag
