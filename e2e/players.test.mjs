@@ -24,13 +24,16 @@ after(async () => {
   for (const node of nodes) await node.remove()
 })
 
-/** Turns a player's camera to the other one, who may be moving, and waits until they are aimed at. */
+/** Turns a player's camera to the other one, and waits until they are aimed at and do not move any more. */
 function aimAt(player, other) {
   return player.until((name) => {
     const { others, aimedPlayer } = window.__voxeld.state()
     const there = others.find((one) => one.name === name)
     if (!there) return false
-    if (aimedPlayer === there.player) return true
+    const before = window.aimedAt
+    window.aimedAt = there
+    const rests = before && ['x', 'y', 'z'].every((axis) => before[axis] === there[axis])
+    if (rests && aimedPlayer === there.player) return true
     window.__voxeld.lookAt(there.x - 0.5, there.y + 0.5, there.z - 0.5)
     return false
   }, other.name)
@@ -104,6 +107,7 @@ test('a click on the other player hits them, and knocks them back', async () => 
 
 test('G gives the other player the selected block', async () => {
   await ada.page.keyboard.press(LAMP_KEY)
+  await bob.stand() // they were knocked back
   await aimAt(ada, bob)
   await ada.page.keyboard.press('KeyG')
   await bob.untilChat('ada gave you 1 ×')

@@ -232,11 +232,11 @@ func (g *Gateway) refuseJoin(ctx context.Context) error {
 	return &redirectError{sessionmsg.Reconnect{Gateways: homes, Reason: reason}}
 }
 
-// spawnPose returns the spawn of the world.
+// spawnPose returns the spawn of the world. Earlier versions let it be set above and below the world.
 func (g *Gateway) spawnPose() motion.Pose {
 	p := g.World.Spawn
 	if own := g.enforcer.Settings().Spawn; own != nil {
 		p = *own
 	}
-	return motion.Pose{X: float64(p.X) + .5, Y: float64(p.Y), Z: float64(p.Z) + .5}
+	return motion.Pose{X: float64(p.X) + .5, Y: min(max(float64(p.Y), 0), float64(g.World.Height())), Z: float64(p.Z) + .5}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy/place"
 	"github.com/voxelpopuli/voxeld/policy/sanction"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -114,9 +115,9 @@ func rollbackOf(s *State, by author, args []string) (*Rollback, error) {
 	return nil, fmt.Errorf("rollback %d was ordered by somebody of a higher role than yours", id)
 }
 
-// orderable returns why a rollback of a player below moderator must not be entered now: they have many in the list, or the one that it would drop from
-// it was ordered by a moderator, and may be left to be carried out.
-func orderable(s *State, by author) error {
+// orderable returns why a rollback of a player below moderator must not be entered now: the land is not theirs any more, they have many in the list, or
+// the one that it would drop from it was ordered by a moderator, and may be left to be carried out.
+func orderable(s *State, by author, box grid.Box) error {
 	if !by.entering || by.role.AtLeast(Moderator) {
 		return nil
 	}
@@ -127,6 +128,8 @@ func orderable(s *State, by author) error {
 		}
 	}
 	switch full := len(s.rollbacks) >= MaxRollbacks; {
+	case !ownsAll(s, by.id, box):
+		return errNotOwned
 	case own >= maxRollbacksOfOne:
 		return fmt.Errorf("you have ordered %d rollbacks within 30 days: ask a moderator to order yours", maxRollbacksOfOne)
 	case full && s.rollbacks[0].by.role.AtLeast(Moderator) && s.rollbacks[0].Left(time.UnixMilli(by.entered)):
@@ -185,25 +188,18 @@ func (s *State) playerOf(text string) (player.ID, error) {
 }
 
 // ParseCorners returns the box between two corners, each written as X,Y,Z.
-func ParseCorners(a, b string) (grid.Box, error) {
+func ParseCorners(a, b string) (box grid.Box, err error) {
 	var corners [2]grid.Pos
 	for i, text := range [2]string{a, b} {
 		parts := strings.Split(text, ",")
 		if len(parts) != 3 {
 			return grid.Box{}, fmt.Errorf("%q is not a position: write X,Y,Z", text)
 		}
-		for j, to := range [3]*int32{&corners[i].X, &corners[i].Y, &corners[i].Z} {
-			v, err := strconv.ParseInt(parts[j], 10, 32)
-			if err != nil {
-				return grid.Box{}, fmt.Errorf("%q is not a position: write X,Y,Z", text)
-			}
-			*to = int32(v)
-		}
-		if !corners[i].Chunk().Valid() {
-			return grid.Box{}, fmt.Errorf("%v is out of the world", corners[i])
+		if corners[i], err = place.ParsePos(parts); err != nil {
+			return grid.Box{}, err
 		}
 	}
-	box := grid.BoxOf(corners[0], corners[1])
+	box = grid.BoxOf(corners[0], corners[1])
 	if int64(box.Max.X)-int64(box.Min.X) >= MaxRollbackSide || int64(box.Max.Z)-int64(box.Min.Z) >= MaxRollbackSide {
 		return grid.Box{}, fmt.Errorf("the area is too large: at most %d blocks to each side", MaxRollbackSide)
 	}
@@ -248,6 +244,8 @@ func RevertText(of string, since int64, box grid.Box) string {
 	return fmt.Sprintf("revert %s %d %v %v", of, since/1000, box.Min, box.Max)
 }
 
+var errNotOwned = errors.New("this land is not in a claim of yours any more: ask a moderator")
+
 // ownsAll reports whether a box is within one claim of a player.
 func ownsAll(s *State, id player.ID, box grid.Box) bool {
 	c := s.claims.At(box.Min)
@@ -289,7 +287,7 @@ func revert(s *State, by author, args []string, at int64) (func() Effect, error)
 			return nil, err
 		}
 	}
-	return func() Effect { return orderRollback(s, r, by, at) }, orderable(s, by)
+	return func() Effect { return orderRollback(s, r, by, at) }, orderable(s, by, r.Box)
 }
 
 // undoMargin is how much earlier than a rollback its changes may be, because clocks differ.
@@ -309,7 +307,7 @@ func undo(s *State, by author, args []string, at int64) (func() Effect, error) {
 			changeRollback(s, of.ID, func(r *Rollback) { r.Aborted = true }) // the new one would wait for it
 		}
 		return effect
-	}, orderable(s, by)
+	}, orderable(s, by, of.Box)
 }
 
 // changeRollback changes a rollback in a new list: others may be reading the one of before.
@@ -334,6 +332,8 @@ func control(word string, change func(*Rollback)) func(*State, author, []string,
 			return nil, fmt.Errorf("rollback %d was aborted", r.ID)
 		case by.entering && fresh.Paused == r.Paused && fresh.Aborted == r.Aborted: // the catalog may have such from earlier versions
 			return nil, fmt.Errorf("rollback %d %s already", r.ID, word)
+		case by.entering && r.Paused && !fresh.Paused && !by.role.AtLeast(Moderator) && !ownsAll(s, by.id, r.Box): // it would go on
+			return nil, errNotOwned
 		}
 		id := r.ID
 		return func() Effect {

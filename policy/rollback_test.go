@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -144,6 +145,16 @@ func TestRollbackInAClaim(t *testing.T) {
 		t.Error(got)
 	}
 	if got := s.say("eve", "abort 1"); !strings.HasPrefix(got, "Rollback 1 is aborted") {
+		t.Error(got)
+	}
+	s.say("ada", "pause 2")
+	s.say("ada", "unclaim home")
+	for _, text := range []string{"undo 2", "resume 2"} {
+		if err := s.Try(sign("ada", s.seq+1, s.now, text)); !errors.Is(err, errNotOwned) {
+			t.Errorf("%s in land that was theirs: %v", text, err)
+		}
+	}
+	if got := s.say("ada", "abort 2"); !strings.HasPrefix(got, "Rollback 2 is aborted") {
 		t.Error(got)
 	}
 }

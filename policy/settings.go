@@ -183,13 +183,16 @@ func setFloodBan(s *State, args []string) (func() Effect, error) {
 	}, nil
 }
 
-func setSpawn(s *State, _ author, args []string, _ int64) (func() Effect, error) {
+func setSpawn(s *State, by author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 3 {
 		return nil, errUsage
 	}
 	pos, err := place.ParsePos(args)
 	if err == nil && !s.settings.Border.Contains(pos) {
 		err = errors.New("that is outside the border of the world")
+	}
+	if err == nil && by.entering && (pos.Y < 0 || pos.Y > grid.MaxHeight) {
+		err = fmt.Errorf("the height %d is out of the world: write X Y Z, with Y between 0 and %d", pos.Y, grid.MaxHeight)
 	}
 	return func() Effect {
 		s.settings.Spawn = &pos

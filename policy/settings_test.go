@@ -49,6 +49,9 @@ func TestSettings(t *testing.T) {
 	if at, ok := s.Warps().At("MARKET"); !ok || at != (grid.Pos{X: 1, Y: 2, Z: 3}) {
 		t.Errorf("the warp leads to %v, %t", at, ok)
 	}
+	if err := s.Try(sign("ada", s.seq+1, s.now, "setspawn 7 -3000 64")); err == nil || !strings.HasPrefix(err.Error(), "the height -3000 is out of the world") {
+		t.Errorf("a spawn below the world: %v", err)
+	}
 	s.say("ada", "set edits builder default")
 	if _, set := s.Settings().Edits[Builder]; set || got.Edits[Builder] != 40 {
 		t.Error("settings that were read before have changed, or the default does not hold again")

@@ -182,6 +182,38 @@ func TestReplacedMemberDropsItsCopy(t *testing.T) {
 	})
 }
 
+// So does one that was replaced while it could not be reached, once it can be again.
+func TestReplacedMemberDropsItsOpenCopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, _, c := three(t)
+		a.follow(here).edit(stone(1))
+		<-time.After(20 * time.Second)
+		id := idHere(t, a)
+		n.cut("C", true)
+		n.start("D", newDisk())
+		n.near("A", "B", "D")
+		<-time.After(2 * time.Minute)
+		for _, group := range []uint64{world.CatalogID, id} {
+			if has, err := c.Replicas.Has(group); !has || err != nil {
+				t.Fatalf("C has a copy of group %d: %v, %v", group, has, err)
+			}
+		}
+		n.cut("C", false)
+		<-time.After(2 * time.Minute)
+		for _, group := range []uint64{world.CatalogID, id} {
+			if has, err := c.Replicas.Has(group); has || err != nil {
+				t.Errorf("C keeps its copy of group %d: %v, %v", group, has, err)
+			}
+		}
+		if c.regions.Catalog() != nil || len(c.regions.lands()) != 0 {
+			t.Error("C has the catalog or a region open")
+		}
+		if s := c.refollow().state(here); len(s.Edits) != 1 {
+			t.Errorf("the land has the edits %+v", s.Edits)
+		}
+	})
+}
+
 // Regions that are closed get their members, too.
 func TestClosedRegionsGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

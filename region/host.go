@@ -315,7 +315,7 @@ func (h *Host) Run(ctx context.Context) error {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	tasks := []func(context.Context){
-		h.publisher.Republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run, h.Splitter.Run, h.AutoSplit.Run, h.Policy.Run, h.History.Run,
+		h.publisher.Republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run, h.checkLeaderless, h.Splitter.Run, h.AutoSplit.Run, h.Policy.Run, h.History.Run,
 		func(serving context.Context) {
 			<-ctx.Done()
 			h.supervisor.StartLeaving()

@@ -3,6 +3,7 @@ package region
 import (
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -136,6 +137,39 @@ func TestClosedRegionsFollowOperators(t *testing.T) {
 		is("while two are away", 3)
 		if s := a.refollow().state(here); len(s.Edits) != 1 {
 			t.Errorf("the land has the edits %+v", s.Edits)
+		}
+	})
+}
+
+// A node that cannot take a copy does not keep a region from getting one elsewhere. It gets one when it can.
+func TestFullDiskIsPassedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, _, c := three(t)
+		full := newDisk()
+		d := n.start("D", full)
+		n.start("E", newDisk())
+		n.near("A", "B", "C", "D", "E")
+		<-time.After(30 * time.Second)
+		a.follow(here).edit(stone(1))
+		id := idHere(t, a)
+		refuse := func(err error) {
+			full.mu.Lock()
+			defer full.mu.Unlock()
+			full.refuse = err
+		}
+		refuse(syscall.ENOSPC)
+		n.kill(c)
+		<-time.After(5 * time.Minute)
+		if has, err := d.Replicas.Has(id); has || err != nil {
+			t.Errorf("D has a copy: %v, %v", has, err)
+		}
+		if got := a.voters(id); got != "A B E" {
+			t.Errorf("the region has the members %s", got)
+		}
+		refuse(nil)
+		<-time.After(10 * time.Minute)
+		if got := a.voters(id); got != "A B D" {
+			t.Errorf("when D has room again, the region has the members %s", got)
 		}
 	})
 }

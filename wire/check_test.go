@@ -5,6 +5,18 @@ import (
 	"testing"
 )
 
+func TestCheckChat(t *testing.T) {
+	for text, may := range map[string]bool{
+		"hello": true, "ö 👩\u200d🌾": true, "newer than these tables: \U0001fae9": true, strings.Repeat("x", MaxChat): true,
+		"": false, " ": false, "a\tb": false, "a\u200bb": false, "a\u202eb": false, "a\u2028b": false, "\ue000": false, "\U0001f3f4\U000e0067": false,
+		"\xff": false, strings.Repeat("x", MaxChat+1): false,
+	} {
+		if err := CheckChat(text); (err == nil) != may {
+			t.Errorf("%q in the chat: %v", text, err)
+		}
+	}
+}
+
 func TestCheckSign(t *testing.T) {
 	line := strings.Repeat("\U0001f30d", MaxSignLine)
 	full := strings.Repeat(line+"\n", MaxSignLines-1) + line

@@ -104,7 +104,18 @@ func TestRenewalAndExpiry(t *testing.T) {
 	for _, days := range []time.Duration{11, 22, 33} {
 		c.set(days * 24 * time.Hour)
 		founder.KeepUp(nettest.Context(t))
+		if !founder.Admitted(awake.host.LibP2P().ID()) {
+			t.Errorf("a connected node that renews its certificate is not admitted after %v", days*24*time.Hour)
+		}
 		awake.KeepUp(nettest.Context(t))
+		own, err := awake.Own()
+		if err != nil {
+			t.Fatal(err)
+		}
+		nettest.Eventually(t, "the new certificate to be known", func() bool {
+			known, _ := founder.Certificate(awake.host.PeerID())
+			return known.Expires().Equal(own.Expires())
+		})
 	}
 	after, err := awake.Own()
 	if err != nil {

@@ -44,7 +44,7 @@ type Gate struct {
 	self    self
 	metrics *metrics
 	Seen    *Seen
-	changed chan struct{} // has room for one: charters or revocations are to be passed on
+	changed chan struct{} // has room for one: charters, revocations or the own certificate are to be passed on
 
 	mu struct {
 		sync.Mutex
@@ -141,6 +141,7 @@ func (g *Gate) setOwn(raw []byte) error {
 	}
 	g.mu.own = raw
 	g.Seen.addOwn(g.Host, raw)
+	g.notifyChanged() // connected peers judge by the certificate that they were shown last
 	return nil
 }
 

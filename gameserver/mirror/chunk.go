@@ -75,16 +75,16 @@ func (c *Chunk) PackedForm(codec any, encode func(packed []byte) any) any {
 	return s.forms.get(codec, func() any { return encode(s.packed) })
 }
 
-// BlocksForm is the same for a codec that needs the blocks. It returns nil while the land is not known.
+// BlocksForm is the same for a codec that needs the blocks that subscribers see. It returns nil if there are none.
 func (c *Chunk) BlocksForm(codec any, encode func(*chunk.Chunk) any) any {
 	l := &c.land
-	if !l.known() {
+	if !l.known() && l.previous == nil {
 		return nil
 	}
 	if l.formsVersion != l.version {
 		l.forms, l.formsVersion = l.forms[:0], l.version
 	}
-	return l.forms.get(codec, func() any { return encode(l.load()) })
+	return l.forms.get(codec, func() any { return encode(l.visible()) })
 }
 
 // watched reports whether the chunk is still in the mirror.
@@ -257,12 +257,12 @@ func (l *land) apply(base []byte, blocks []nodemsg.BlockAt) {
 			visible.Set(b.At, b.Block)
 		}
 	}
+	l.version++
 	if !l.known() {
 		l.edits = append(l.edits, blocks...)
 		return
 	}
 	l.edited = true
-	l.version++
 }
 
 // setAhead sets a block whose delta has not arrived yet.

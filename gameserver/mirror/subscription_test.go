@@ -209,6 +209,12 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	if len(has.applied) != 3 || len(waits.applied) != 0 {
 		t.Fatalf("%d news, and %d for the newcomer", len(has.applied), len(waits.applied))
 	}
+	for _, want := range []chunk.Block{chunk.Glass, chunk.Brick} { // a codec that needs the blocks gets those of now
+		needsUpdate(nodemsg.ChunkDelta{Blocks: []nodemsg.BlockAt{{At: 7, Block: want}}})
+		if got := mc.BlocksForm("codec", func(blocks *chunk.Chunk) any { return blocks.Get(7) }); got != want {
+			t.Errorf("while it is rebuilt, block 7 is %v, want %v", got, want)
+		}
+	}
 	if d := has.applied[0]; len(d.Enter) != 2 || len(d.Change.Entered) != 1 || d.Change.Entered[0].Name != "zoe" || len(d.Change.Left) != 1 || d.Change.Left[0].Name != "eve" {
 		t.Errorf("the difference is %+v", d)
 	}
@@ -219,7 +225,7 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	if has.wholes != 2 || has.again != 1 || waits.wholes != 1 || waits.again != 0 {
 		t.Errorf("chunks: %d, %d of them anew; newcomer: %d, %d", has.wholes, has.again, waits.wholes, waits.again)
 	}
-	for i, want := range map[chunk.Index]chunk.Block{5: chunk.Brick, 6: chunk.Glass, 7: chunk.Glass} {
+	for i, want := range map[chunk.Index]chunk.Block{5: chunk.Brick, 6: chunk.Glass, 7: chunk.Brick} {
 		if got := mc.land.load().Get(i); got != want {
 			t.Errorf("block %d is %v, want %v", i, got, want)
 		}
@@ -227,11 +233,11 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 
 	// The same state again changes nothing.
 	needsUpdate(nodemsg.ChunkDelta{State: &nodemsg.ChunkState{
-		Edits:  []nodemsg.BlockAt{{At: 5, Block: chunk.Brick}, {At: 6, Block: chunk.Glass}, {At: 7, Block: chunk.Glass}},
+		Edits:  []nodemsg.BlockAt{{At: 5, Block: chunk.Brick}, {At: 6, Block: chunk.Glass}, {At: 7, Block: chunk.Brick}},
 		Bodies: []nodemsg.Body{body("bob", 3)},
 	}})
 	sub.m.builder.build(mc, newBuffers())
-	if len(has.applied) != 3 || has.wholes != 2 {
+	if len(has.applied) != 5 || has.wholes != 2 {
 		t.Errorf("an unchanged state is sent: %d news, %d chunks", len(has.applied), has.wholes)
 	}
 }

@@ -136,10 +136,10 @@ func (e *Enforcer) nameFor(who policy.Subject) (name string, err error) {
 	if who.Guest && !e.node.Guests() {
 		return "", errNoGuests
 	}
-	if who.Guest && e.Registered(who.Name) {
+	e.Read(func(p *policy.State) { name = p.NameFor(who.Player, who.Name) })
+	if who.Guest && name != who.Name {
 		return "", &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf("the name %s is registered to a player: choose another name", who.Name)}
 	}
-	e.Read(func(p *policy.State) { name = p.NameFor(who.Player, who.Name) })
 	return name, nil
 }
 

@@ -69,6 +69,7 @@ type inspection struct {
 // apply starts what a barrier asks for: the current state is the one as of its index. It returns the repairs of this member's copy.
 func (i *inspection) apply(index uint64, barrier world.Barrier) []world.Repair {
 	if waiter := i.waiters[barrier.Nonce]; waiter != nil {
+		delete(i.waiters, barrier.Nonce) // it waits for one index; a member that lies may commit the barrier again
 		waiter <- index
 	}
 	if barrier.Backup {

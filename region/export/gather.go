@@ -90,7 +90,8 @@ func (e *Exporter) askAttestation(ctx context.Context, peer string, g *backup.Gr
 	return a, e.check(peer, g, sum, a)
 }
 
-// request asks a node, possibly this one, for a group, which has so many bytes at most. The first record is the group.
+// request asks a node, possibly this one, for a group, which has so many bytes at most. The first record is the group, the others are its rows and tables, and
+// an End.
 func (e *Exporter) request(ctx context.Context, peer string, q nodemsg.Export, most int) (records []backup.Record, err error) {
 	if peer == e.Self.Peer {
 		return e.read(ctx, peer, q)
@@ -98,7 +99,8 @@ func (e *Exporter) request(ctx context.Context, peer string, q nodemsg.Export, m
 	err = transport.FetchExport(ctx, e.Questions.Peers, peer, q, func(in *bufio.Reader) error {
 		return readRecords(in, most, func(r backup.Record) error {
 			records = append(records, r)
-			if first := records[0].Group; first == nil || first.ID != q.Group || first.Cell != q.Cell || !first.HasRows() {
+			first, rest := records[0].Group, len(records) > 1
+			if first == nil || first.ID != q.Group || first.Cell != q.Cell || !first.HasRows() || rest && r.Rows == nil && r.Table == nil && r.End == nil {
 				return errors.New("it sent something else")
 			}
 			return nil

@@ -114,8 +114,8 @@ func (u *Supersession) CheckInvited(ctx context.Context, peer string, id, replic
 	return fmt.Errorf("invited to group %d as replica %d: %w as replica %d", id, replica, succession.ErrUnconfirmed, own.Replica)
 }
 
-// Check checks a peer's message that a region was recovered without this node, and drops the copy if that is confirmed.
-func (u *Supersession) Check(ctx context.Context, peer string, id uint64) error {
+// Check drops the copy of a group here if it is confirmed that the group continues without this node. The members are asked, and the peers in also.
+func (u *Supersession) Check(ctx context.Context, id uint64, also ...string) error {
 	info, err := u.Regions.Member(id)
 	if errors.Is(err, actor.ErrNotHere) {
 		return nil // there is nothing to be dropped
@@ -124,15 +124,15 @@ func (u *Supersession) Check(ctx context.Context, peer string, id uint64) error 
 		return err
 	}
 	open := u.openActor(id) // another copy may join meanwhile
-	switch v := u.judge(ctx, id, peer); {
+	switch v := u.judge(ctx, id, also...); {
 	case !v.Claimed && !v.Heard:
-		return fmt.Errorf("region %d: %w", id, succession.ErrUnheard) // the peer repeats it
+		return fmt.Errorf("region %d: %w", id, succession.ErrUnheard) // it is checked again
 	case !v.Claimed:
 		return nil // this copy is of the same group, or of a later one
 	case !v.Confirmed:
 		return fmt.Errorf("region %d: %w", id, succession.ErrUnconfirmed)
 	}
-	u.Logger.Warn("region was recovered without this node; its copy is dropped", "region", id, "cell", Name(info))
+	u.Logger.Warn("region continues without this node; its copy is dropped", "region", id, "cell", Name(info))
 	if open != nil {
 		open.Remove(false)
 		return waitFor(ctx, open.Done())

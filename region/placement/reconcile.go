@@ -118,9 +118,17 @@ func (sv *Supervisor) inviteLearners(ctx context.Context, w Group) error {
 			sv.Logger.Info("learner had its replica id before", "group", w.ID, "peer", m.Peer, "replica", m.ID)
 			return sv.Change(ctx, w, "remove", m.Peer, w.Raft.Remove)
 		}
+		if err != nil && sv.refused(w.ID, m.Peer) > patience {
+			if size, nearest := sv.nearestOf(w, w.Raft.Status()); len(nearest) > size {
+				sv.avoid(w.ID, m.Peer)
+				sv.Logger.Warn("node cannot take a copy of the region: another one gets it", "group", w.ID, "peer", m.Peer, "error", err)
+				return sv.Change(ctx, w, "remove", m.Peer, w.Raft.Remove)
+			}
+		}
 		if err != nil {
 			return fmt.Errorf("invite %s: %w", m.Peer, err)
 		}
+		sv.accepted(w.ID, m.Peer)
 	}
 	return AwaitGroup(ctx, func() bool {
 		return !slices.ContainsFunc(sv.memberStates(w, w.Raft.Status()), func(m membership.Member) bool { return m.Learner && !m.CaughtUp })

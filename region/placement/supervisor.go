@@ -117,6 +117,7 @@ type Supervisor struct {
 		reconciling map[uint64]struct{}       // groups whose members are being changed
 		announced   map[uint64]nodemsg.Region // regions led here as the catalog has them
 		ledSince    map[uint64]leadership     // of the groups that this node leads or led
+		refusals    map[invitation]refusal    // of learners that cannot join
 	}
 }
 
@@ -131,6 +132,7 @@ func New(o Options) *Supervisor {
 	sv.mu.reconciling = make(map[uint64]struct{})
 	sv.mu.announced = make(map[uint64]nodemsg.Region)
 	sv.mu.ledSince = make(map[uint64]leadership)
+	sv.mu.refusals = make(map[invitation]refusal)
 	return sv
 }
 
@@ -208,7 +210,7 @@ func (sv *Supervisor) nearestOf(w Group, s replica.Status) (size int, nearest []
 			return false
 		}
 		_, lives := sv.Detector.Alive(peer)
-		return !lives || i < 0 && sv.outdated(w, peer)
+		return !lives || i < 0 && (sv.outdated(w, peer) || sv.avoids(w.ID, peer))
 	})
 	size, nearest = membership.Choose(w.Copies, voters, nearest, sv.Records.Operator)
 	isMember := func(peer string) bool { return slices.Contains(members, peer) }

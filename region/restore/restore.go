@@ -73,7 +73,10 @@ func World(db Storage, chain backup.Chain, o Options) (Report, error) {
 	}
 	for i, c := range chain {
 		clear(r.acts) // each file has all; those of before an earlier restore may be others
-		if err := c.Rows(func(g backup.Group) bool { return sources[g.ID] == i }, r.rows); err != nil {
+		if err := c.Rows(func(g backup.Group) bool {
+			at, ok := sources[g.ID]
+			return ok && at == i
+		}, r.rows); err != nil {
 			return Report{}, err
 		}
 	}

@@ -188,7 +188,10 @@ func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
 	if l == nil {
 		return fmt.Errorf("split region %d: %w", id, actor.ErrNotHere)
 	}
-	catalog, err := s.Directory.CatalogMembers(ctx)
+	catalog, err := s.Directory.FindCatalog(ctx)
+	if err != nil {
+		catalog, err = s.Directory.CatalogMembers(ctx) // as this node knows it: some may have been replaced since
+	}
 	if err != nil {
 		return fmt.Errorf("split %v: find the catalog: %w", l.Cell(), err)
 	}

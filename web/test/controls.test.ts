@@ -103,3 +103,14 @@ test('a browser without pointer lock turns the camera while a button is held', a
   click()
   expect(events.clicked.mock.calls).toEqual([[0]])
 })
+
+test('keys released while Command is held, of which macOS tells nothing, are released with it', () => {
+  const key = (type: string, code: string) =>
+    window.dispatchEvent(Object.assign(new Event(type, { cancelable: true }), { code, key: code }))
+  void controls.capture()
+  key('keydown', 'KeyW')
+  key('keydown', 'MetaLeft')
+  expect(controls.intent().forward).toBe(1)
+  key('keyup', 'MetaLeft')
+  expect(controls.intent().forward).toBe(0)
+})

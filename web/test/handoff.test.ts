@@ -105,6 +105,23 @@ describe('connection', () => {
     expect(events.welcomed).toHaveBeenLastCalledWith(expect.anything(), true)
   })
 
+  test('once all addresses have been tried, waits for one that is slow', () => {
+    const { events } = setup()
+    Socket.last.receive(reconnect(target('b')))
+    vi.advanceTimersByTime(4010) // silent
+    vi.advanceTimersByTime(5)
+    expect(Socket.last.url).toBe(addressFor(ORIGIN, 0))
+    vi.advanceTimersByTime(4010)
+    vi.advanceTimersByTime(15_000)
+    const { length } = Socket.all
+    const slow = Socket.last
+    slow.onopen?.()
+    vi.advanceTimersByTime(6000)
+    expect(Socket.all).toHaveLength(length)
+    slow.welcome()
+    expect(events.welcomed).toHaveBeenLastCalledWith(expect.anything(), true)
+  })
+
   test('signs nothing for a target of another world', () => {
     const events = { welcomed: vi.fn(), message: vi.fn(), lost: vi.fn(), refused: vi.fn() } satisfies ConnectionEvents
     const connection = new Connection(ORIGIN, events)

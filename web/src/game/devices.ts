@@ -1,14 +1,12 @@
 // Input devices other than keyboard and mouse. Their code is loaded when they are used first.
 
 import type { Hud } from '../hud/hud'
-import type { TouchControls } from '../hud/touch-controls'
 import { moveFocus } from '../hud/focus'
 import type { Controls } from '../input/controls'
-import type { GamepadInput } from '../input/gamepad'
 import type { InputKind, InputSwitch } from '../input/kind'
-import type { TouchInput } from '../input/touch'
 import type { BlockInteraction } from '../player/block-interaction'
 import type { Frame, System } from './frame-loop'
+import { Lazy } from './lazy'
 import type { Screens } from './screens'
 import type { Store } from './store'
 
@@ -20,11 +18,8 @@ function openDialogs(): HTMLDialogElement[] {
 }
 
 export class Devices implements System {
-  private touch: Promise<void> | null = null
-  private touchInput: TouchInput | null = null
-  private touchControls: TouchControls | null = null
-  private pads = 0 // connected
-  private padInput: GamepadInput | null = null
+  private readonly touch: Lazy<System>
+  private readonly pad: Lazy<System>
 
   constructor(
     private readonly canvas: HTMLCanvasElement,
@@ -37,13 +32,14 @@ export class Devices implements System {
     private readonly hud: Hud,
     /** Returns the mouse buttons that a tap and a finger that rests stand for now. */
     private readonly buttons: () => readonly [tap: number, hold: number],
+    partMissing: () => void,
   ) {
-    window.addEventListener('gamepadconnected', () => {
-      this.pads++
-      void this.loadPad()
-    })
+    this.touch = new Lazy(() => this.loadTouch(), partMissing)
+    this.pad = new Lazy(() => this.loadPad(), partMissing)
+    // a gamepad whose button was pressed while the page loaded has no event any more
+    if ('getGamepads' in navigator && navigator.getGamepads().some(Boolean)) this.pad.use()
+    window.addEventListener('gamepadconnected', () => this.pad.use())
     window.addEventListener('gamepaddisconnected', () => {
-      this.pads--
       if (input.current === 'gamepad' && store.screen === 'play') screens.show('menu') // which releases what was held
     })
   }
@@ -51,38 +47,41 @@ export class Devices implements System {
   use(kind: InputKind): void {
     this.interaction.sight = kind === 'touch' ? null : MIDDLE
     if (kind !== 'mouse') this.controls.unlock()
-    if (kind === 'touch') this.touch ??= this.loadTouch()
+    if (kind === 'touch') this.touch.use()
   }
 
-  update({ now, dt }: Frame): void {
-    this.touchInput?.update(now)
-    this.touchControls?.update()
-    if (this.pads === 0 || !this.padInput) return
-    const pad = navigator.getGamepads().find((pad) => pad?.mapping === 'standard')
-    if (pad) this.padInput.update(pad, this.store.screen === 'play', now, dt)
+  update(frame: Frame): void {
+    this.touch.update(frame)
+    this.pad.update(frame)
   }
 
-  private async loadTouch(): Promise<void> {
+  private async loadTouch(): Promise<System> {
     const [{ TouchInput }, { TouchControls }] = await Promise.all([
       import('../input/touch'),
       import('../hud/touch-controls'),
     ])
     const { canvas, controls, hud, interaction } = this
-    this.touchInput = new TouchInput(canvas, controls, {
+    const touchInput = new TouchInput(canvas, controls, {
       pointed: (at) => {
         interaction.sight = at && this.tangents(at.x, at.y)
         interaction.updateAim()
       },
       buttons: this.buttons,
     })
-    this.touchControls = new TouchControls(controls)
-    hud.addInWorld(this.touchControls.root)
+    const touchControls = new TouchControls(controls)
+    hud.addInWorld(touchControls.root)
+    return {
+      update({ now }) {
+        touchInput.update(now)
+        touchControls.update()
+      },
+    }
   }
 
-  private async loadPad(): Promise<void> {
+  private async loadPad(): Promise<System> {
     const { GamepadInput } = await import('../input/gamepad')
     const { store, input, screens, scrolled } = this
-    this.padInput ??= new GamepadInput(this.controls, {
+    const padInput = new GamepadInput(this.controls, {
       used: () => input.use('gamepad'),
       scrolled,
       resumed: () => {
@@ -95,6 +94,12 @@ export class Devices implements System {
         if (document.activeElement instanceof HTMLElement) document.activeElement.click()
       },
     })
+    return {
+      update({ now, dt }) {
+        const pad = navigator.getGamepads().find((pad) => pad?.mapping === 'standard')
+        if (pad) padInput.update(pad, store.screen === 'play', now, dt)
+      },
+    }
   }
 
   /** Returns the tangents of the angles between a point of the page and its middle. */

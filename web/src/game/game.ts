@@ -286,8 +286,18 @@ export function startGame(
       ),
   )
 
-  const devices = new Devices(canvas, store, input, controls, screens, scroll, interaction, hud, () =>
-    choosing() || interaction.target ? [LEFT, RIGHT] : [RIGHT, LEFT],
+  const tapAndHold = () => (choosing() || interaction.target ? ([LEFT, RIGHT] as const) : ([RIGHT, LEFT] as const))
+  const devices = new Devices(
+    canvas,
+    store,
+    input,
+    controls,
+    screens,
+    scroll,
+    interaction,
+    hud,
+    tapAndHold,
+    partMissing,
   )
 
   /** Moves what a building tool holds, or selects the slot some steps further. */

@@ -12,8 +12,8 @@ export class Lazy<T extends System> implements System {
     private readonly failed: () => void,
   ) {}
 
-  /** Uses the system as soon as it is loaded, in the order of these calls. */
-  use(act: (part: T) => void): void {
+  /** Loads the system, and uses it as soon as it is loaded, in the order of these calls. */
+  use(act: (part: T) => void = () => undefined): void {
     if (this.part) {
       act(this.part)
       return

@@ -1,5 +1,6 @@
 // The dialog in which a player writes on a sign, and the line that shows the text of the sign that they look at.
 
+import { visibleText } from '../net/protocol'
 import { laterTexts } from '../text/later-texts'
 import { Dialog } from './dialog'
 import { button, el } from './dom'
@@ -14,9 +15,7 @@ const texts = laterTexts.sign
 /** Returns what a sign can show of a text: four lines of twenty characters, without control characters and separators; empty if nothing can be seen. */
 export function signText(text: string): string {
   const lines = text.split(/\r?\n/).slice(0, LINES)
-  const clipped = lines.map((line) =>
-    Array.from(line.replace(/\t/g, ' ').replace(/[^\P{C}\u200d]|[\p{Zl}\p{Zp}]/gu, '')).slice(0, CHARACTERS),
-  )
+  const clipped = lines.map((line) => Array.from(visibleText(line)).slice(0, CHARACTERS))
   return clipped
     .map((line) => line.join('').trimEnd())
     .join('\n')

@@ -202,9 +202,13 @@ export class Controls {
   }
 
   private keyUp(code: string): void {
-    const action = this.heldKeys.get(code)
-    this.heldKeys.delete(code)
-    if (action) this.lift(action)
+    // macOS does not report the release of other keys while Command is held
+    const released = code.startsWith('Meta') ? [...this.heldKeys.keys()] : [code]
+    for (const key of released) {
+      const action = this.heldKeys.get(key)
+      this.heldKeys.delete(key)
+      if (action) this.lift(action)
+    }
   }
 
   private act(action: Action, now: number): void {

@@ -137,9 +137,11 @@ export class Connection {
       encoding: 'cbor',
       key: identity?.key,
     }
-    const timer = stay.handingOff
-      ? window.setTimeout(() => this.failOver(stay, texts.nextSilent), HANDOFF_TIMEOUT_MS)
-      : undefined
+    // once all endpoints have been tried, one that answers slowly is better than none
+    const timer =
+      stay.handingOff && stay.failures < this.endpoints.length
+        ? window.setTimeout(() => this.failOver(stay, texts.nextSilent), HANDOFF_TIMEOUT_MS)
+        : undefined
     const link = new Link(this.endpoints.url, skin, join, this.traffic, {
       message: (message) => {
         if ('link' in this.state) this.receive(this.state, message)

@@ -309,10 +309,15 @@ export function isName(name: string): boolean {
   return /^[A-Za-z0-9_-]{1,20}$/.test(name)
 }
 
-/** Trims a chat line to the protocol's limit without splitting a character. */
+/** Returns a text without what the server refuses: characters of control and formatting, and separators of lines. */
+export function visibleText(text: string): string {
+  return text.replace(/\t/g, ' ').replace(/[^\P{C}\u200d]|[\p{Zl}\p{Zp}]/gu, '')
+}
+
+/** Returns a text as a valid chat line, trimmed to the protocol's limit without splitting a character; empty if nothing can be seen. */
 export function clipChat(text: string): string {
   const encoder = new TextEncoder()
-  let clipped = text.trim()
+  let clipped = visibleText(text).trim()
   while (encoder.encode(clipped).length > MAX_CHAT_BYTES) clipped = Array.from(clipped).slice(0, -1).join('')
   return clipped
 }

@@ -272,7 +272,10 @@ export class Session {
 
   private welcomed(welcome: Welcome, moved: boolean): void {
     const before = this.welcome
-    if (!before || before.world !== welcome.world || before.player !== welcome.player || !this.inWorld) this.reset()
+    if (!before || before.world !== welcome.world || before.player !== welcome.player || !this.inWorld) {
+      this.reset()
+      this.inWorld = false
+    }
     this.welcome = welcome
     this.visited = false
     this.welcomedAt = performance.now()

@@ -12,6 +12,7 @@ import {
   PlaneGeometry,
   RawShaderMaterial,
 } from 'three'
+import { texts } from '../text/texts'
 import { context2D } from './canvas'
 
 const HEIGHT = 48 // pixels of a slot
@@ -139,7 +140,7 @@ export class NameTags {
     const context = context2D(this.canvas)
     const x = (index % COLUMNS) * WIDTH
     const y = Math.floor(index / COLUMNS) * HEIGHT
-    const text = tag.guest ? `${tag.text} (guest)` : tag.text
+    const text = tag.guest ? `${tag.text} (${texts.guest})` : tag.text
     context.clearRect(x, y, WIDTH, HEIGHT)
     context.font = `600 28px system-ui, "Segoe UI", Roboto, sans-serif`
     const width = Math.min(WIDTH - 4, Math.ceil(context.measureText(text).width) + 34)
