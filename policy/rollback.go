@@ -244,7 +244,7 @@ func RevertText(of string, since int64, box grid.Box) string {
 	return fmt.Sprintf("revert %s %d %v %v", of, since/1000, box.Min, box.Max)
 }
 
-var errNotOwned = errors.New("this land is not in a claim of yours any more: ask a moderator")
+var errNotOwned = errors.New("this land is not within a claim of yours: ask a moderator")
 
 // ownsAll reports whether a box is within one claim of a player.
 func ownsAll(s *State, id player.ID, box grid.Box) bool {

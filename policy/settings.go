@@ -255,7 +255,7 @@ func settingsCommands(s *State) []string {
 		fmt.Sprintf("set claims %d %d", s.settings.Claims, s.settings.ClaimArea), "set border " + s.settings.Border.String(),
 	}
 	if at := s.settings.Spawn; at != nil {
-		all = append(all, fmt.Sprintf("setspawn %d %d %d", at.X, at.Y, at.Z))
+		all = append(all, fmt.Sprintf("setspawn %d %d %d", at.X, min(max(at.Y, 0), grid.MaxHeight), at.Z)) // earlier versions took any
 	}
 	if s.settings.NoOriginal {
 		all = append(all, "set original off")

@@ -62,7 +62,7 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 	case q.Release != nil:
 		err = h.quarantine.ReleasedBy(peer, q.Release.Region)
 	case q.Superseded != nil:
-		err = h.supersession.Check(ctx, q.Superseded.Region, peer)
+		err = h.supersession.Check(ctx, h.supersession.Judge, q.Superseded.Region, peer)
 	case q.Status != nil:
 		answer.Statuses, answer.Clock = h.regions.statuses(*q.Status), time.Now().UnixMilli()
 	case q.Range != nil:

@@ -167,7 +167,7 @@ func TestFullDiskIsPassedOver(t *testing.T) {
 			t.Errorf("the region has the members %s", got)
 		}
 		refuse(nil)
-		<-time.After(10 * time.Minute)
+		<-time.After(40 * time.Minute)
 		if got := a.voters(id); got != "A B D" {
 			t.Errorf("when D has room again, the region has the members %s", got)
 		}

@@ -23,7 +23,7 @@ func CheckPose(p motion.Pose) error {
 func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // CheckChat returns an *Error unless the text is a valid chat line: 1 to MaxChat bytes of visible UTF-8. It refuses
-// control characters and marks of formatting.
+// control characters and bidirectional formatting marks.
 func CheckChat(text string) error {
 	if len(text) > MaxChat {
 		return Refuse(FailBadValue, "a chat line has at most %d bytes", MaxChat)
@@ -42,11 +42,20 @@ func CheckChat(text string) error {
 	return nil
 }
 
-// visible reports whether players may write a character: no control character, no mark of formatting, and none for private use. A character that is newer than
-// Go's version of Unicode may be an emoji.
+// Known returns a text with ? for each character that this version of Unicode does not have, such as an emoji that is newer.
+func Known(text string) string {
+	return strings.Map(func(r rune) rune {
+		if visible(r) || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp) {
+			return r
+		}
+		return '?'
+	}, text)
+}
+
+// visible reports whether players may write a character: no control character, and no mark of formatting.
 func visible(r rune) bool {
 	const joiner = '\u200d' // joins composed emoji
-	return !unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp) || r == joiner
+	return unicode.IsGraphic(r) || r == joiner
 }
 
 // CheckSignSize returns an *Error unless the text has at most MaxSignText bytes of UTF-8. What is stored is only checked for that: which characters are

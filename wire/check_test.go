@@ -7,12 +7,17 @@ import (
 
 func TestCheckChat(t *testing.T) {
 	for text, may := range map[string]bool{
-		"hello": true, "ö 👩\u200d🌾": true, "newer than these tables: \U0001fae9": true, strings.Repeat("x", MaxChat): true,
-		"": false, " ": false, "a\tb": false, "a\u200bb": false, "a\u202eb": false, "a\u2028b": false, "\ue000": false, "\U0001f3f4\U000e0067": false,
+		"hello": true, "ö 👩\u200d🌾": true, strings.Repeat("x", MaxChat): true,
+		"newer than Unicode 15: \U0001fae9": false, "": false, " ": false, "a\tb": false, "a\u200bb": false, "a\u202eb": false, "a\u2028b": false, "\ue000": false, "\U0001f3f4\U000e0067": false,
 		"\xff": false, strings.Repeat("x", MaxChat+1): false,
 	} {
 		if err := CheckChat(text); (err == nil) != may {
 			t.Errorf("%q in the chat: %v", text, err)
+		}
+	}
+	for text, want := range map[string]string{"ö 👩\u200d🌾": "ö 👩\u200d🌾", "\U0001fae9": "?", "a\tb\u202e": "a\tb\u202e"} {
+		if got := Known(text); got != want {
+			t.Errorf("%q is shown as %q, want %q", text, got, want)
 		}
 	}
 }

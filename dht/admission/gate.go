@@ -133,15 +133,19 @@ func (g *Gate) certifySelf(operator string) error {
 
 // setOwn stores this node's certificate, and shows it from now on. The lock is held.
 func (g *Gate) setOwn(raw []byte) error {
-	if _, err := g.mu.authority.Check(raw, g.self.Key(), g.now()); err != nil {
+	c, err := g.mu.authority.Check(raw, g.self.Key(), g.now())
+	if err != nil {
 		return err
 	}
 	if err := storeCertificate(g.Storage, raw); err != nil {
 		return err
 	}
+	renewed := len(g.mu.own) > 0
 	g.mu.own = raw
 	g.Seen.addOwn(g.Host, raw)
-	g.notifyChanged() // connected peers judge by the certificate that they were shown last
+	if renewed && !g.now().After(c.RenewAt()) { // one that is due at once, since clocks differ, would be renewed again and again
+		g.notifyChanged() // connected peers judge by the certificate that they were shown last
+	}
 	return nil
 }
 
@@ -230,8 +234,11 @@ func (g *Gate) judge(id peer.ID, raw []byte) error {
 	if err := g.mu.authority.CheckRead(v.certificate, v.issuer, key, g.now()); err != nil {
 		return err
 	}
-	if _, there := g.mu.admitted[id]; !there {
+	before, there := g.mu.admitted[id]
+	if !there {
 		transport.Admit(g.Host, id)
+	} else if before.certificate.Expires().After(v.certificate.Expires()) {
+		return nil // it was renewed, and an answer from before has arrived later
 	}
 	g.mu.admitted[id] = v
 	g.Seen.add(id, v)

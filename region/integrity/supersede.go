@@ -64,7 +64,7 @@ func (u *Supersession) ValidateCopy(ctx context.Context, info nodemsg.Region) er
 	if known {
 		return nil
 	}
-	v := u.judge(ctx, info.ID)
+	v := u.judge(ctx, u.Judge, info.ID)
 	if v.Confirmed {
 		u.Logger.Warn("region continues without this node; its copy is dropped", "region", info.ID, "cell", Name(info))
 		if err := u.Regions.Delete(info); err != nil {
@@ -89,19 +89,19 @@ func (u *Supersession) ValidateCopy(ctx context.Context, info nodemsg.Region) er
 
 // ValidateCatalogCopy is ValidateCopy for the catalog.
 func (u *Supersession) ValidateCatalogCopy(ctx context.Context) error {
-	if u.judge(ctx, world.CatalogID).Confirmed {
+	if u.judge(ctx, u.Judge, world.CatalogID).Confirmed {
 		return errSuperseded
 	}
 	return nil
 }
 
-// judge is Judge. The verdict is zero if there is no copy that can be read.
-func (u *Supersession) judge(ctx context.Context, id uint64, also ...string) succession.Verdict {
+// judge returns a Judge's verdict. It is zero if there is no copy that can be read.
+func (u *Supersession) judge(ctx context.Context, by *succession.Judge, id uint64, also ...string) succession.Verdict {
 	own, err := u.Replicas.Position(id)
 	if err != nil {
 		return succession.Verdict{}
 	}
-	return u.Judge.Judge(ctx, id, own, also...)
+	return by.Judge(ctx, id, own, also...)
 }
 
 // CheckInvited returns an error if a peer invites this node to a group as a later replica, although nothing confirms that the group continues without the one
@@ -114,8 +114,8 @@ func (u *Supersession) CheckInvited(ctx context.Context, peer string, id, replic
 	return fmt.Errorf("invited to group %d as replica %d: %w as replica %d", id, replica, succession.ErrUnconfirmed, own.Replica)
 }
 
-// Check drops the copy of a group here if it is confirmed that the group continues without this node. The members are asked, and the peers in also.
-func (u *Supersession) Check(ctx context.Context, id uint64, also ...string) error {
+// Check drops the copy of a group here if a Judge confirms that the group continues without this node. The members are asked, and the peers in also.
+func (u *Supersession) Check(ctx context.Context, by *succession.Judge, id uint64, also ...string) error {
 	info, err := u.Regions.Member(id)
 	if errors.Is(err, actor.ErrNotHere) {
 		return nil // there is nothing to be dropped
@@ -124,7 +124,7 @@ func (u *Supersession) Check(ctx context.Context, id uint64, also ...string) err
 		return err
 	}
 	open := u.openActor(id) // another copy may join meanwhile
-	switch v := u.judge(ctx, id, also...); {
+	switch v := u.judge(ctx, by, id, also...); {
 	case !v.Claimed && !v.Heard:
 		return fmt.Errorf("region %d: %w", id, succession.ErrUnheard) // it is checked again
 	case !v.Claimed:

@@ -116,7 +116,7 @@ func (sv *Supervisor) misplaced(info nodemsg.Region, peers failuredetector.Watch
 			return !lives && sv.Detector.Gone(peer)
 		}
 		version, _ := sv.Detector.Version(peer)
-		return !lives || version < nodemsg.VersionSigns // what is in the log is not known before the region is open
+		return !lives || sv.avoids(info.ID, peer) || version < nodemsg.VersionSigns // what is in the log is not known before the region is open
 	})
 	size, nearest := membership.Choose(sv.Copies, voters, nearest, sv.Records.Operator)
 	isMember := func(peer string) bool { return actor.HasMember(info, peer) }

@@ -110,6 +110,7 @@ func (sv *Supervisor) inviteLearners(ctx context.Context, w Group) error {
 	}
 	for _, m := range members {
 		if !m.Learner || m.Active && m.Match > 0 {
+			sv.accepted(w.ID, m.Peer)
 			continue
 		}
 		invite.Replica = m.ID
@@ -118,17 +119,13 @@ func (sv *Supervisor) inviteLearners(ctx context.Context, w Group) error {
 			sv.Logger.Info("learner had its replica id before", "group", w.ID, "peer", m.Peer, "replica", m.ID)
 			return sv.Change(ctx, w, "remove", m.Peer, w.Raft.Remove)
 		}
-		if err != nil && sv.refused(w.ID, m.Peer) > patience {
-			if size, nearest := sv.nearestOf(w, w.Raft.Status()); len(nearest) > size {
-				sv.avoid(w.ID, m.Peer)
-				sv.Logger.Warn("node cannot take a copy of the region: another one gets it", "group", w.ID, "peer", m.Peer, "error", err)
-				return sv.Change(ctx, w, "remove", m.Peer, w.Raft.Remove)
-			}
+		if _, lives := sv.Detector.Alive(m.Peer); lives && !m.Snapshotting && sv.refused(w.ID, m.Peer) > patience && sv.replaceable(w, m.Peer) {
+			sv.Logger.Warn("node cannot take a copy of the region: another one gets it", "group", w.ID, "peer", m.Peer, "error", err)
+			return sv.Change(ctx, w, "remove", m.Peer, w.Raft.Remove)
 		}
 		if err != nil {
 			return fmt.Errorf("invite %s: %w", m.Peer, err)
 		}
-		sv.accepted(w.ID, m.Peer)
 	}
 	return AwaitGroup(ctx, func() bool {
 		return !slices.ContainsFunc(sv.memberStates(w, w.Raft.Status()), func(m membership.Member) bool { return m.Learner && !m.CaughtUp })

@@ -2,16 +2,19 @@ package placement
 
 import (
 	"maps"
+	"slices"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/replica"
 )
 
 // This file remembers which nodes cannot take a copy of a group, for example because their disks are full: another node is to get it.
 
 const (
-	// patience is how long a learner may refuse to join before another node is chosen.
+	// patience is how long a learner may not have begun to follow the log before another node is chosen.
 	patience = time.Minute
 	// avoidedFor is how long that learner is not chosen again.
-	avoidedFor = 5 * time.Minute
+	avoidedFor = 30 * time.Minute
 )
 
 // invitation is of a learner to a group.
@@ -20,13 +23,13 @@ type invitation struct {
 	peer  string
 }
 
-// refusal is a learner's refusal to join a group.
+// refusal is that of a learner that was invited and does not take part.
 type refusal struct {
 	since   time.Time
 	avoided bool // another node was chosen: since is when
 }
 
-// refused notes that a learner has refused to join a group. It returns since how long it has.
+// refused notes that a learner does not take part in a group. It returns how long ago it was first noted.
 func (sv *Supervisor) refused(group uint64, peer string) time.Duration {
 	sv.mu.Lock()
 	defer sv.mu.Unlock()
@@ -40,11 +43,20 @@ func (sv *Supervisor) refused(group uint64, peer string) time.Duration {
 	return time.Since(r.since)
 }
 
-// avoid notes that another node is to be chosen.
-func (sv *Supervisor) avoid(group uint64, peer string) {
+// replaceable reports whether another node can take the place of a learner, which is avoided then.
+func (sv *Supervisor) replaceable(w Group, learner string) bool {
+	status := w.Raft.Status()
+	size, _ := sv.nearestOf(w, status)
+	status.Members = slices.DeleteFunc(slices.Clone(status.Members), func(m replica.Progress) bool { return m.Peer == learner })
+	of := invitation{w.ID, learner}
 	sv.mu.Lock()
-	defer sv.mu.Unlock()
-	sv.mu.refusals[invitation{group, peer}] = refusal{time.Now(), true}
+	sv.mu.refusals[of] = refusal{time.Now(), true}
+	sv.mu.Unlock()
+	if wanted, nearest := sv.nearestOf(w, status); wanted >= size && len(nearest) >= size {
+		return true
+	}
+	sv.accepted(w.ID, learner)
+	return false
 }
 
 // avoids reports whether a node must not be chosen for a group.
@@ -55,7 +67,7 @@ func (sv *Supervisor) avoids(group uint64, peer string) bool {
 	return r.avoided && time.Since(r.since) <= avoidedFor
 }
 
-// accepted notes that a learner has joined a group.
+// accepted notes that a learner takes part in a group.
 func (sv *Supervisor) accepted(group uint64, peer string) {
 	sv.mu.Lock()
 	defer sv.mu.Unlock()

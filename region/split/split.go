@@ -32,6 +32,8 @@ const (
 	// members take part when they have applied the split, too.
 	electEvery = 50 * time.Millisecond
 	electTime  = 5 * time.Second
+	// findTime bounds the search for the members of the catalog: those that this node knows are used if it has no leader.
+	findTime = 2 * time.Second
 	// storeAgain is the pause after the children could not be stored. The parent applies nothing meanwhile.
 	storeAgain = 500 * time.Millisecond
 )
@@ -188,9 +190,11 @@ func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
 	if l == nil {
 		return fmt.Errorf("split region %d: %w", id, actor.ErrNotHere)
 	}
-	catalog, err := s.Directory.FindCatalog(ctx)
+	finding, cancel := context.WithTimeout(ctx, findTime)
+	catalog, err := s.Directory.FindCatalog(finding)
+	cancel()
 	if err != nil {
-		catalog, err = s.Directory.CatalogMembers(ctx) // as this node knows it: some may have been replaced since
+		catalog, err = s.Directory.CatalogMembers(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("split %v: find the catalog: %w", l.Cell(), err)

@@ -117,6 +117,13 @@ func (j *Judge) Judge(ctx context.Context, id uint64, own replica.Position, also
 	return v
 }
 
+// Quiet returns a Judge that accuses and suspects nobody: others may only be late, and are asked again.
+func (j *Judge) Quiet() *Judge {
+	quiet := *j
+	quiet.Contradicted, quiet.Suspect = func(string, string) {}, func(string) {}
+	return &quiet
+}
+
 // Confirm waits until it is certain that a group has removed the replica of this node, which is at a position, as another member says. That one
 // also names the replica, in case this node does not know it. The error is ErrUnconfirmed if nothing confirms the removal. Of two voters, the
 // other one is believed: nobody else knows.
@@ -126,9 +133,7 @@ func (j *Judge) Confirm(ctx context.Context, id uint64, own replica.Position, by
 	if len(others) == 1 && others[0].Peer == by {
 		return nil
 	}
-	quiet := *j
-	quiet.Contradicted = func(string, string) {} // others may only be late
-	quiet.Suspect = func(string) {}              // and are asked again
+	quiet := j.Quiet()
 	ctx, cancel := context.WithTimeout(ctx, confirmTime)
 	defer cancel()
 	for !quiet.Judge(ctx, id, own).Confirmed {

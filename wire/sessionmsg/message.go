@@ -48,7 +48,7 @@ func decodeFields(o *wire.Object, name string) FromClient {
 		}
 		return e
 	case "chat":
-		text := o.Text("text", wire.MaxChat)
+		text := wire.Known(o.Text("text", wire.MaxChat))
 		if err := wire.CheckChat(text); o.Err == nil && err != nil {
 			o.Fail(err)
 		}

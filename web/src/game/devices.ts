@@ -1,7 +1,6 @@
 // Input devices other than keyboard and mouse. Their code is loaded when they are used first.
 
 import type { Hud } from '../hud/hud'
-import { moveFocus } from '../hud/focus'
 import type { Controls } from '../input/controls'
 import type { InputKind, InputSwitch } from '../input/kind'
 import type { BlockInteraction } from '../player/block-interaction'
@@ -12,11 +11,6 @@ import type { Store } from './store'
 
 const MIDDLE = [0, 0] as const
 
-/** Returns the dialogs that are open, the uppermost last. */
-function openDialogs(): HTMLDialogElement[] {
-  return [...document.querySelectorAll<HTMLDialogElement>('dialog[open]')]
-}
-
 export class Devices implements System {
   private readonly touch: Lazy<System>
   private readonly pad: Lazy<System>
@@ -24,10 +18,10 @@ export class Devices implements System {
   constructor(
     private readonly canvas: HTMLCanvasElement,
     private readonly store: Store,
-    private readonly input: InputSwitch,
+    input: InputSwitch,
     private readonly controls: Controls,
-    private readonly screens: Screens,
-    private readonly scrolled: (steps: number) => void,
+    screens: Screens,
+    scrolled: (steps: number) => void,
     private readonly interaction: Pick<BlockInteraction, 'sight' | 'updateAim'>,
     private readonly hud: Hud,
     /** Returns the mouse buttons that a tap and a finger that rests stand for now. */
@@ -35,7 +29,13 @@ export class Devices implements System {
     partMissing: () => void,
   ) {
     this.touch = new Lazy(() => this.loadTouch(), partMissing)
-    this.pad = new Lazy(() => this.loadPad(), partMissing)
+    this.pad = new Lazy(
+      () =>
+        import('./gamepad-control').then(({ createGamepad }) =>
+          createGamepad(store, input, controls, screens, scrolled),
+        ),
+      partMissing,
+    )
     // a gamepad whose button was pressed while the page loaded has no event any more
     if ('getGamepads' in navigator && navigator.getGamepads().some(Boolean)) this.pad.use()
     window.addEventListener('gamepadconnected', () => this.pad.use())
@@ -74,30 +74,6 @@ export class Devices implements System {
       update({ now }) {
         touchInput.update(now)
         touchControls.update()
-      },
-    }
-  }
-
-  private async loadPad(): Promise<System> {
-    const { GamepadInput } = await import('../input/gamepad')
-    const { store, input, screens, scrolled } = this
-    const padInput = new GamepadInput(this.controls, {
-      used: () => input.use('gamepad'),
-      scrolled,
-      resumed: () => {
-        const dialogs = openDialogs()
-        if (dialogs.length > 1 || !store.inWorld) dialogs.at(-1)?.close()
-        else void screens.resume()
-      },
-      focused: (steps) => moveFocus(openDialogs().at(-1) ?? document, steps),
-      chosen: () => {
-        if (document.activeElement instanceof HTMLElement) document.activeElement.click()
-      },
-    })
-    return {
-      update({ now, dt }) {
-        const pad = navigator.getGamepads().find((pad) => pad?.mapping === 'standard')
-        if (pad) padInput.update(pad, store.screen === 'play', now, dt)
       },
     }
   }

@@ -15,7 +15,7 @@ const texts = laterTexts.sign
 /** Returns what a sign can show of a text: four lines of twenty characters, without control characters and separators; empty if nothing can be seen. */
 export function signText(text: string): string {
   const lines = text.split(/\r?\n/).slice(0, LINES)
-  const clipped = lines.map((line) => Array.from(visibleText(line)).slice(0, CHARACTERS))
+  const clipped = lines.map((line) => Array.from(visibleText(line.replace(/\t/g, ' '))).slice(0, CHARACTERS))
   return clipped
     .map((line) => line.join('').trimEnd())
     .join('\n')

@@ -96,7 +96,7 @@ function stick(controls: Controls): HTMLElement {
   const move = ({ pointerId, clientX, clientY }: PointerEvent) => {
     if (pointerId !== finger) return
     const { left, top, width } = base.getBoundingClientRect()
-    if (width === 0) return // a panel has opened over the stick, and the finger still rests
+    if (width === 0) return // an open panel hides the stick, and the finger still rests
     const radius = width / 2
     const x = (clientX - left) / radius - 1
     const y = (clientY - top) / radius - 1

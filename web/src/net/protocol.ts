@@ -311,7 +311,7 @@ export function isName(name: string): boolean {
 
 /** Returns a text without what the server refuses: characters of control and formatting, and separators of lines. */
 export function visibleText(text: string): string {
-  return text.replace(/\t/g, ' ').replace(/[^\P{C}\u200d]|[\p{Zl}\p{Zp}]/gu, '')
+  return text.replace(/[^\P{C}\u200d]|[\p{Zl}\p{Zp}]/gu, '')
 }
 
 /** Returns a text as a valid chat line, trimmed to the protocol's limit without splitting a character; empty if nothing can be seen. */
