@@ -210,6 +210,7 @@ func TestBackupOfQuarantinedRegions(t *testing.T) {
 				break
 			}
 		}
+		failAgain(t, a, b, c)
 		<-time.After(time.Minute)
 		quarantined := 0
 		for _, it := range []*node{a, b, c} {
