@@ -37,7 +37,7 @@ func elsewhere(m sessionmsg.Reconnect) string {
 
 // ChatOf returns the chat line, or the command, that a text becomes; nil if it is blank. What is too long is cut off.
 func ChatOf(text string) sessionmsg.FromClient {
-	text = strings.TrimSpace(text)
+	text = wire.Known(strings.TrimSpace(text))
 	for len(text) > wire.MaxChat {
 		_, last := utf8.DecodeLastRuneInString(text)
 		text = text[:len(text)-last]

@@ -75,6 +75,7 @@ func (sv *Supervisor) executeStep(ctx context.Context, w Group, next membership.
 			return errors.New("the node to be added runs an older version of voxeld, which does not understand the region's log")
 		}
 		w.Actor.AddMember(member)
+		sv.accepted(w.ID, next.Peer) // what it refused before does not count
 		return sv.Change(ctx, w, "add", next.Peer, w.Raft.AddLearner)
 	case membership.Wait:
 		return sv.inviteLearners(ctx, w)
@@ -110,7 +111,6 @@ func (sv *Supervisor) inviteLearners(ctx context.Context, w Group) error {
 	}
 	for _, m := range members {
 		if !m.Learner || m.Active && m.Match > 0 {
-			sv.accepted(w.ID, m.Peer)
 			continue
 		}
 		invite.Replica = m.ID
@@ -119,7 +119,9 @@ func (sv *Supervisor) inviteLearners(ctx context.Context, w Group) error {
 			sv.Logger.Info("learner had its replica id before", "group", w.ID, "peer", m.Peer, "replica", m.ID)
 			return sv.Change(ctx, w, "remove", m.Peer, w.Raft.Remove)
 		}
-		if _, lives := sv.Detector.Alive(m.Peer); lives && !m.Snapshotting && sv.refused(w.ID, m.Peer) > patience && sv.replaceable(w, m.Peer) {
+		if _, lives := sv.Detector.Alive(m.Peer); err == nil || !lives {
+			sv.accepted(w.ID, m.Peer)
+		} else if sv.refused(w.ID, m.Peer) > patience && sv.replaceable(w, m.Peer) {
 			sv.Logger.Warn("node cannot take a copy of the region: another one gets it", "group", w.ID, "peer", m.Peer, "error", err)
 			return sv.Change(ctx, w, "remove", m.Peer, w.Raft.Remove)
 		}

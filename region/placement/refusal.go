@@ -11,7 +11,7 @@ import (
 // This file remembers which nodes cannot take a copy of a group, for example because their disks are full: another node is to get it.
 
 const (
-	// patience is how long a learner may not have begun to follow the log before another node is chosen.
+	// patience is how long a learner may refuse to join before another node is chosen.
 	patience = time.Minute
 	// avoidedFor is how long that learner is not chosen again.
 	avoidedFor = 30 * time.Minute
@@ -23,13 +23,13 @@ type invitation struct {
 	peer  string
 }
 
-// refusal is that of a learner that was invited and does not take part.
+// refusal is a learner's, to join a group.
 type refusal struct {
 	since   time.Time
 	avoided bool // another node was chosen: since is when
 }
 
-// refused notes that a learner does not take part in a group. It returns how long ago it was first noted.
+// refused notes that a learner has refused to join a group. It returns for how long it has done so.
 func (sv *Supervisor) refused(group uint64, peer string) time.Duration {
 	sv.mu.Lock()
 	defer sv.mu.Unlock()
@@ -67,7 +67,7 @@ func (sv *Supervisor) avoids(group uint64, peer string) bool {
 	return r.avoided && time.Since(r.since) <= avoidedFor
 }
 
-// accepted notes that a learner takes part in a group.
+// accepted forgets that a learner has refused to join a group.
 func (sv *Supervisor) accepted(group uint64, peer string) {
 	sv.mu.Lock()
 	defer sv.mu.Unlock()

@@ -117,7 +117,7 @@ type Supervisor struct {
 		reconciling map[uint64]struct{}       // groups whose members are being changed
 		announced   map[uint64]nodemsg.Region // regions led here as the catalog has them
 		ledSince    map[uint64]leadership     // of the groups that this node leads or led
-		refusals    map[invitation]refusal    // of learners that do not take part
+		refusals    map[invitation]refusal    // of learners, to join
 	}
 }
 
