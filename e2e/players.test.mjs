@@ -24,7 +24,7 @@ after(async () => {
   for (const node of nodes) await node.remove()
 })
 
-/** Turns a player's camera to the other one, and waits until they are aimed at and do not move any more. */
+/** Turns a player's camera to the other one, and waits until they are aimed at and stand still. */
 function aimAt(player, other) {
   return player.until((name) => {
     const { others, aimedPlayer } = window.__voxeld.state()

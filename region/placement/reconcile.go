@@ -75,7 +75,7 @@ func (sv *Supervisor) executeStep(ctx context.Context, w Group, next membership.
 			return errors.New("the node to be added runs an older version of voxeld, which does not understand the region's log")
 		}
 		w.Actor.AddMember(member)
-		sv.accepted(w.ID, next.Peer) // what it refused before does not count
+		sv.forgetRefusal(w.ID, next.Peer) // what it refused before does not count
 		return sv.Change(ctx, w, "add", next.Peer, w.Raft.AddLearner)
 	case membership.Wait:
 		return sv.inviteLearners(ctx, w)
@@ -120,8 +120,8 @@ func (sv *Supervisor) inviteLearners(ctx context.Context, w Group) error {
 			return sv.Change(ctx, w, "remove", m.Peer, w.Raft.Remove)
 		}
 		if _, lives := sv.Detector.Alive(m.Peer); err == nil || !lives {
-			sv.accepted(w.ID, m.Peer)
-		} else if sv.refused(w.ID, m.Peer) > patience && sv.replaceable(w, m.Peer) {
+			sv.forgetRefusal(w.ID, m.Peer)
+		} else if sv.noteRefusal(w.ID, m.Peer) > patience && sv.passOver(w, m.Peer) {
 			sv.Logger.Warn("node cannot take a copy of the region: another one gets it", "group", w.ID, "peer", m.Peer, "error", err)
 			return sv.Change(ctx, w, "remove", m.Peer, w.Raft.Remove)
 		}

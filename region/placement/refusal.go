@@ -29,8 +29,8 @@ type refusal struct {
 	avoided bool // another node was chosen: since is when
 }
 
-// refused notes that a learner has refused to join a group. It returns for how long it has done so.
-func (sv *Supervisor) refused(group uint64, peer string) time.Duration {
+// noteRefusal notes that a learner has refused to join a group. It returns for how long it has done so.
+func (sv *Supervisor) noteRefusal(group uint64, peer string) time.Duration {
 	sv.mu.Lock()
 	defer sv.mu.Unlock()
 	maps.DeleteFunc(sv.mu.refusals, func(_ invitation, r refusal) bool { return time.Since(r.since) > avoidedFor })
@@ -43,8 +43,8 @@ func (sv *Supervisor) refused(group uint64, peer string) time.Duration {
 	return time.Since(r.since)
 }
 
-// replaceable reports whether another node can take the place of a learner, which is avoided then.
-func (sv *Supervisor) replaceable(w Group, learner string) bool {
+// passOver has a learner avoided if another node can take its place, and reports whether one can.
+func (sv *Supervisor) passOver(w Group, learner string) bool {
 	status := w.Raft.Status()
 	size, _ := sv.nearestOf(w, status)
 	status.Members = slices.DeleteFunc(slices.Clone(status.Members), func(m replica.Progress) bool { return m.Peer == learner })
@@ -55,7 +55,7 @@ func (sv *Supervisor) replaceable(w Group, learner string) bool {
 	if wanted, nearest := sv.nearestOf(w, status); wanted >= size && len(nearest) >= size {
 		return true
 	}
-	sv.accepted(w.ID, learner)
+	sv.forgetRefusal(w.ID, learner)
 	return false
 }
 
@@ -67,8 +67,8 @@ func (sv *Supervisor) avoids(group uint64, peer string) bool {
 	return r.avoided && time.Since(r.since) <= avoidedFor
 }
 
-// accepted forgets that a learner has refused to join a group.
-func (sv *Supervisor) accepted(group uint64, peer string) {
+// forgetRefusal forgets that a learner has refused to join a group.
+func (sv *Supervisor) forgetRefusal(group uint64, peer string) {
 	sv.mu.Lock()
 	defer sv.mu.Unlock()
 	delete(sv.mu.refusals, invitation{group, peer})

@@ -104,7 +104,7 @@ test('a browser without pointer lock turns the camera while a button is held', a
   expect(events.clicked.mock.calls).toEqual([[0]])
 })
 
-test('keys released while Command is held, of which macOS tells nothing, are released with it', () => {
+test('keys whose release macOS does not report, because Command is held, are released with Command', () => {
   const key = (type: string, code: string) =>
     window.dispatchEvent(Object.assign(new Event(type, { cancelable: true }), { code, key: code }))
   void controls.capture()

@@ -456,11 +456,12 @@ describe('session', () => {
   })
 
   test('another world, or another player, starts with nothing', () => {
-    const { session, world } = setup()
+    const { session, world, events } = setup()
     session.edit(1, 9, 1, 0, 0)
     Socket.last.onclose?.()
     vi.advanceTimersByTime(600)
     Socket.last.welcome({ player: 'p2' })
     expect([world.size, session.edits.waiting.length]).toEqual([0, 0])
+    expect(events.joined).toHaveBeenLastCalledWith(expect.anything(), true, false)
   })
 })

@@ -309,7 +309,7 @@ export function isName(name: string): boolean {
   return /^[A-Za-z0-9_-]{1,20}$/.test(name)
 }
 
-/** Returns a text without what the server refuses: characters of control and formatting, and separators of lines. */
+/** Returns a text without what the server refuses: control and format characters, and line separators. */
 export function visibleText(text: string): string {
   return text.replace(/[^\P{C}\u200d]|[\p{Zl}\p{Zp}]/gu, '')
 }
