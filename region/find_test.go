@@ -42,8 +42,8 @@ func TestConcurrentLocatesFoundOnce(t *testing.T) {
 	})
 }
 
-// A route to a node that is not a member is given up, even if the DHT and the neighbours keep returning it.
-func TestStaleRouteIsDropped(t *testing.T) {
+// A route to a node that the catalog does not list as a member is not followed, even if the DHT and the neighbours keep returning it.
+func TestFalseRouteIsNotFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
 		a, b, c := net.start("A", newDisk()), net.start("B", newDisk()), net.start("C", newDisk())
@@ -62,14 +62,11 @@ func TestStaleRouteIsDropped(t *testing.T) {
 			if got, err := c.Locate(t.Context(), here); err != nil || got.Leader != leader {
 				t.Fatal(got, err)
 			}
-			link, _, err := c.Follow(t.Context(), here)
-			if err == nil {
-				if why := (gateway{link, t}).closed(); why == "" {
-					t.Errorf("%s: the link is served", name)
-				}
+			link, info, err := c.Follow(t.Context(), here)
+			if err != nil || info.Leader != "B" || info.ID != true1.ID {
+				t.Fatalf("%s: %+v is followed, %v", name, info, err)
 			}
-			g := c.follow(here)
-			if s := g.state(here); len(s.Edits) != 0 {
+			if s := (gateway{link, t}).state(here); len(s.Edits) != 0 {
 				t.Errorf("%s: %+v", name, s)
 			}
 			if got, err := c.Locate(t.Context(), here); err != nil || got.Leader != "B" {
@@ -145,6 +142,9 @@ func TestIntroductions(t *testing.T) {
 		}
 		if leader := introduce("X", lie); leader != "X" {
 			t.Errorf("after a new introduction %s leads", leader)
+		}
+		if _, info, err := a.Follow(t.Context(), here); err != nil || info.Leader != "A" {
+			t.Errorf("%+v is followed, %v", info, err)
 		}
 		if _, err := a.AnswerQuestion(t.Context(), "X", []byte("garbage")); err == nil {
 			t.Error("garbage was answered")

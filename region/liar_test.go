@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -203,6 +204,111 @@ func TestLiarRemovesNobody(t *testing.T) {
 		<-time.After(30 * time.Second)
 		if id := victim.replicaID(info.ID); id <= again || id > 1000 {
 			t.Errorf("%s was replica %d, and is %d", victim.peer, again, id)
+		}
+	})
+}
+
+// A node introduces itself as the leader of land of which it is not a member. No gateway follows it there, whatever it claims.
+func TestLiarLeadsNoLand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		a, _ := n.start("A", newDisk()), n.start("X", newDisk())
+		n.near("A")
+		for i, lie := range []struct {
+			name   string
+			founds bool // the land is founded before
+			change func(*nodemsg.Region)
+		}{
+			{"a later leader", true, func(r *nodemsg.Region) { r.Term += 9 }},
+			{"other members", true, func(r *nodemsg.Region) { r.Epoch += 9 }},
+			{"a recovery", true, func(r *nodemsg.Region) { r.Epoch += nodemsg.RecoveredEpoch }},
+			{"a merge", true, func(r *nodemsg.Region) { r.Merged = 99 }},
+			{"a split", true, func(r *nodemsg.Region) { r.Split = 99 }},
+			{"another region", true, func(r *nodemsg.Region) { r.ID, r.Epoch = 99, r.Epoch+9 }},
+			{"a part", true, func(r *nodemsg.Region) { r.ID = 99; r.Cell, _ = r.Cell.Children() }},
+			{"land that is not founded", false, func(*nodemsg.Region) {}},
+			{"a part of such land", false, func(r *nodemsg.Region) { r.Cell, _ = r.Cell.Children() }},
+		} {
+			pos := grid.ChunkPos{X: here.X + 8*cellSize*int32(i), Z: here.Z} //nolint:gosec // few
+			at := nodemsg.Region{ID: 99, Cell: grid.CellAt(pos, grid.FoundingLabel), Epoch: actor.FirstEpoch}
+			if lie.founds {
+				at = a.follow(pos).Link.(routedLink).info
+			}
+			claim := at
+			claim.Leader, claim.Members = "X", []nodemsg.Member{member("X")}
+			lie.change(&claim)
+			if claim.Cell != at.Cell {
+				a.Directory.Invalidate(at) // a hint of a part counts if the whole is not known
+			}
+			a.ask("X", nodemsg.Question{Introduce: &claim})
+			if known, ok := a.Directory.Known(pos); !ok || known.Leader != "X" {
+				t.Errorf("%s: the hint was not taken: the test shows nothing", lie.name)
+			}
+			_, info, err := a.Follow(t.Context(), pos)
+			if err != nil || info.Leader != "A" || info.ID == 99 || lie.founds && info.ID != at.ID {
+				t.Errorf("%s: %+v is followed, %v", lie.name, info, err)
+			}
+		}
+	})
+}
+
+// A chunk that is split does not exist: who claims that is refused, and the node goes on.
+func TestLiarSplitsAChunk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newNetwork(t).start("A", newDisk())
+		claim := nodemsg.Region{ID: 99, Cell: grid.CellAt(here, grid.MaxLabel), Split: 9, Leader: "X", Members: []nodemsg.Member{member("X")}}
+		question, err := nodemsg.EncodeQuestion(nodemsg.Question{Introduce: &claim})
+		if err == nil {
+			_, err = a.AnswerQuestion(t.Context(), "X", question)
+		}
+		if err == nil {
+			t.Error("the claim is accepted")
+		}
+		claim.Split = 0
+		a.Directory.CacheSplit(claim, 9)
+		a.follow(here).state(here)
+	})
+}
+
+// While the catalog cannot be asked, known land is followed as before, at once.
+func TestRouteWithoutCatalog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		a, b := n.start("A", newDisk()), n.start("B", newDisk())
+		n.near("B")
+		c := n.start("C", newDisk())
+		c.follow(here).state(here)
+		<-time.After(time.Hour) // what the catalog has listed is old
+		n.setMute(true)         // questions to the dead get no answer and no error
+		n.kill(a)               // the catalog
+		began := time.Now()
+		if _, info, err := c.Follow(t.Context(), here); err != nil || info.Leader != b.peer {
+			t.Errorf("%+v is followed, %v", info, err)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("that took %v", took)
+		}
+	})
+}
+
+// Land was split while a gateway had no link to it. The gateway follows the parts.
+func TestRouteOfLandThatWasSplit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c := threeNodes(t)
+		a.follow(here).accepts(stoneAt(here, 1))
+		g := c.follow(here)
+		whole := g.Link.(routedLink).info
+		g.Close()
+		<-time.After(time.Minute)
+		if err := b.Splitter.Split(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Hour)
+		c.Directory.CacheRoute(whole) // it has heard nothing of it
+		for _, pos := range []grid.ChunkPos{here, beyond} {
+			if _, info, err := c.Follow(t.Context(), pos); err != nil || info.ID == whole.ID {
+				t.Errorf("%v: %+v is followed, %v", pos, info, err)
+			}
 		}
 	})
 }

@@ -43,13 +43,14 @@ type Liar struct {
 	// Recovered has it say that every region was recovered on it alone, and not only that its members have changed.
 	Recovered atomic.Bool
 
-	host    *transport.Host
-	dht     *dht.DHT
-	world   world.Genesis
-	charter func() uint64 // the number of the newest one
-	victims []string      // peer ids
-	asked   atomic.Int64
-	closers []func() error
+	host     *transport.Host
+	dht      *dht.DHT
+	world    world.Genesis
+	charter  func() uint64 // the number of the newest one
+	victims  []string      // peer ids
+	asked    atomic.Int64
+	followed atomic.Int64
+	closers  []func() error
 }
 
 // Impersonate returns a liar with the identity of a stopped daemon, from its database. It connects to its victims, which are addresses
@@ -98,6 +99,7 @@ func Impersonate(ctx context.Context, database, listen, game string, victims []s
 	l.host.HandleAsk(admission.Protocol, gate.Answer)
 	l.host.SetGate(gate)
 	l.host.HandleAsk(l.protocol(regiontransport.AskProtocol), l.answer)
+	l.host.Handle(l.protocol(regiontransport.LinkProtocol), l.lead)
 	if l.dht, err = dht.Join(l.host, dht.Options{World: l.world.ID(), Placement: l.world.Placement, Storage: db}); err != nil {
 		return l, err
 	}
@@ -124,6 +126,38 @@ func (l *Liar) Close() error {
 
 // Believed returns how many questions about land the liar was asked as the catalog.
 func (l *Liar) Believed() int { return int(l.asked.Load()) }
+
+// Followed returns how many gateways have followed an introduction of the liar.
+func (l *Liar) Followed() int { return int(l.followed.Load()) }
+
+// introduced is the id of all regions that only the liar knows.
+const introduced = 78
+
+// Introduce tells all victims that the liar leads a region around the chunk that is listed nowhere, and returns how many have heard it.
+func (l *Liar) Introduce(ctx context.Context, pos grid.ChunkPos) (heard int) {
+	region := l.claim(introduced)
+	region.Cell = grid.CellAt(pos, grid.FoundingLabel)
+	for _, peer := range l.victims {
+		if _, ok := l.ask(ctx, peer, nodemsg.Question{Introduce: &region}); ok {
+			heard++
+		}
+	}
+	return heard
+}
+
+// lead accepts gateways as the leader of a region that the liar has introduced.
+func (l *Liar) lead(_ context.Context, _ string, s io.ReadWriteCloser) {
+	in := bufio.NewReader(s)
+	hello, err := wire.ReadFrame[nodemsg.Hello](in, wire.MaxFrame)
+	if err != nil || hello.Region != introduced {
+		return
+	}
+	l.followed.Add(1)
+	if err := errors.Join(wire.WriteFrame(s, nodemsg.FromRegion{Alive: true}), wire.WriteFrame(s, nodemsg.FromRegion{Tick: 1})); err != nil {
+		return
+	}
+	io.Copy(io.Discard, in) //nolint:errcheck // until the gateway ends the link
+}
 
 // World returns the id of the world.
 func (l *Liar) World() string { return l.world.ID() }

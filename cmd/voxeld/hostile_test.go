@@ -147,6 +147,16 @@ func TestLiar(t *testing.T) {
 			t.Errorf("%q was believed %d times", lie.Name, n)
 		}
 	}
+	for i, d := range honest {
+		nowhere := grid.ChunkPos{X: 7000 + 64*int32(i), Z: 7000}
+		if heard := l.Introduce(t.Context(), nowhere); heard != len(honest) {
+			t.Errorf("%d nodes have heard the introduction", heard)
+		}
+		locate(t, d.Game, nowhere)
+	}
+	if n := l.Followed(); n > 0 {
+		t.Errorf("%d gateways followed the liar to land that is listed nowhere", n)
+	}
 	banned := player.GuestID("mallory")
 	honest[1].operate("ban", banned.String())
 	agree(t, honest...)

@@ -23,13 +23,19 @@ const maxConfirmedLeaders = 4096
 // leaders finds the leaders of regions, which original clients connect with.
 type leaders struct {
 	*Options
-	doubted   atomic.Int64                         // confirmations before this time, by the gateway's clock in ns, do not count
-	confirmed *lru.Cache[grid.Cell, time.Duration] // when the leader of a cell's region last confirmed its leadership
-	founded   *lru.Cache[grid.Cell, struct{}]      // founding cells that have regions
+	doubted   atomic.Int64                        // confirmations before this time, by the gateway's clock in ns, do not count
+	confirmed *lru.Cache[grid.Cell, confirmation] // of the leader of a cell's region, the last one
+	founded   *lru.Cache[grid.Cell, struct{}]     // founding cells that have regions
+}
+
+// confirmation is that a region's leader has said that it leads it.
+type confirmation struct {
+	region nodemsg.Region
+	at     time.Duration // by the gateway's clock
 }
 
 func newLeaders(o *Options) *leaders {
-	confirmed, err := lru.New[grid.Cell, time.Duration](maxConfirmedLeaders)
+	confirmed, err := lru.New[grid.Cell, confirmation](maxConfirmedLeaders)
 	if err != nil {
 		panic(err) // the size is positive
 	}
@@ -75,14 +81,16 @@ func (ld *leaders) led(ctx context.Context, pos grid.ChunkPos, anew bool) (nodem
 	if anew { // the node that was named may have died, and it led other regions too
 		ld.doubted.Store(int64(ld.Now()))
 	}
-	if info, err := ld.Regions.Locate(ctx, pos); err == nil && ld.trusts(info) {
-		return info, nil
+	if info, err := ld.Regions.Locate(ctx, pos); err == nil {
+		if info, ok := ld.lately(info); ok {
+			return info, nil
+		}
 	}
 	for retry := mirror.FirstRetry; ; retry = min(2*retry, mirror.LastRetry) {
 		link, info, err := ld.Regions.Follow(ctx, pos)
 		if err == nil {
 			link.Close() //nolint:errcheck // it was opened only for the confirmation
-			ld.confirmed.Add(info.Cell, ld.Now())
+			ld.confirmed.Add(info.Cell, confirmation{info, ld.Now()})
 			ld.founded.Add(grid.CellAt(pos, grid.FoundingLabel), struct{}{})
 			return info, nil
 		}
@@ -94,11 +102,11 @@ func (ld *leaders) led(ctx context.Context, pos grid.ChunkPos, anew bool) (nodem
 	}
 }
 
-// trusts reports whether the region's leader confirmed its leadership recently. The region may be a part of one that was divided
-// since: then another one confirmed.
-func (ld *leaders) trusts(info nodemsg.Region) bool {
-	since, ok := ld.confirmed.Get(info.Cell)
-	return ok && ld.Now()-since < confirmedFor && int64(since) > ld.doubted.Load()
+// lately returns the region of a route as it was when its leader confirmed its leadership. Ok is false if that was not recently. The route
+// may be of a part of a region that was divided since, or name another leader: then another one confirmed.
+func (ld *leaders) lately(route nodemsg.Region) (info nodemsg.Region, ok bool) {
+	last, ok := ld.confirmed.Get(route.Cell)
+	return last.region, ok && last.region.Leader == route.Leader && ld.Now()-last.at < confirmedFor && int64(last.at) > ld.doubted.Load()
 }
 
 // residentTimeout bounds the search for a region's new leader during a handshake: the released client waits 1 s for the answer.

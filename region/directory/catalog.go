@@ -31,7 +31,11 @@ func consult(ctx context.Context, d *Directory, q nodemsg.Question, here func(*a
 	case answer.Region == nil:
 		return nodemsg.Region{}, ErrNotFounded
 	}
-	return *answer.Region, nil
+	region := *answer.Region
+	if region.Leader == "" && len(region.Members) > 0 { // whoever reported it knew none
+		region.Leader = region.Members[0].Peer
+	}
+	return region, nil
 }
 
 // Consult asks the catalog's leader: with here, if this node is the leader. It is asked again while there is no leader.
@@ -86,7 +90,13 @@ func (d *Directory) consultLeader(ctx context.Context, q nodemsg.Question) (answ
 
 // askLeader asks the node that should lead the catalog. Again reports that it does not, or does not answer.
 func (d *Directory) askLeader(ctx context.Context, leader string, q nodemsg.Question) (answer nodemsg.Answer, again bool, err error) {
-	answer, err = d.askCatalog(ctx, leader, q)
+	asking := ctx
+	if q.Authority != nil || q.Acts != nil { // a change takes a commit; a lookup is answered at once
+		var cancel context.CancelFunc
+		asking, cancel = context.WithTimeout(ctx, lookTime)
+		defer cancel()
+	}
+	answer, err = d.Questions.Ask(asking, leader, q)
 	switch {
 	case err == nil && answer.Region != nil && answer.Region.ID == world.CatalogID: // it is led elsewhere
 		return nodemsg.Answer{}, true, actor.ErrNotHere
@@ -95,16 +105,6 @@ func (d *Directory) askLeader(ctx context.Context, leader string, q nodemsg.Ques
 	}
 	d.Detector.Suspect(leader)
 	return nodemsg.Answer{}, ctx.Err() == nil, fmt.Errorf("ask the catalog on %s: %w", leader, err)
-}
-
-// askCatalog asks a member of the catalog. A change takes a commit; a lookup is answered at once.
-func (d *Directory) askCatalog(ctx context.Context, peer string, q nodemsg.Question) (nodemsg.Answer, error) {
-	if q.Authority != nil || q.Acts != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, lookTime)
-		defer cancel()
-	}
-	return d.Questions.Ask(ctx, peer, q)
 }
 
 // CatalogLeader returns the peer that leads the catalog, as this node last knew, or as it is found if this node never knew; "" if unknown. That
@@ -152,7 +152,7 @@ func (d *Directory) FromCatalog(ctx context.Context, pos grid.ChunkPos) (nodemsg
 	if !covers(info, pos) {
 		return nodemsg.Region{}, fmt.Errorf("the catalog's reply does not match the question about chunk %v", pos)
 	}
-	return info, nil
+	return d.listed.put(info), nil
 }
 
 // Exactly asks the catalog for the region of a cell, split or not. It returns ErrNotFounded if there is none.
@@ -160,10 +160,13 @@ func (d *Directory) Exactly(ctx context.Context, cell grid.Cell) (nodemsg.Region
 	area := cell.Area()
 	at := nodemsg.Locate{Chunk: grid.ChunkPos{X: area.MinX, Z: area.MinZ}, Label: cell.Label.Len()}
 	info, err := consult(ctx, d, nodemsg.Question{Authority: &at}, func(c *actor.Catalog) (nodemsg.Region, error) { return c.At(ctx, cell) })
+	if err == nil {
+		info, err = checkCell(info, cell)
+	}
 	if err != nil {
 		return nodemsg.Region{}, err
 	}
-	return checkCell(info, cell)
+	return d.listed.put(info), nil
 }
 
 // ByID asks the catalog for a region by its id. It returns ErrNotFounded if there is none.

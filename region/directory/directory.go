@@ -84,6 +84,7 @@ type Directory struct {
 	Options
 
 	known       *lru.Cache[grid.Cell, nodemsg.Region]
+	listed      listings                          // as the catalog had them: see Confirmed
 	invalidated *lru.Cache[grid.Cell, struct{}]   // cells whose route was wrong: hints are ignored for them
 	located     *prometheus.CounterVec            // by source: cache, link, walk, dht, catalog, founded
 	flights     background.Shared[nodemsg.Region] // one search per cell at a time
@@ -97,7 +98,10 @@ type Directory struct {
 
 // New returns a directory.
 func New(o Options) *Directory {
-	d := &Directory{Options: o, located: newLocated(o.Registerer), known: newCache[nodemsg.Region](maxRoutes), invalidated: newCache[struct{}](maxInvalidated)}
+	d := &Directory{
+		Options: o, located: newLocated(o.Registerer),
+		known: newCache[nodemsg.Region](maxRoutes), listed: listings{newCache[listing](maxRoutes)}, invalidated: newCache[struct{}](maxInvalidated),
+	}
 	d.mu.keys = grid.NewKeys(o.Placement)
 	return d
 }
@@ -136,14 +140,20 @@ func (d *Directory) CacheRoute(info nodemsg.Region) nodemsg.Region {
 // unknownSplit is the split of a cell of which only a part is known.
 const unknownSplit = 1
 
-// CacheSplit caches that a region was split by the entry at the log index.
+// CacheSplit caches that a region was split by the entry at the log index, as a node has said that was taken for a member. A single chunk is
+// not split.
 func (d *Directory) CacheSplit(info nodemsg.Region, index uint64) {
+	if info.Cell.Label.Len() == grid.MaxLabel {
+		d.Invalidate(info)
+		return
+	}
 	info.Split = index
 	d.CacheRoute(info)
+	d.listed.putChildren(info)
 }
 
-// AddHint caches a route that arrived unasked, unless a newer one is known. A wrong hint costs one attempt; then the catalog is
-// asked. A hint about a part of land that is known as a whole does not count: it may be of a part that was merged since, where only an old
+// AddHint caches a route that arrived unasked, unless a newer one is known. A wrong hint costs a question to the catalog (Confirmed).
+// A hint about a part of land that is known as a whole does not count: it may be of a part that was merged since, where only an old
 // copy is left, in which one would wait for a leader. If the land was split, its leader says so.
 func (d *Directory) AddHint(info nodemsg.Region) {
 	if info.Cell.Label.Len() < grid.FoundingLabel || info.Leader == "" {
@@ -174,6 +184,7 @@ func (d *Directory) LeaderMoved(info nodemsg.Region, leader string) {
 // Invalidate drops a route that was wrong, unless another one is cached meanwhile. The next search for the cell asks the catalog,
 // because neighbours and the DHT would only return the same route again.
 func (d *Directory) Invalidate(info nodemsg.Region) {
+	d.listed.Remove(info.Cell)
 	known, ok := d.known.Peek(info.Cell)
 	if ok && (known.ID != info.ID || known.Leader != info.Leader) {
 		return

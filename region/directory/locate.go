@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
@@ -35,6 +36,61 @@ func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Regi
 	}
 }
 
+// relistTime is how long the catalog is waited for if its last answer is older than listedFor, but agrees with the route.
+const relistTime = 300 * time.Millisecond
+
+// Confirmed returns the region that covers the chunk like Locate, but with the members that the catalog lists, and one of them as the leader:
+// every admitted node can introduce itself as the leader of any land (docs/adr/0084). While the catalog does not answer, the region is as it
+// was listed last, or, if it never was, as Locate returns it: then a node that lies may pass for its leader.
+func (d *Directory) Confirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
+	for range grid.MaxLabel {
+		known, err := d.Locate(ctx, pos)
+		if err != nil {
+			return known, err
+		}
+		listed, lately, ok := d.listed.last(known)
+		if !lately {
+			limit := lookTime
+			if ok {
+				limit = relistTime
+			}
+			now, err := askListed(ctx, d, limit, pos, known)
+			switch {
+			case errors.Is(err, ErrNotFounded):
+				if listed, err = d.found(ctx, grid.CellAt(pos, grid.FoundingLabel)); err != nil {
+					return known, fmt.Errorf("locate chunk %v: %w", pos, err)
+				}
+			case err == nil:
+				listed = now
+			default:
+				d.Logger.Debug("route not confirmed by the catalog", "cell", known.Cell.String(), "leader", known.Leader, "error", err)
+				if !ok {
+					return known, nil
+				}
+			}
+		}
+		if agree(listed, known) {
+			known.Members = listed.Members
+			return known, nil
+		}
+		if d.CacheRoute(listed).Split == 0 {
+			return listed, nil
+		}
+	}
+	return nodemsg.Region{}, fmt.Errorf("locate chunk %v: its region is being split again and again", pos)
+}
+
+// askListed asks the catalog for the region of a route, split or not. If it does not list that one, it is asked for the region that covers the chunk.
+func askListed(ctx context.Context, d *Directory, limit time.Duration, pos grid.ChunkPos, known nodemsg.Region) (nodemsg.Region, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	listed, err := d.Exactly(ctx, known.Cell)
+	if err == nil && listed.ID != known.ID || errors.Is(err, ErrNotFounded) {
+		return d.FromCatalog(ctx, pos)
+	}
+	return listed, err
+}
+
 func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, error) {
 	wrong := d.invalidated.Contains(cell)
 	if !wrong {
@@ -46,7 +102,7 @@ func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPo
 	source := "catalog"
 	if errors.Is(err, ErrNotFounded) {
 		source = "founded"
-		info, err = d.found(ctx, cell)
+		info, err = d.found(ctx, grid.CellAt(pos, grid.FoundingLabel)) // the cell may be a part, by a hint that lies
 	} else if err != nil && !wrong { // land that exists is found without the catalog
 		if info, ok := d.fromRecord(ctx, cell, pos); ok {
 			return d.CacheRoute(info), nil
@@ -100,7 +156,10 @@ func (d *Directory) found(ctx context.Context, cell grid.Cell) (nodemsg.Region, 
 	if err != nil {
 		return nodemsg.Region{}, err
 	}
-	return checkCell(info, cell)
+	if info, err = checkCell(info, cell); err != nil {
+		return info, err
+	}
+	return d.listed.put(info), nil
 }
 
 // nearestAlive asks the nodes nearest to the cell's key, nearest first, until enough have answered. If they should be five of five operators and some

@@ -26,6 +26,11 @@ func (m ToRegion) Valid() error {
 
 // Valid returns an error if the message is invalid: its lists must be bounded and their elements valid.
 func (m FromRegion) Valid() error {
+	if m.Parent != nil {
+		if err := m.Parent.Valid(); err != nil {
+			return err
+		}
+	}
 	return firstError(
 		checkList(m.Chunks, wire.MaxWatch, ChunkDelta.Valid),
 		checkList(m.Results, wire.MaxBodies, EditResult.Valid),

@@ -40,6 +40,9 @@ func (r Region) Valid() error {
 	if err := firstError(checkRegionID(r.ID), checkCell(r.Cell), checkMembers(r.Members)); err != nil {
 		return err
 	}
+	if r.Split != 0 && r.Cell.Label.Len() == grid.MaxLabel {
+		return wire.Refuse(wire.FailBadValue, "a single chunk is not split")
+	}
 	if r.Leader == "" {
 		return nil
 	}

@@ -1,0 +1,58 @@
+package directory
+
+import (
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// listedFor is how long a region's members count as listed. For that long a node that was removed from the region can still pass for its leader.
+const listedFor = 10 * time.Minute
+
+// listings are regions as the catalog listed them last, by cell. Any goroutine may use them.
+type listings struct{ *lru.Cache[grid.Cell, listing] }
+
+// listing is a region as the catalog had it, or as it followed from that.
+type listing struct {
+	region nodemsg.Region
+	since  time.Time
+}
+
+// put remembers what the catalog has answered, and returns it.
+func (l listings) put(info nodemsg.Region) nodemsg.Region {
+	l.Add(info.Cell, listing{info, time.Now()})
+	return info
+}
+
+// putChildren lists the children of a region that was split, as a member has said: the catalog may not have heard of it yet. They begin with
+// the members that are listed for the region, and for as long.
+func (l listings) putChildren(split nodemsg.Region) {
+	parent, ok := l.Peek(split.Cell)
+	if !ok || parent.region.ID != split.ID {
+		return
+	}
+	split.Members = parent.region.Members
+	for _, child := range world.ChildrenOf(split) {
+		if before, ok := l.Peek(child.Cell); !ok || before.region.ID != child.ID || before.since.Before(parent.since) {
+			l.Add(child.Cell, listing{child, parent.since})
+		}
+	}
+}
+
+// last returns the region of a route as it was listed last, and reports whether that was lately. Ok is false if it was not listed, or without
+// the leader.
+func (l listings) last(known nodemsg.Region) (listed nodemsg.Region, lately, ok bool) {
+	before, ok := l.Get(known.Cell)
+	ok = ok && before.region.ID == known.ID && actor.HasMember(before.region, known.Leader)
+	return before.region, ok && time.Since(before.since) < listedFor, ok
+}
+
+// agree reports whether a route is of the region that is listed, not older, and names one of its members as the leader.
+func agree(listed, known nodemsg.Region) bool {
+	return listed.ID == known.ID && listed.Cell == known.Cell && !listed.Newer(known) && actor.HasMember(listed, known.Leader)
+}
