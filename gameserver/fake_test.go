@@ -230,7 +230,7 @@ func (l *lands) close(r *testRegion) {
 func (l *lands) info(cell grid.Cell) nodemsg.Region {
 	return nodemsg.Region{
 		ID: 2, Cell: cell, Leader: l.leader,
-		Members: []nodemsg.Member{{Peer: l.leader, Game: "192.0.2.7:4002"}},
+		Members: []nodemsg.Member{{Peer: l.leader, Game: "192.0.2.6:4002"}}, // its address when the catalog heard of it
 	}
 }
 
@@ -238,6 +238,10 @@ func (l *lands) Locate(_ context.Context, pos grid.ChunkPos) (nodemsg.Region, er
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.info(l.at(pos).cell), nil
+}
+
+func (l *lands) Describe(_ context.Context, peer string) (nodemsg.Member, error) {
+	return nodemsg.Member{Peer: peer, Game: "192.0.2.7:4002"}, nil
 }
 
 func (l *lands) Follow(_ context.Context, pos grid.ChunkPos) (region.Link, nodemsg.Region, error) {

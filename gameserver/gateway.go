@@ -25,19 +25,15 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/sessions"
 	"github.com/voxelpopuli/voxeld/gameserver/surroundings"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 // Regions finds, founds and follows regions; a *region.Host.
 type Regions interface {
-	// Locate returns the region that covers the chunk, and founds it first if necessary.
-	Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error)
-	mirror.Regions
+	legacy.Regions
 	// Drain hands over the regions that this node leads, and takes no more. It returns how many were handed over and how many
 	// were not.
 	Drain(ctx context.Context) (handed, kept int)

@@ -29,8 +29,8 @@ const (
 type Link = transport.Link
 
 // Follow links the caller with the region that covers the chunk, wherever it is led. If the region does not exist, it is founded
-// first. Follow first tries the node that is believed to lead, which must be a member as directory.Confirmed has it, then the leader
-// that the tried nodes name, then the other members. If none of them accepts, the route is dropped and the next Follow asks the catalog. If the region was split, Follow continues with
+// first. Follow first tries the node that is believed to lead, a member according to Directory.Confirmed, then the leader that the tried
+// nodes name, then the other members. If none of them accepts, the route is dropped and the next Follow asks the catalog. If the region was split, Follow continues with
 // its child.
 func (h *Host) Follow(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg.Region, error) {
 	for range grid.MaxLabel {
@@ -168,7 +168,7 @@ func (g routedLink) TrySend(take func() nodemsg.ToRegion) bool {
 func (g routedLink) Receive(ctx context.Context) (nodemsg.FromRegion, error) {
 	frame, err := g.Link.Receive(ctx)
 	switch {
-	case frame.Parent != nil:
+	case frame.Parent != nil && frame.Parent.Cell.Label.Len() >= grid.FoundingLabel && frame.Parent.Cell.Covers(g.info.Cell):
 		g.host.Directory.CacheRoute(*frame.Parent)
 	case frame.Split != 0:
 		g.host.Directory.CacheSplit(g.info, frame.Split)

@@ -256,8 +256,12 @@ func (h *Host) wireIntegrity() (err error) {
 	}
 	h.recovery.Outdated = h.Replacer.Outdated
 	h.bases = integrity.NewBases(node, integrity.BasesOptions{Base: h.Base, Ground: h.Ground, Records: h.Records, Pieces: h.pieces})
+	ordered := func() (all []policy.Rollback) {
+		h.Policy.Read(func(p *policy.State) { all = p.Rollbacks() })
+		return all
+	}
 	h.History = rollback.New(rollback.Options{
-		Node: node, Lands: h.regions.lands, Lead: h.Splitter.Lead, Ranges: h.Ranges, Ordered: h.rollbacks, Base: h.BaseOf, Ground: h.Ground,
+		Node: node, Lands: h.regions.lands, Lead: h.Splitter.Lead, Ranges: h.Ranges, Ordered: ordered, Base: h.BaseOf, Ground: h.Ground,
 		Registerer: h.Registerer, Founded: func(ctx context.Context) ([]nodemsg.Region, error) {
 			catalog, err := h.Directory.CatalogMembers(ctx)
 			if err != nil {
@@ -268,12 +272,6 @@ func (h *Host) wireIntegrity() (err error) {
 	})
 	h.Splitter.Passed = h.History.Passed
 	return nil
-}
-
-// rollbacks returns the rollbacks that were ordered.
-func (h *Host) rollbacks() (all []policy.Rollback) {
-	h.Policy.Read(func(p *policy.State) { all = p.Rollbacks() })
-	return all
 }
 
 // wireRegions completes the regions, which use what uses them.
@@ -344,6 +342,17 @@ func (h *Host) Drain(ctx context.Context) (handed, kept int) { return h.supervis
 // Locate returns the region that covers the chunk. If it does not exist, it is founded first.
 func (h *Host) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
 	return h.Directory.Locate(ctx, pos)
+}
+
+// Describe returns what a node says of itself, now or lately.
+func (h *Host) Describe(ctx context.Context, peer string) (nodemsg.Member, error) {
+	if peer == h.Self.Peer {
+		return h.Self, nil
+	}
+	if member, ok := h.detector.Alive(peer); ok {
+		return member, nil
+	}
+	return h.detector.Check(ctx, peer)
 }
 
 // BaseOf returns the terrain with that hash for a chunk of which this node generates other terrain. The error is

@@ -89,7 +89,11 @@ func (ld *leaders) led(ctx context.Context, pos grid.ChunkPos, anew bool) (nodem
 	for retry := mirror.FirstRetry; ; retry = min(2*retry, mirror.LastRetry) {
 		link, info, err := ld.Regions.Follow(ctx, pos)
 		if err == nil {
-			link.Close() //nolint:errcheck // it was opened only for the confirmation
+			link.Close()                                                          //nolint:errcheck // it was opened only for the confirmation
+			if leader, err := ld.Regions.Describe(ctx, info.Leader); err == nil { // its address may have changed, or it is a new member
+				others := slices.DeleteFunc(slices.Clone(info.Members), func(m nodemsg.Member) bool { return m.Peer == leader.Peer })
+				info.Members = append(others, leader)
+			}
 			ld.confirmed.Add(info.Cell, confirmation{info, ld.Now()})
 			ld.founded.Add(grid.CellAt(pos, grid.FoundingLabel), struct{}{})
 			return info, nil

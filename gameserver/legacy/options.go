@@ -28,6 +28,8 @@ type Regions interface {
 	Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error)
 	// Follow opens a link to that region, wherever it is led.
 	Follow(ctx context.Context, pos grid.ChunkPos) (region.Link, nodemsg.Region, error)
+	// Describe returns what a node says of itself.
+	Describe(ctx context.Context, peer string) (nodemsg.Member, error)
 }
 
 // Link carries packets to and from a client. One goroutine reads.

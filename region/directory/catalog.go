@@ -103,7 +103,9 @@ func (d *Directory) askLeader(ctx context.Context, leader string, q nodemsg.Ques
 	case err == nil || answer.Error != "":
 		return answer, false, err
 	}
-	d.Detector.Suspect(leader)
+	if ctx.Err() == nil {
+		d.Detector.Suspect(leader)
+	}
 	return nodemsg.Answer{}, ctx.Err() == nil, fmt.Errorf("ask the catalog on %s: %w", leader, err)
 }
 

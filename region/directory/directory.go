@@ -8,6 +8,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -89,6 +90,8 @@ type Directory struct {
 	located     *prometheus.CounterVec            // by source: cache, link, walk, dht, catalog, founded
 	flights     background.Shared[nodemsg.Region] // one search per cell at a time
 
+	silent atomic.Int64 // when the catalog last did not answer about a route: Unix nanoseconds
+
 	mu struct {
 		sync.Mutex
 		keys    *grid.Keys
@@ -140,8 +143,8 @@ func (d *Directory) CacheRoute(info nodemsg.Region) nodemsg.Region {
 // unknownSplit is the split of a cell of which only a part is known.
 const unknownSplit = 1
 
-// CacheSplit caches that a region was split by the entry at the log index, as a node has said that was taken for a member. A single chunk is
-// not split.
+// CacheSplit caches that a region was split by the entry at the log index, as said by a node that was taken for a member. A single
+// chunk is not split.
 func (d *Directory) CacheSplit(info nodemsg.Region, index uint64) {
 	if info.Cell.Label.Len() == grid.MaxLabel {
 		d.Invalidate(info)
@@ -149,7 +152,7 @@ func (d *Directory) CacheSplit(info nodemsg.Region, index uint64) {
 	}
 	info.Split = index
 	d.CacheRoute(info)
-	d.listed.putChildren(info)
+	d.listed.putChildren(info, index)
 }
 
 // AddHint caches a route that arrived unasked, unless a newer one is known. A wrong hint costs a question to the catalog (Confirmed).
@@ -184,7 +187,7 @@ func (d *Directory) LeaderMoved(info nodemsg.Region, leader string) {
 // Invalidate drops a route that was wrong, unless another one is cached meanwhile. The next search for the cell asks the catalog,
 // because neighbours and the DHT would only return the same route again.
 func (d *Directory) Invalidate(info nodemsg.Region) {
-	d.listed.Remove(info.Cell)
+	d.listed.expire(info.Cell)
 	known, ok := d.known.Peek(info.Cell)
 	if ok && (known.ID != info.ID || known.Leader != info.Leader) {
 		return

@@ -29,18 +29,26 @@ func (l listings) put(info nodemsg.Region) nodemsg.Region {
 	return info
 }
 
-// putChildren lists the children of a region that was split, as a member has said: the catalog may not have heard of it yet. They begin with
-// the members that are listed for the region, and for as long.
-func (l listings) putChildren(split nodemsg.Region) {
-	parent, ok := l.Peek(split.Cell)
-	if !ok || parent.region.ID != split.ID {
+// putChildren lists the children of a region that was split by the entry at the log index, as a member has said: the catalog may not have heard
+// of it yet. They begin with what is listed of the region, and for as long.
+func (l listings) putChildren(info nodemsg.Region, index uint64) {
+	parent, ok := l.Peek(info.Cell)
+	if !ok || parent.region.ID != info.ID {
 		return
 	}
-	split.Members = parent.region.Members
+	split := parent.region
+	split.Split = index
 	for _, child := range world.ChildrenOf(split) {
 		if before, ok := l.Peek(child.Cell); !ok || before.region.ID != child.ID || before.since.Before(parent.since) {
 			l.Add(child.Cell, listing{child, parent.since})
 		}
+	}
+}
+
+// expire has the catalog asked again about the cell.
+func (l listings) expire(cell grid.Cell) {
+	if before, ok := l.Peek(cell); ok {
+		l.Add(cell, listing{region: before.region})
 	}
 }
 
@@ -50,9 +58,4 @@ func (l listings) last(known nodemsg.Region) (listed nodemsg.Region, lately, ok 
 	before, ok := l.Get(known.Cell)
 	ok = ok && before.region.ID == known.ID && actor.HasMember(before.region, known.Leader)
 	return before.region, ok && time.Since(before.since) < listedFor, ok
-}
-
-// agree reports whether a route is of the region that is listed, not older, and names one of its members as the leader.
-func agree(listed, known nodemsg.Region) bool {
-	return listed.ID == known.ID && listed.Cell == known.Cell && !listed.Newer(known) && actor.HasMember(listed, known.Leader)
 }

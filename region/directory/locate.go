@@ -36,8 +36,12 @@ func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Regi
 	}
 }
 
-// relistTime is how long the catalog is waited for if its last answer is older than listedFor, but agrees with the route.
-const relistTime = 300 * time.Millisecond
+const (
+	// relistTime is how long the catalog is waited for if it has listed the route's leader before, or has just not answered.
+	relistTime = 300 * time.Millisecond
+	// silentFor is how long the catalog counts as silent after it has not answered.
+	silentFor = 10 * time.Second
+)
 
 // Confirmed returns the region that covers the chunk like Locate, but with the members that the catalog lists, and one of them as the leader:
 // every admitted node can introduce itself as the leader of any land (docs/adr/0084). While the catalog does not answer, the region is as it
@@ -50,11 +54,7 @@ func (d *Directory) Confirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.R
 		}
 		listed, lately, ok := d.listed.last(known)
 		if !lately {
-			limit := lookTime
-			if ok {
-				limit = relistTime
-			}
-			now, err := askListed(ctx, d, limit, pos, known)
+			now, err := askListed(ctx, d, pos, known, ok)
 			switch {
 			case errors.Is(err, ErrNotFounded):
 				if listed, err = d.found(ctx, grid.CellAt(pos, grid.FoundingLabel)); err != nil {
@@ -69,8 +69,14 @@ func (d *Directory) Confirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.R
 				}
 			}
 		}
-		if agree(listed, known) {
+		if listed.ID == known.ID && listed.Cell == known.Cell && !listed.Newer(known) {
 			known.Members = listed.Members
+			if !actor.HasMember(listed, known.Leader) {
+				known.Leader = listed.Leader
+				if listed.Split == 0 { // else the catalog has not heard of a merge
+					d.CacheRoute(listed)
+				}
+			}
 			return known, nil
 		}
 		if d.CacheRoute(listed).Split == 0 {
@@ -80,13 +86,25 @@ func (d *Directory) Confirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.R
 	return nodemsg.Region{}, fmt.Errorf("locate chunk %v: its region is being split again and again", pos)
 }
 
-// askListed asks the catalog for the region of a route, split or not. If it does not list that one, it is asked for the region that covers the chunk.
-func askListed(ctx context.Context, d *Directory, limit time.Duration, pos grid.ChunkPos, known nodemsg.Region) (nodemsg.Region, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+// askListed asks the catalog for the region of a route, split or not. If it does not list that one, it is asked for the region that covers the
+// chunk. An answer that comes too late for the caller is listed, too.
+func askListed(ctx context.Context, d *Directory, pos grid.ChunkPos, known nodemsg.Region, before bool) (nodemsg.Region, error) {
+	limit := lookTime
+	if before || time.Now().UnixNano()-d.silent.Load() < int64(silentFor) {
+		limit = relistTime
+	}
+	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	listed, err := d.Exactly(ctx, known.Cell)
-	if err == nil && listed.ID != known.ID || errors.Is(err, ErrNotFounded) {
-		return d.FromCatalog(ctx, pos)
+	key := fmt.Sprintf("%v of %v", pos, known.Cell)
+	listed, err := d.flights.Do(waiting, d.Tasks, key, func(ctx context.Context) (nodemsg.Region, error) {
+		listed, err := d.Exactly(ctx, known.Cell)
+		if err == nil && listed.ID != known.ID || errors.Is(err, ErrNotFounded) {
+			return d.FromCatalog(ctx, pos)
+		}
+		return listed, err
+	})
+	if err != nil && !errors.Is(err, ErrNotFounded) && ctx.Err() == nil {
+		d.silent.Store(time.Now().UnixNano())
 	}
 	return listed, err
 }

@@ -27,7 +27,7 @@ func (m ToRegion) Valid() error {
 // Valid returns an error if the message is invalid: its lists must be bounded and their elements valid.
 func (m FromRegion) Valid() error {
 	if m.Parent != nil {
-		if err := m.Parent.Valid(); err != nil {
+		if err := m.Parent.checkStructure(); err != nil {
 			return err
 		}
 	}

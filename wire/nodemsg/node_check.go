@@ -37,11 +37,8 @@ func checkMembers(members []Member) error {
 
 // Valid returns an error if the region is invalid. The leader must be one of its members, or unknown.
 func (r Region) Valid() error {
-	if err := firstError(checkRegionID(r.ID), checkCell(r.Cell), checkMembers(r.Members)); err != nil {
+	if err := firstError(checkRegionID(r.ID), r.checkStructure(), checkMembers(r.Members)); err != nil {
 		return err
-	}
-	if r.Split != 0 && r.Cell.Label.Len() == grid.MaxLabel {
-		return wire.Refuse(wire.FailBadValue, "a single chunk is not split")
 	}
 	if r.Leader == "" {
 		return nil
@@ -52,6 +49,14 @@ func (r Region) Valid() error {
 		}
 	}
 	return wire.Refuse(wire.FailBadValue, "the leader %s is not a member", wire.Clip([]byte(r.Leader)))
+}
+
+// checkStructure returns an error if the region has no cell, or is a single chunk that is split.
+func (r Region) checkStructure() error {
+	if r.Split != 0 && r.Cell.Label.Len() == grid.MaxLabel {
+		return wire.Refuse(wire.FailBadValue, "a single chunk is not split")
+	}
+	return checkCell(r.Cell)
 }
 
 // Valid returns an error unless exactly one field is set, and is valid.
