@@ -287,6 +287,13 @@ func (n *network) NearestKnown(key string, count int, also ...string) []string {
 	return slices.Clone(nearest[:min(count, len(nearest))]) // callers cut it to what they need
 }
 
+// place sets the nodes nearest to a key. Those of other keys are set by near.
+func (n *network) place(key string, peers ...string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.nearTo[key] = peers
+}
+
 func (n *network) near(peers ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

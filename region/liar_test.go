@@ -233,6 +233,7 @@ func TestLiarLeadsNoLand(t *testing.T) {
 			at := nodemsg.Region{ID: 99, Cell: grid.CellAt(pos, grid.FoundingLabel), Epoch: actor.FirstEpoch}
 			if lie.founds {
 				at = a.follow(pos).Link.(routedLink).info
+				<-time.After(mendTime) // its leader has published it
 			}
 			claim := at
 			claim.Leader, claim.Members = "X", []nodemsg.Member{member("X")}
@@ -276,11 +277,15 @@ func TestRouteWithoutCatalog(t *testing.T) {
 		n := newNetwork(t)
 		a, b := n.start("A", newDisk()), n.start("B", newDisk())
 		n.near("B")
+		n.place(grid.CatalogKey, "A")
 		c := n.start("C", newDisk())
 		c.follow(here).state(here)
 		<-time.After(time.Hour) // what the catalog has listed is old
-		n.setMute(true)         // questions to the dead get no answer and no error
-		n.kill(a)               // the catalog
+		if a.regions.Catalog() == nil {
+			t.Fatal("the catalog is on another node: the test shows nothing")
+		}
+		n.setMute(true) // questions to the dead get no answer and no error
+		n.kill(a)
 		began := time.Now()
 		if _, info, err := c.Follow(t.Context(), here); err != nil || info.Leader != b.peer {
 			t.Errorf("%+v is followed, %v", info, err)
@@ -309,6 +314,46 @@ func TestRouteOfLandThatWasSplit(t *testing.T) {
 			if _, info, err := c.Follow(t.Context(), pos); err != nil || info.ID == whole.ID {
 				t.Errorf("%v: %+v is followed, %v", pos, info, err)
 			}
+		}
+	})
+}
+
+// The catalog has not heard of a split, and a node introduces itself as the leader of one half. Gateways find that half through the members of
+// the whole.
+func TestLiarLeadsNoHalf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 3
+		n.meddle = func(_, _ string, q *nodemsg.Question) *nodemsg.Answer {
+			if q.Moved != nil {
+				return &nodemsg.Answer{Error: "the catalog hears of nothing"}
+			}
+			return nil
+		}
+		d := n.start("D", newDisk())
+		n.place(grid.CatalogKey, "D")
+		n.place(d.Directory.Key(hereCell), "A", "B", "C")
+		a := n.start("A", newDisk())
+		n.start("B", newDisk())
+		n.start("C", newDisk())
+		a.follow(here).accepts(stoneAt(here, 1))
+		if err := a.Splitter.Split(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		half := a.reach(here).Link.(routedLink).info
+		if listed, err := d.Directory.Exactly(t.Context(), hereCell); err != nil || listed.Split != 0 {
+			t.Fatalf("the catalog lists %+v, %v: the test shows nothing", listed, err)
+		}
+		e := n.start("E", newDisk())
+		e.reach(here)
+		claim := half
+		claim.Leader, claim.Members, claim.Term = "X", []nodemsg.Member{member("X")}, half.Term+9
+		e.ask("X", nodemsg.Question{Introduce: &claim})
+		if known, ok := e.Directory.Known(here); !ok || known.Leader != "X" {
+			t.Error("the hint was not taken: the test shows nothing")
+		}
+		if _, info, err := e.Follow(t.Context(), here); err != nil || info.ID != half.ID || info.Leader == "X" {
+			t.Errorf("%+v is followed, %v", info, err)
 		}
 	})
 }

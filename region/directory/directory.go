@@ -153,6 +153,13 @@ func (d *Directory) CacheSplit(info nodemsg.Region, index uint64) {
 	info.Split = index
 	d.CacheRoute(info)
 	d.listed.putChildren(info, index)
+	for _, child := range world.ChildrenOf(info) { // a route that the catalog cannot confirm would lead back to the whole
+		if known, ok := d.known.Peek(child.Cell); ok && known.ID == child.ID {
+			if _, _, confirmed := d.listed.last(known); !confirmed || known.Split != 0 {
+				d.known.Add(child.Cell, child)
+			}
+		}
+	}
 }
 
 // AddHint caches a route that arrived unasked, unless a newer one is known. A wrong hint costs a question to the catalog (Confirmed).

@@ -45,7 +45,7 @@ const (
 
 // Confirmed returns the region that covers the chunk like Locate, but with the members that the catalog lists, and one of them as the leader:
 // every admitted node can introduce itself as the leader of any land (docs/adr/0084). While the catalog does not answer, the region is as it
-// was listed last, or, if it never was, as Locate returns it: then a node that lies may pass for its leader.
+// was listed last, or, if it was not listed with that leader, as Locate returns it: then a node that lies may pass for its leader.
 func (d *Directory) Confirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
 	for range grid.MaxLabel {
 		known, err := d.Locate(ctx, pos)
@@ -96,17 +96,21 @@ func askListed(ctx context.Context, d *Directory, pos grid.ChunkPos, known nodem
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	key := fmt.Sprintf("%v of %v", pos, known.Cell)
-	listed, err := d.flights.Do(waiting, d.Tasks, key, func(ctx context.Context) (nodemsg.Region, error) {
+	return d.flights.Do(waiting, d.Tasks, key, func(ctx context.Context) (nodemsg.Region, error) {
+		silent := func() { d.silent.Store(time.Now().UnixNano()) }
+		late := time.AfterFunc(lookTime, silent)
 		listed, err := d.Exactly(ctx, known.Cell)
 		if err == nil && listed.ID != known.ID || errors.Is(err, ErrNotFounded) {
-			return d.FromCatalog(ctx, pos)
+			listed, err = d.FromCatalog(ctx, pos)
+		}
+		late.Stop()
+		if err == nil || errors.Is(err, ErrNotFounded) {
+			d.silent.Store(0)
+		} else {
+			silent()
 		}
 		return listed, err
 	})
-	if err != nil && !errors.Is(err, ErrNotFounded) && ctx.Err() == nil {
-		d.silent.Store(time.Now().UnixNano())
-	}
-	return listed, err
 }
 
 func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, error) {
