@@ -42,7 +42,8 @@ func TestConcurrentLocatesFoundOnce(t *testing.T) {
 	})
 }
 
-// A route to a node that the catalog does not list as a member is not followed, even if the DHT and the neighbours keep returning it.
+// A route to a node that the catalog does not list as a member is not followed. Once it was given up, the catalog is asked, though the DHT keeps
+// returning it.
 func TestFalseRouteIsNotFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
@@ -58,6 +59,10 @@ func TestFalseRouteIsNotFollowed(t *testing.T) {
 			net.mu.Lock()
 			net.mu.regions[wrong.Cell] = wrong
 			net.mu.Unlock()
+			c.Directory.Invalidate(c.Directory.CacheRoute(wrong))
+			if got, err := c.Locate(t.Context(), here); err != nil || got.Leader != "B" {
+				t.Errorf("%s: after the route was given up, it is %+v, %v", name, got, err)
+			}
 			c.Directory.CacheRoute(wrong)
 			if got, err := c.Locate(t.Context(), here); err != nil || got.Leader != leader {
 				t.Fatal(got, err)

@@ -295,9 +295,6 @@ func (c *Catalog) moved(to nodemsg.Region) (nodemsg.Region, error) {
 	if len(to.Members) == 0 {
 		return nodemsg.Region{}, fmt.Errorf("move region %d: no members", to.ID)
 	}
-	if to.Split != 0 && to.Cell.Label.Len() == grid.MaxLabel {
-		return nodemsg.Region{}, fmt.Errorf("move region %d: a single chunk is not split", to.ID)
-	}
 	return to, nil
 }
 

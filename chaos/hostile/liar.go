@@ -133,16 +133,17 @@ func (l *Liar) Followed() int { return int(l.followed.Load()) }
 // introduced is the id of all regions that only the liar knows.
 const introduced = 78
 
-// Introduce tells all victims that the liar leads a region around the chunk that is listed nowhere, and returns how many have heard it.
-func (l *Liar) Introduce(ctx context.Context, pos grid.ChunkPos) (heard int) {
+// Introduce sends all victims an introduction of the liar as the leader of a region around the chunk, which is listed nowhere. It returns how many
+// have answered.
+func (l *Liar) Introduce(ctx context.Context, pos grid.ChunkPos) (answered int) {
 	region := l.claim(introduced)
 	region.Cell = grid.CellAt(pos, grid.FoundingLabel)
 	for _, peer := range l.victims {
 		if _, ok := l.ask(ctx, peer, nodemsg.Question{Introduce: &region}); ok {
-			heard++
+			answered++
 		}
 	}
-	return heard
+	return answered
 }
 
 // lead accepts gateways as the leader of a region that the liar has introduced.

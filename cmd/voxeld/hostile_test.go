@@ -149,8 +149,8 @@ func TestLiar(t *testing.T) {
 	}
 	for i, d := range honest {
 		nowhere := grid.ChunkPos{X: 7000 + 64*int32(i), Z: 7000}
-		if heard := l.Introduce(t.Context(), nowhere); heard != len(honest) {
-			t.Errorf("%d nodes have heard the introduction", heard)
+		if answered := l.Introduce(t.Context(), nowhere); answered != len(honest) {
+			t.Errorf("%d nodes have answered the introduction", answered)
 		}
 		locate(t, d.Game, nowhere)
 	}

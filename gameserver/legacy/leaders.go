@@ -89,8 +89,9 @@ func (ld *leaders) led(ctx context.Context, pos grid.ChunkPos, anew bool) (nodem
 	for retry := mirror.FirstRetry; ; retry = min(2*retry, mirror.LastRetry) {
 		link, info, err := ld.Regions.Follow(ctx, pos)
 		if err == nil {
-			link.Close()                                                          //nolint:errcheck // it was opened only for the confirmation
-			if leader, err := ld.Regions.Describe(ctx, info.Leader); err == nil { // its address may have changed, or it is a new member
+			link.Close() //nolint:errcheck // it was opened only for the confirmation
+			// The leader's address may have changed, or it is a new member.
+			if leader, err := ld.Regions.Describe(ctx, info.Leader); err == nil {
 				others := slices.DeleteFunc(slices.Clone(info.Members), func(m nodemsg.Member) bool { return m.Peer == leader.Peer })
 				info.Members = append(others, leader)
 			}
