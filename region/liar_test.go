@@ -296,6 +296,37 @@ func TestRouteWithoutCatalog(t *testing.T) {
 	})
 }
 
+// While the catalog cannot be asked, members are found of which it has not told the node yet.
+func TestNewMembersWithoutCatalog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 3
+		z, g := n.start("Z", newDisk()), n.start("G", newDisk())
+		n.place(grid.CatalogKey, "Z")
+		a, b, c := n.start("A", newDisk()), n.start("B", newDisk()), n.start("C", newDisk())
+		n.near("A", "B", "C")
+		link := g.follow(here)
+		link.edit(stone(1))
+		link.Close()
+		for gone, next := range map[*node]string{b: "D", c: "E"} {
+			n.start(next, newDisk())
+			n.kill(gone)
+			n.near("A", "D", "E")
+			<-time.After(3 * time.Minute)
+		}
+		info, err := a.Locate(t.Context(), here)
+		if err != nil || info.Leader != a.peer || !actor.HasMember(info, "D") || !actor.HasMember(info, "E") {
+			t.Fatalf("%+v, %v: the test shows nothing", info, err)
+		}
+		n.kill(z)
+		n.kill(a)
+		g.Directory.CacheRoute(info) // a neighbour told it
+		if _, info, err := g.Follow(t.Context(), here); err != nil || info.Leader == a.peer {
+			t.Errorf("%+v is followed, %v", info, err)
+		}
+	})
+}
+
 // Land was split while a gateway had no link to it. The gateway follows the parts.
 func TestRouteOfLandThatWasSplit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package region
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,49 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
+
+// A catalog whose copy is from before a change of members hears of it again.
+func TestOldCatalogHearsOfMembersAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 3
+		a, b, c := n.start("A", newDisk()), n.start("B", newDisk()), n.start("C", newDisk())
+		n.place(grid.CatalogKey, "A")
+		n.start("E", newDisk())
+		n.near("C", "B", "E")
+		c.follow(here).edit(stone(1))
+		<-time.After(time.Minute)
+		id := idHere(t, c)
+		old := a.disk.afterCrash()
+		members := func() string {
+			known, err := a.regions.Catalog().Find(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			peers := strings.Split(peersOf(known), ", ")
+			slices.Sort(peers)
+			return strings.Join(peers, ", ")
+		}
+
+		n.kill(b)
+		n.start("D", newDisk())
+		n.near("C", "D", "E")
+		<-time.After(3 * time.Minute)
+		if got := members(); got != "C, D, E" {
+			t.Fatalf("the catalog lists %s", got)
+		}
+		n.kill(a)
+		a = n.start("A", old)
+		<-time.After(time.Minute)
+		if got := members(); got != "B, C, E" {
+			t.Fatalf("the old copy lists %s: the test shows nothing", got)
+		}
+		<-time.After(15 * time.Minute)
+		if got := members(); got != "C, D, E" {
+			t.Errorf("after a quarter of an hour the catalog lists %s", got)
+		}
+	})
+}
 
 // An old copy is not offered while another node has a good one, even one that became a member after the copy was made. If all of them are
 // lost, the operator has to confirm it. The recovered region and catalog use nothing again that was used since the copy was made, and

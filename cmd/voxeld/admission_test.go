@@ -454,14 +454,16 @@ func separate(t *testing.T, n int) []kit.Options {
 	return nodes
 }
 
-// heapSizes returns the sizes of the node's heap until ctx ends, the smallest first, and the processor time that it takes meanwhile.
-func heapSizes(ctx context.Context, d *daemon) (sizes []float64, busy float64) {
+// heapSizes returns the sizes of the node's heap within floodTime, the smallest first, and the processor time that it takes meanwhile.
+func (d *daemon) heapSizes() (sizes []float64, busy float64) {
 	d.t.Helper()
 	if err := d.Collect(d.t.Context()); err != nil {
 		d.t.Fatal(err)
 	}
 	const processor = "process_cpu_seconds_total"
 	busy = -d.metric(processor)
+	ctx, cancel := context.WithTimeout(d.t.Context(), *floodTime)
+	defer cancel()
 	for ctx.Err() == nil {
 		sizes = append(sizes, d.metric("go_memstats_heap_inuse_bytes")/(1<<20))
 		select {
@@ -490,21 +492,20 @@ func TestStrangersFlood(t *testing.T) {
 		}
 		eventually(t, "a node joins", patience, func() bool { return b.connected() == connected })
 	}
-	quiet, stop := context.WithTimeout(t.Context(), *floodTime)
-	defer stop()
 	enters(newDaemon(t, nodes[1]), 1)
-	before, idle := heapSizes(quiet, d)
+	before, idle := d.heapSizes()
 
-	flooded, stop := context.WithTimeout(t.Context(), *floodTime)
-	defer stop()
+	flooding, end := context.WithCancel(t.Context())
+	defer end()
 	var crew sync.WaitGroup
 	var opened atomic.Int64
 	for range 4 {
 		s := newStranger(t, d)
-		crew.Go(func() { opened.Add(s.Flood(flooded, d.Status.WorldID)) })
+		crew.Go(func() { opened.Add(s.Flood(flooding, d.Status.WorldID)) })
 	}
 	enters(newDaemon(t, nodes[2]), 2)
-	sizes, busy := heapSizes(flooded, d)
+	sizes, busy := d.heapSizes()
+	end()
 	crew.Wait()
 	median, peak := func(s []float64) float64 { return s[len(s)/2] }, func(s []float64) float64 { return s[len(s)-1] }
 	t.Logf("%d streams of strangers: %.0f MiB, at most %.0f, and without them %.0f, at most %.0f; %.1f s of processor in %v, and without them %.1f",

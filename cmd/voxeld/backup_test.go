@@ -277,31 +277,31 @@ func newTestHost(t *testing.T) *transport.Host {
 }
 
 // A node is found at one of its addresses, even if nothing answers at the others, nor at those of many nodes before it.
-func TestFindAlive(t *testing.T) {
+func TestRefuseBeside(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t)
-	silent, host := listenSilently(t), newTestHost(t)
+	silent := listenSilently(t)
 	nodes := []backup.Node{{Peer: d.Status.Peer, Addrs: []string{fmt.Sprintf("/ip4/%s/tcp/%d", silent.IP, silent.Port), "/ip4/" + d.ip + "/tcp/4001"}}}
-	if err := findAlive(t.Context(), host, d.Status.WorldID, nodes); !errors.Is(err, backupcmd.ErrAlive) {
+	if err := refuseBeside(t.Context(), d.Status.WorldID, nodes); !errors.Is(err, backupcmd.ErrAlive) {
 		t.Errorf("the node that runs: %v", err)
 	}
-	if err := findAlive(t.Context(), host, "another world", nodes); err != nil {
+	if err := refuseBeside(t.Context(), "another world", nodes); err != nil {
 		t.Errorf("a node of another world: %v", err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := findAlive(ended, host, d.Status.WorldID, nodes); !errors.Is(err, context.Canceled) {
+	if err := refuseBeside(ended, d.Status.WorldID, nodes); !errors.Is(err, context.Canceled) {
 		t.Errorf("a search that was ended: %v", err)
 	}
 	var many []backup.Node
-	for i := range 500 {
+	for i := range besideAtOnce + 1 {
 		gone, err := admission.PeerOf(trust.Key{byte(i), byte(i >> 8)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		many = append(many, backup.Node{Peer: gone.String(), Addrs: nodes[0].Addrs[:1]})
 	}
-	if err := findAlive(t.Context(), host, d.Status.WorldID, append(many, nodes...)); !errors.Is(err, backupcmd.ErrAlive) {
+	if err := refuseBeside(t.Context(), d.Status.WorldID, append(many, nodes...)); !errors.Is(err, backupcmd.ErrAlive) {
 		t.Errorf("the node that runs, after many that are gone: %v", err)
 	}
 	var closed []string
@@ -310,8 +310,7 @@ func TestFindAlive(t *testing.T) {
 	}
 	for asked, addrs := range map[bool][]string{true: closed[1:], false: closed} {
 		addrs = append(slices.Clone(addrs), nodes[0].Addrs[1])
-		other := newTestHost(t) // which knows no address of the node
-		if err := findAlive(t.Context(), other, d.Status.WorldID, []backup.Node{{Peer: d.Status.Peer, Addrs: addrs}}); errors.Is(err, backupcmd.ErrAlive) != asked {
+		if err := refuseBeside(t.Context(), d.Status.WorldID, []backup.Node{{Peer: d.Status.Peer, Addrs: addrs}}); errors.Is(err, backupcmd.ErrAlive) != asked {
 			t.Errorf("the node that runs, at address %d: %v", len(addrs), err)
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -40,6 +41,8 @@ func (p *tester) watchWalk(t *testing.T, ann *tester, steps int, event func()) (
 	t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
+	var events sync.WaitGroup
+	defer events.Wait()
 	pose, seen, last := ann.Welcome.Pose, p.Avatars["ann"], time.Now()
 	for n := 0; n < steps; {
 		select {
@@ -48,15 +51,16 @@ func (p *tester) watchWalk(t *testing.T, ann *tester, steps int, event func()) (
 			pose.X = ann.Welcome.Pose.X + .2*float64(n%2)
 			ann.send(sessionmsg.Move{Pose: pose})
 			if n == steps/4 {
-				event()
+				events.Go(event)
 			}
 		case m, open := <-p.Inbox:
 			if !open {
 				t.Fatalf("the session has ended: %s", p.failure)
 			}
 			p.receive(m)
+			longest = max(longest, m.At.Sub(last))
 			if now := p.Avatars["ann"]; now != seen {
-				seen, last = now, time.Now()
+				seen, last = now, m.At
 			}
 		case m, open := <-ann.Inbox:
 			if !open {
@@ -64,7 +68,6 @@ func (p *tester) watchWalk(t *testing.T, ann *tester, steps int, event func()) (
 			}
 			ann.receive(m)
 		}
-		longest = max(longest, time.Since(last))
 	}
-	return longest
+	return max(longest, time.Since(last))
 }

@@ -75,7 +75,7 @@ func TestPeople(t *testing.T) {
 	}
 	t.Run("a line for one player", func(t *testing.T) {
 		var got string
-		eventually(t, "the nodes know each other", everywhere, func() bool {
+		eventually(t, "the nodes know each other", patience, func() bool {
 			got = ada.command("msg Bob hi there")
 			return got == "To bob: hi there"
 		})

@@ -20,7 +20,6 @@ const everywhere = 2 * time.Second
 
 // Roles, names and bans hold on all nodes, whichever they were entered on, and outlive their restarts and the death of one of them.
 func TestPolicy(t *testing.T) {
-	t.Parallel()
 	first := startDaemon(t)
 	second := startDaemon(t, "--join", first.invite())
 	third := startDaemon(t, "--join", first.invite())
@@ -195,7 +194,7 @@ func agree(t *testing.T, nodes ...*daemon) {
 		most = max(most, known(d))
 	}
 	for _, d := range nodes {
-		eventually(t, "the node on "+d.ip+" knows all commands", everywhere, func() bool { return known(d) >= most })
+		eventually(t, "the node on "+d.ip+" knows all commands", patience, func() bool { return known(d) >= most })
 	}
 }
 

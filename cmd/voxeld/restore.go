@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -149,12 +150,11 @@ func restoredGame(cfg config.Config) string {
 }
 
 const (
-	// besideTime is how long a node of a backup has to answer.
-	besideTime = 5 * time.Second
+	// besideTime is how long a node of a backup has to answer. One that is busy does not count as gone.
+	besideTime = 10 * time.Second
 	// besideAddrs is how many addresses of a node are tried at most.
 	besideAddrs = 16
-	// besideDials is how many of them are tried at the same time, and besideDialTime how long one that does not answer takes: both
-	// are limits of libp2p.
+	// besideDials is how many of them libp2p tries at the same time, and besideDialTime how long one that does not answer takes.
 	besideDials    = 8
 	besideDialTime = 8 * time.Second
 	// besideAtOnce is how many addresses are tried at the same time: fewer than those for which libp2p would have others wait.
@@ -163,18 +163,12 @@ const (
 	besideMost = 5 * time.Minute
 )
 
-// refuseBeside returns an error if one of the nodes runs in the world.
+// refuseBeside asks the nodes of a backup, and returns an error if one of them runs in the world, or if not all were asked.
 func refuseBeside(ctx context.Context, id string, nodes []backup.Node) error {
-	host, err := transport.NewHost(transport.Options{Storage: &memory{}, Listen: []string{"/ip4/127.0.0.1/tcp/0"}})
+	host, err := transport.NewHost(transport.Options{Storage: &memory{}, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, DialTimeout: besideDialTime})
 	if err != nil {
 		return err
 	}
-	err = findAlive(ctx, host, id, nodes)
-	return errors.Join(err, host.Close())
-}
-
-// findAlive asks the nodes of a backup, and returns an error if one of them runs in the world, or if not all were asked.
-func findAlive(ctx context.Context, host *transport.Host, id string, nodes []backup.Node) error {
 	crew, asking := errgroup.WithContext(ctx) // the first that runs ends the search
 	dials := semaphore.NewWeighted(besideAtOnce)
 	for _, n := range nodes {
@@ -188,32 +182,19 @@ func findAlive(ctx context.Context, host *transport.Host, id string, nodes []bac
 			return refuseAlive(asking, host, id, n)
 		})
 	}
-	return cmp.Or(crew.Wait(), ctx.Err())
+	return errors.Join(cmp.Or(crew.Wait(), ctx.Err()), host.Close())
 }
 
 // refuseAlive returns an error if a node runs in the world at one of its addresses.
 func refuseAlive(ctx context.Context, host *transport.Host, id string, n backup.Node) error {
 	ctx, cancel := context.WithTimeout(ctx, besideTime+time.Duration(max(len(n.Addrs)-1, 0)/besideDials)*besideDialTime)
 	defer cancel()
-	crew, ctx := errgroup.WithContext(ctx)
-	for _, addr := range n.Addrs {
-		crew.Go(func() error {
-			target := withPeer(addr, n.Peer)
-			if _, err := host.Connect(ctx, target); err != nil || !joining.RunsWorld(ctx, host, target, id) { // the latter ends sooner
-				return nil //nolint:nilerr // it does not run there
-			}
-			return fmt.Errorf("%w at %s: a restored copy would take the place of what that node has. Stop all of its nodes first; or join it "+
-				"instead; or found a world of its own with --fork NAME", backupcmd.ErrAlive, addr)
-		})
+	addr, err := host.ConnectPeer(ctx, n.Peer, n.Addrs)
+	if err != nil || !joining.RunsWorld(ctx, host, n.Peer, id) {
+		return nil //nolint:nilerr // it does not run there
 	}
-	return crew.Wait()
-}
-
-func withPeer(addr, peer string) string {
-	if strings.Contains(addr, "/p2p/") {
-		return addr
-	}
-	return addr + "/p2p/" + peer
+	return fmt.Errorf("%w at %s: a restored copy would take the place of what that node has. Stop all of its nodes first; or join it "+
+		"instead; or found a world of its own with --fork NAME", backupcmd.ErrAlive, addr)
 }
 
 // checkRestored refuses to run a world that has just been restored beside nodes that have it from before. It asks them once, and for so long at
@@ -227,9 +208,10 @@ func (n *node) checkRestored(ctx context.Context, id string, most time.Duration)
 	if err := json.Unmarshal(row, &nodes); err != nil {
 		return fmt.Errorf("read the nodes of the restored world: %w", err)
 	}
+	nodes = slices.DeleteFunc(nodes, func(other backup.Node) bool { return other.Peer == n.host.PeerID() })
 	asking, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	err = findAlive(asking, n.host, id, nodes)
+	err = refuseBeside(asking, id, nodes)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		n.logger.Warn("not all nodes of the backup were asked whether they run: one that does loses what it has", "nodes", len(nodes), "after", most)
 		err = nil

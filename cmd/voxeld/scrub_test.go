@@ -77,9 +77,10 @@ func TestScrubRepairsFlippedBits(t *testing.T) {
 	leader, others := leaderOf(t, all, built.Chunk())
 	var r admin.Region
 	eventually(t, "the region has three members", patience, func() bool {
-		i := slices.IndexFunc(leader.regions(), func(r admin.Region) bool { return r.Edits > 0 })
+		all := leader.regions()
+		i := slices.IndexFunc(all, func(r admin.Region) bool { return r.Edits > 0 })
 		if i >= 0 {
-			r = leader.regions()[i]
+			r = all[i]
 		}
 		return i >= 0 && r.Voters == 3
 	})

@@ -28,7 +28,7 @@ func (e enters) Delta(n *sessionmsg.TickDelta) {
 // skinOf joins by WebSocket in CBOR, waits until a player enters, and returns their skin.
 func skinOf(t *testing.T, url, name, other string) player.Skin {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), everywhere)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	ws, _, err := websocket.Dial(ctx, url, nil) //nolint:bodyclose // the library closes it
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/peerstore"
@@ -42,6 +43,28 @@ func (h *Host) Connect(ctx context.Context, addr string) (string, error) {
 	return id.String(), nil
 }
 
+// ConnectPeer connects to a peer, and returns the address at which it answered: one of those given, of which it ignores what it cannot dial, or
+// one that was known.
+func (h *Host) ConnectPeer(ctx context.Context, name string, addrs []string) (string, error) {
+	id, err := peer.Decode(name)
+	if err != nil {
+		return "", fmt.Errorf("parse peer id %q: %w", name, err)
+	}
+	info := peer.AddrInfo{ID: id}
+	for _, addr := range addrs {
+		if t, err := address.Parse(addr); err == nil && (t.ID == "" || t.ID == id) {
+			info.Addrs = append(info.Addrs, t.Addr)
+		}
+	}
+	if err := h.DialAgain(ctx, info); err != nil {
+		return "", err
+	}
+	for _, c := range h.lib.Network().ConnsToPeer(id) {
+		return c.RemoteMultiaddr().String(), nil
+	}
+	return "", fmt.Errorf("connect to %s: %w", name, network.ErrNoConn)
+}
+
 // ErrSelf is returned for an address that leads back to the node itself.
 var ErrSelf = errors.New("the address is this node's own")
 
@@ -58,7 +81,7 @@ func (h *Host) Dial(ctx context.Context, t address.Target) (peer.ID, error) {
 		return "", ErrSelf
 	}
 	// The caller decides when to retry; libp2p would refuse for up to five minutes after failures.
-	h.clearBackoff(t.ID)
+	clearBackoff(h.lib, t.ID)
 	if err := h.lib.Connect(ctx, peer.AddrInfo{ID: t.ID, Addrs: []ma.Multiaddr{t.Addr}}); err != nil {
 		return "", err
 	}
@@ -68,12 +91,12 @@ func (h *Host) Dial(ctx context.Context, t address.Target) (peer.ID, error) {
 
 // DialAgain connects to a peer at the addresses given or known, also if libp2p would still wait after failures.
 func (h *Host) DialAgain(ctx context.Context, info peer.AddrInfo) error {
-	h.clearBackoff(info.ID)
+	clearBackoff(h.lib, info.ID)
 	return h.lib.Connect(ctx, info)
 }
 
-func (h *Host) clearBackoff(id peer.ID) {
-	h.lib.Network().(*swarm.Swarm).Backoff().Clear(id)
+func clearBackoff(lib host.Host, id peer.ID) {
+	lib.Network().(*swarm.Swarm).Backoff().Clear(id)
 }
 
 // reach connects to a peer, by the addresses known here or by those found in the DHT.
@@ -110,7 +133,7 @@ const dialEvery = 2 * time.Second
 // mayDial clears libp2p's backoff for the peer, if the last dial was more than dialEvery ago.
 func (h *Host) mayDial(id peer.ID) {
 	if h.allow(h.mu.dialed, id, dialEvery) {
-		h.clearBackoff(id)
+		clearBackoff(h.lib, id)
 	}
 }
 

@@ -52,10 +52,10 @@ func (l listings) expire(cell grid.Cell) {
 	}
 }
 
-// last returns the region of a route as it was listed last, and reports whether that was lately. Ok is false if it was not listed, or without
-// the leader.
+// last returns the region of a route as it was listed last, and reports whether that was lately, and no older than the route. Ok is false if it
+// was not listed, or without the leader.
 func (l listings) last(known nodemsg.Region) (listed nodemsg.Region, lately, ok bool) {
 	before, ok := l.Get(known.Cell)
 	ok = ok && before.region.ID == known.ID && actor.HasMember(before.region, known.Leader)
-	return before.region, ok && time.Since(before.since) < listedFor, ok
+	return before.region, ok && time.Since(before.since) < listedFor && !known.Newer(before.region), ok
 }

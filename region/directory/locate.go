@@ -44,8 +44,9 @@ const (
 )
 
 // Confirmed returns the region that covers the chunk like Locate, but with the members that the catalog lists, and one of them as the leader:
-// every admitted node can introduce itself as the leader of any land (docs/adr/0084). While the catalog does not answer, the region is as it
-// was listed last, or, if it was not listed with that leader, as Locate returns it: then a node that lies may pass for its leader.
+// every admitted node can introduce itself as the leader of any land (docs/adr/0084). While the catalog does not answer, the members that it
+// listed last come before those of the route; or the region is as Locate returns it, if its leader was not listed. Then a node that lies may
+// pass for the leader.
 func (d *Directory) Confirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
 	for range grid.MaxLabel {
 		known, err := d.Locate(ctx, pos)
@@ -66,6 +67,11 @@ func (d *Directory) Confirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.R
 				d.Logger.Debug("route not confirmed by the catalog", "cell", known.Cell.String(), "leader", known.Leader, "error", err)
 				if !ok {
 					return known, nil
+				}
+				for _, m := range known.Members { // those that are listed may be gone
+					if !actor.HasMember(listed, m.Peer) {
+						listed.Members = append(slices.Clip(listed.Members), m)
+					}
 				}
 			}
 		}

@@ -114,10 +114,10 @@ type Supervisor struct {
 
 	mu struct {
 		sync.Mutex
-		reconciling map[uint64]struct{}       // groups whose members are being changed
-		announced   map[uint64]nodemsg.Region // regions led here as the catalog has them
-		ledSince    map[uint64]leadership     // of the groups that this node leads or led
-		refusals    map[invitation]refusal    // of learners, to join
+		reconciling map[uint64]struct{}     // groups whose members are being changed
+		announced   map[uint64]announcement // regions led here as the catalog has them
+		ledSince    map[uint64]leadership   // of the groups that this node leads or led
+		refusals    map[invitation]refusal  // of learners, to join
 	}
 }
 
@@ -130,7 +130,7 @@ func New(o Options) *Supervisor {
 	sv.meter = newMeter(o.Balance, o.Self, o.Detector.Load)
 	sv.closed.moving = make(map[uint64]int)
 	sv.mu.reconciling = make(map[uint64]struct{})
-	sv.mu.announced = make(map[uint64]nodemsg.Region)
+	sv.mu.announced = make(map[uint64]announcement)
 	sv.mu.ledSince = make(map[uint64]leadership)
 	sv.mu.refusals = make(map[invitation]refusal)
 	return sv
@@ -222,13 +222,22 @@ func (sv *Supervisor) nearestOf(w Group, s replica.Status) (size int, nearest []
 	return size, sv.meter.preferred(w.ID, nearest, size, sv.meter.region(w.ID), isMember)
 }
 
+// announcement is a region as the catalog had it at a time.
+type announcement struct {
+	region nodemsg.Region
+	at     time.Time
+}
+
+// announcedFor is how long the catalog is taken to have what was reported to it. If it was recovered from an old copy since, it lacks that.
+const announcedFor = 10 * time.Minute
+
 // Announce reports the region's members to the catalog, unless it has them.
 func (sv *Supervisor) Announce(ctx context.Context, info nodemsg.Region) error {
 	sv.mu.Lock()
 	announced := sv.mu.announced[info.ID]
 	sv.mu.Unlock()
 	founded := info.Epoch == actor.FirstEpoch && info.Split == 0 && info.Merged == 0
-	if founded || announced.ID != 0 && !info.Newer(announced) || info.ID == world.CatalogID {
+	if founded || time.Since(announced.at) < announcedFor && !info.Newer(announced.region) || info.ID == world.CatalogID {
 		return nil
 	}
 	known, err := sv.Directory.ReportMoved(ctx, info)
@@ -240,7 +249,7 @@ func (sv *Supervisor) Announce(ctx context.Context, info nodemsg.Region) error {
 	}
 	sv.mu.Lock()
 	defer sv.mu.Unlock()
-	sv.mu.announced[info.ID] = known
+	sv.mu.announced[info.ID] = announcement{known, time.Now()}
 	return nil
 }
 

@@ -141,14 +141,11 @@ func AskGenesis(ctx context.Context, host *transport.Host, addr string) (world.G
 	return world.DecodeGenesis(answer)
 }
 
-// RunsWorld reports whether a node of the world answers at an address.
-func RunsWorld(ctx context.Context, host *transport.Host, addr, id string) bool {
-	if g, err := AskGenesis(ctx, host, addr); err == nil {
-		return g.ID() == id
-	}
-	peer, err := host.Connect(ctx, addr)
-	if err != nil {
-		return false
+// RunsWorld reports whether a peer answers as a node of the world.
+func RunsWorld(ctx context.Context, host *transport.Host, peer, id string) bool {
+	if answer, err := host.Ask(ctx, peer, GenesisProtocol, nil); err == nil { // of an open world
+		g, err := world.DecodeGenesis(answer)
+		return err == nil && g.ID() == id
 	}
 	world, err := admission.World(ctx, host, peer)
 	return err == nil && hex.EncodeToString(world[:]) == id
