@@ -308,10 +308,11 @@ func TestNewMembersWithoutCatalog(t *testing.T) {
 		link := g.follow(here)
 		link.edit(stone(1))
 		link.Close()
-		for gone, next := range map[*node]string{b: "D", c: "E"} {
-			n.start(next, newDisk())
+		n.start("D", newDisk())
+		n.start("E", newDisk())
+		n.near("A", "D", "E")
+		for _, gone := range []*node{b, c} {
 			n.kill(gone)
-			n.near("A", "D", "E")
 			<-time.After(3 * time.Minute)
 		}
 		info, err := a.Locate(t.Context(), here)

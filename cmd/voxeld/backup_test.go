@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -25,7 +26,6 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht/admission"
-	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/store"
@@ -265,15 +265,33 @@ func listenSilently(t *testing.T) *net.TCPAddr {
 	return listener.Addr().(*net.TCPAddr)
 }
 
-// newTestHost returns a host that is no member of any world.
-func newTestHost(t *testing.T) *transport.Host {
+// listenSlowly returns the address of a server that passes on a connection three seconds after it was made.
+func listenSlowly(t *testing.T, target string) *net.TCPAddr {
 	t.Helper()
-	host, err := transport.NewHost(transport.Options{Storage: &memory{}, Listen: []string{"/ip4/127.0.0.1/tcp/0"}})
+	listener, err := net.Listen("tcp", takeAddress(t)+":0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { host.Close() })
-	return host
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			time.AfterFunc(3*time.Second, func() {
+				defer near.Close()
+				far, err := net.Dial("tcp", target)
+				if err != nil {
+					return
+				}
+				defer far.Close()
+				go io.Copy(far, near) //nolint:errcheck // the other one ends it
+				io.Copy(near, far)    //nolint:errcheck // a connection that ends
+			})
+		}
+	}()
+	return listener.Addr().(*net.TCPAddr)
 }
 
 // A node is found at one of its addresses, even if nothing answers at the others, nor at those of many nodes before it.
@@ -287,6 +305,10 @@ func TestRefuseBeside(t *testing.T) {
 	}
 	if err := refuseBeside(t.Context(), "another world", nodes); err != nil {
 		t.Errorf("a node of another world: %v", err)
+	}
+	slow := listenSlowly(t, d.ip+":4001")
+	if err := refuseBeside(t.Context(), d.Status.WorldID, []backup.Node{{Peer: d.Status.Peer, Addrs: []string{fmt.Sprintf("/ip4/%s/tcp/%d", slow.IP, slow.Port)}}}); !errors.Is(err, backupcmd.ErrAlive) {
+		t.Errorf("the node that runs, slowly: %v", err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -319,7 +341,7 @@ func TestRefuseBeside(t *testing.T) {
 // A world that was restored does not wait for nodes of before for longer than a service manager waits for it, and asks once.
 func TestAskingBeforeTheFirstRunIsBounded(t *testing.T) {
 	t.Parallel()
-	silent, host := listenSilently(t), newTestHost(t)
+	silent := listenSilently(t)
 	db, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), databaseName)})
 	if err != nil {
 		t.Fatal(err)
@@ -344,7 +366,7 @@ func TestAskingBeforeTheFirstRunIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	n := &node{db: db, host: host, logger: slog.New(slog.NewTextHandler(&log, nil))}
+	n := &node{db: db, logger: slog.New(slog.NewTextHandler(&log, nil))}
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if err := n.checkRestored(ended, "a world", besideMost); !errors.Is(err, context.Canceled) {

@@ -15,7 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// everywhere is how long a change of the policy may take until it has effect on all nodes.
+// everywhere is how long a change of the policy may take until it has effect on another node.
 const everywhere = 2 * time.Second
 
 // Roles, names and bans hold on all nodes, whichever they were entered on, and outlive their restarts and the death of one of them.

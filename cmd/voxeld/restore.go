@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -150,8 +149,8 @@ func restoredGame(cfg config.Config) string {
 }
 
 const (
-	// besideTime is how long a node of a backup has to answer. One that is busy does not count as gone.
-	besideTime = 10 * time.Second
+	// besideTime is how long a node of a backup that is connected has to answer. One that does not is busy, and not gone.
+	besideTime = 5 * time.Second
 	// besideAddrs is how many addresses of a node are tried at most.
 	besideAddrs = 16
 	// besideDials is how many of them libp2p tries at the same time, and besideDialTime how long one that does not answer takes.
@@ -165,7 +164,7 @@ const (
 
 // refuseBeside asks the nodes of a backup, and returns an error if one of them runs in the world, or if not all were asked.
 func refuseBeside(ctx context.Context, id string, nodes []backup.Node) error {
-	host, err := transport.NewHost(transport.Options{Storage: &memory{}, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, DialTimeout: besideDialTime})
+	host, err := transport.NewHost(transport.Options{Storage: &memory{}, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Patient: true})
 	if err != nil {
 		return err
 	}
@@ -187,11 +186,16 @@ func refuseBeside(ctx context.Context, id string, nodes []backup.Node) error {
 
 // refuseAlive returns an error if a node runs in the world at one of its addresses.
 func refuseAlive(ctx context.Context, host *transport.Host, id string, n backup.Node) error {
-	ctx, cancel := context.WithTimeout(ctx, besideTime+time.Duration(max(len(n.Addrs)-1, 0)/besideDials)*besideDialTime)
+	dialing, cancel := context.WithTimeout(ctx, time.Duration(1+len(n.Addrs)/besideDials)*besideDialTime)
 	defer cancel()
-	addr, err := host.ConnectPeer(ctx, n.Peer, n.Addrs)
-	if err != nil || !joining.RunsWorld(ctx, host, n.Peer, id) {
+	addr, err := host.ConnectPeer(dialing, n.Peer, n.Addrs)
+	if err != nil {
 		return nil //nolint:nilerr // it does not run there
+	}
+	asking, cancel := context.WithTimeout(ctx, besideTime)
+	defer cancel()
+	if !joining.RunsWorld(asking, host, n.Peer, id) || ctx.Err() != nil {
+		return ctx.Err()
 	}
 	return fmt.Errorf("%w at %s: a restored copy would take the place of what that node has. Stop all of its nodes first; or join it "+
 		"instead; or found a world of its own with --fork NAME", backupcmd.ErrAlive, addr)
@@ -208,7 +212,6 @@ func (n *node) checkRestored(ctx context.Context, id string, most time.Duration)
 	if err := json.Unmarshal(row, &nodes); err != nil {
 		return fmt.Errorf("read the nodes of the restored world: %w", err)
 	}
-	nodes = slices.DeleteFunc(nodes, func(other backup.Node) bool { return other.Peer == n.host.PeerID() })
 	asking, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	err = refuseBeside(asking, id, nodes)

@@ -77,10 +77,10 @@ func TestScrubRepairsFlippedBits(t *testing.T) {
 	leader, others := leaderOf(t, all, built.Chunk())
 	var r admin.Region
 	eventually(t, "the region has three members", patience, func() bool {
-		all := leader.regions()
-		i := slices.IndexFunc(all, func(r admin.Region) bool { return r.Edits > 0 })
+		regions := leader.regions()
+		i := slices.IndexFunc(regions, func(r admin.Region) bool { return r.Edits > 0 })
 		if i >= 0 {
-			r = all[i]
+			r = regions[i]
 		}
 		return i >= 0 && r.Voters == 3
 	})

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -56,13 +57,11 @@ func (h *Host) ConnectPeer(ctx context.Context, name string, addrs []string) (st
 			info.Addrs = append(info.Addrs, t.Addr)
 		}
 	}
-	if err := h.DialAgain(ctx, info); err != nil {
-		return "", err
+	err = h.DialAgain(ctx, info)
+	if conns := h.lib.Network().ConnsToPeer(id); len(conns) > 0 { // whatever libp2p learned of it
+		return conns[0].RemoteMultiaddr().String(), nil
 	}
-	for _, c := range h.lib.Network().ConnsToPeer(id) {
-		return c.RemoteMultiaddr().String(), nil
-	}
-	return "", fmt.Errorf("connect to %s: %w", name, network.ErrNoConn)
+	return "", cmp.Or(err, network.ErrNoConn)
 }
 
 // ErrSelf is returned for an address that leads back to the node itself.

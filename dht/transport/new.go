@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,8 +41,9 @@ type Options struct {
 	// instead. DHT.Run keeps dialling these addresses.
 	Bootstrap []string
 
-	// DialTimeout bounds the dial of one address. 0: 8 s, and 2 s in a private network.
-	DialTimeout time.Duration
+	// Patient hosts wait for an answer at an address in a private network for as long as elsewhere, and try every address. They ask nodes that
+	// may be gone, or busy.
+	Patient bool
 
 	Logger     *slog.Logger          // nil discards
 	Registerer prometheus.Registerer // nil registers nowhere
@@ -75,7 +75,7 @@ func NewHost(opts Options) (*Host, error) {
 	}
 	gone := newRecentlyLost()
 	s := newStrangers()
-	lib, err := startLib(key, announce, opts.DialTimeout, connGater{gone, s})
+	lib, err := startLib(key, announce, connGater{gone, s}, opts.Patient)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func NewHost(opts Options) (*Host, error) {
 }
 
 // startLib starts libp2p's host, which does not listen yet. Its network is a *swarm.Swarm.
-func startLib(key crypto.PrivKey, announce []address.Target, dials time.Duration, gates connGater) (libhost.Host, error) {
+func startLib(key crypto.PrivKey, announce []address.Target, gates connGater, patient bool) (libhost.Host, error) {
 	resources, err := newResourceManager()
 	if err != nil {
 		return nil, err
@@ -111,7 +111,12 @@ func startLib(key crypto.PrivKey, announce []address.Target, dials time.Duration
 	if err != nil {
 		return nil, errors.Join(err, resources.Close())
 	}
+	local, more := dialTimeoutLocal, []libp2p.Option(nil)
+	if patient { // libp2p skips UDP or IPv6 after many failures
+		local, more = dialTimeout, []libp2p.Option{libp2p.UDPBlackHoleSuccessCounter(nil), libp2p.IPv6BlackHoleSuccessCounter(nil)}
+	}
 	lib, err := libp2p.New(
+		libp2p.ChainOptions(more...),
 		libp2p.Identity(key),
 		// Addresses are listened on below, one by one: libp2p returns no error if one of many works.
 		libp2p.NoListenAddrs,
@@ -125,7 +130,7 @@ func startLib(key crypto.PrivKey, announce []address.Target, dials time.Duration
 		libp2p.ConnectionManager(conns),
 		libp2p.ConnectionGater(gates),
 		// A walk waits for a dead peer as long as a dial to it hangs, and QUIC hangs where TCP is refused at once.
-		libp2p.SwarmOpts(swarm.WithDialTimeout(cmp.Or(dials, dialTimeout)), swarm.WithDialTimeoutLocal(cmp.Or(dials, dialTimeoutLocal)),
+		libp2p.SwarmOpts(swarm.WithDialTimeout(dialTimeout), swarm.WithDialTimeoutLocal(local),
 			swarm.WithDialRanker(tcpFirst)),
 		libp2p.DisableMetrics(),
 		libp2p.UserAgent("voxeld"),

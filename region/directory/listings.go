@@ -11,8 +11,13 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// listedFor is how long a region's members count as listed. For that long a node that was removed from the region can still pass for its leader.
-const listedFor = 10 * time.Minute
+const (
+	// listedFor is how long a region's members count as listed. For that long a node that was removed from the region can still pass for
+	// its leader.
+	listedFor = 10 * time.Minute
+	// olderFor is the same if a route is newer, which may be a lie.
+	olderFor = 10 * time.Second
+)
 
 // listings are regions as the catalog listed them last, by cell. Any goroutine may use them.
 type listings struct{ *lru.Cache[grid.Cell, listing] }
@@ -52,10 +57,14 @@ func (l listings) expire(cell grid.Cell) {
 	}
 }
 
-// last returns the region of a route as it was listed last, and reports whether that was lately, and no older than the route. Ok is false if it
-// was not listed, or without the leader.
+// last returns the region of a route as it was listed last, and reports whether that was lately. Ok is false if it was not listed, or without
+// the leader.
 func (l listings) last(known nodemsg.Region) (listed nodemsg.Region, lately, ok bool) {
 	before, ok := l.Get(known.Cell)
 	ok = ok && before.region.ID == known.ID && actor.HasMember(before.region, known.Leader)
-	return before.region, ok && time.Since(before.since) < listedFor && !known.Newer(before.region), ok
+	most := listedFor
+	if known.Newer(before.region) {
+		most = olderFor
+	}
+	return before.region, ok && time.Since(before.since) < most, ok
 }

@@ -44,9 +44,9 @@ const (
 )
 
 // Confirmed returns the region that covers the chunk like Locate, but with the members that the catalog lists, and one of them as the leader:
-// every admitted node can introduce itself as the leader of any land (docs/adr/0084). While the catalog does not answer, the members that it
-// listed last come before those of the route; or the region is as Locate returns it, if its leader was not listed. Then a node that lies may
-// pass for the leader.
+// every admitted node can introduce itself as the leader of any land (docs/adr/0084). While the catalog does not answer, the region has the members that
+// it listed last, and those of the route if that is newer; or it is as Locate returns it, if the leader was not listed. Then a node that lies
+// may pass for its leader.
 func (d *Directory) Confirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
 	for range grid.MaxLabel {
 		known, err := d.Locate(ctx, pos)
@@ -68,10 +68,9 @@ func (d *Directory) Confirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.R
 				if !ok {
 					return known, nil
 				}
-				for _, m := range known.Members { // those that are listed may be gone
-					if !actor.HasMember(listed, m.Peer) {
-						listed.Members = append(slices.Clip(listed.Members), m)
-					}
+				if known.Newer(listed) { // the members that are listed may be gone
+					listed.Members = slices.Concat(listed.Members, slices.DeleteFunc(slices.Clone(known.Members),
+						func(m nodemsg.Member) bool { return actor.HasMember(listed, m.Peer) }))
 				}
 			}
 		}

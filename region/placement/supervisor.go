@@ -26,7 +26,6 @@ import (
 	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -97,6 +96,7 @@ type Failures interface {
 // Supervisor makes the members of the groups that this node leads follow their keys.
 type Supervisor struct {
 	Options
+	*announcements
 	// NotifyEvicted is called once a round by Run.
 	NotifyEvicted func(context.Context)
 	// Watch adds the nodes to watch besides the members of the groups that this node leads.
@@ -114,10 +114,9 @@ type Supervisor struct {
 
 	mu struct {
 		sync.Mutex
-		reconciling map[uint64]struct{}     // groups whose members are being changed
-		announced   map[uint64]announcement // regions led here as the catalog has them
-		ledSince    map[uint64]leadership   // of the groups that this node leads or led
-		refusals    map[invitation]refusal  // of learners, to join
+		reconciling map[uint64]struct{}    // groups whose members are being changed
+		ledSince    map[uint64]leadership  // of the groups that this node leads or led
+		refusals    map[invitation]refusal // of learners, to join
 	}
 }
 
@@ -130,7 +129,7 @@ func New(o Options) *Supervisor {
 	sv.meter = newMeter(o.Balance, o.Self, o.Detector.Load)
 	sv.closed.moving = make(map[uint64]int)
 	sv.mu.reconciling = make(map[uint64]struct{})
-	sv.mu.announced = make(map[uint64]announcement)
+	sv.announcements = newAnnouncements(o.Directory, o.Tasks, o.Logger)
 	sv.mu.ledSince = make(map[uint64]leadership)
 	sv.mu.refusals = make(map[invitation]refusal)
 	return sv
@@ -222,42 +221,11 @@ func (sv *Supervisor) nearestOf(w Group, s replica.Status) (size int, nearest []
 	return size, sv.meter.preferred(w.ID, nearest, size, sv.meter.region(w.ID), isMember)
 }
 
-// announcement is a region as the catalog had it at a time.
-type announcement struct {
-	region nodemsg.Region
-	at     time.Time
-}
-
-// announcedFor is how long the catalog is taken to have what was reported to it. If it was recovered from an old copy since, it lacks that.
-const announcedFor = 10 * time.Minute
-
-// Announce reports the region's members to the catalog, unless it has them.
-func (sv *Supervisor) Announce(ctx context.Context, info nodemsg.Region) error {
-	sv.mu.Lock()
-	announced := sv.mu.announced[info.ID]
-	sv.mu.Unlock()
-	founded := info.Epoch == actor.FirstEpoch && info.Split == 0 && info.Merged == 0
-	if founded || time.Since(announced.at) < announcedFor && !info.Newer(announced.region) || info.ID == world.CatalogID {
-		return nil
-	}
-	known, err := sv.Directory.ReportMoved(ctx, info)
-	if err != nil {
-		return fmt.Errorf("report to the catalog: %w", err)
-	}
-	if info.Newer(known) {
-		return fmt.Errorf("the catalog did not accept epoch %d and split %d of region %d", info.Epoch, info.Split, info.ID)
-	}
-	sv.mu.Lock()
-	defer sv.mu.Unlock()
-	sv.mu.announced[info.ID] = announcement{known, time.Now()}
-	return nil
-}
-
 // Forget forgets a region that was deleted here.
 func (sv *Supervisor) Forget(id uint64) {
+	sv.announcements.forget(id)
 	sv.mu.Lock()
 	defer sv.mu.Unlock()
-	delete(sv.mu.announced, id)
 	delete(sv.mu.ledSince, id)
 }
 

@@ -141,14 +141,17 @@ func AskGenesis(ctx context.Context, host *transport.Host, addr string) (world.G
 	return world.DecodeGenesis(answer)
 }
 
-// RunsWorld reports whether a peer answers as a node of the world.
+// RunsWorld reports whether a peer is a node of the world. One that does not answer is taken for one.
 func RunsWorld(ctx context.Context, host *transport.Host, peer, id string) bool {
 	if answer, err := host.Ask(ctx, peer, GenesisProtocol, nil); err == nil { // of an open world
 		g, err := world.DecodeGenesis(answer)
 		return err == nil && g.ID() == id
 	}
 	world, err := admission.World(ctx, host, peer)
-	return err == nil && hex.EncodeToString(world[:]) == id
+	if err != nil {
+		return !errors.Is(err, transport.ErrNotServed)
+	}
+	return hex.EncodeToString(world[:]) == id
 }
 
 // Check returns an error if the data directory belongs to another world than the one to join. It ignores nodes
