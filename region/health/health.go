@@ -471,7 +471,11 @@ func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, wha
 			lives[c.Replica.Peer] = true
 		}
 		if c.Behind > actor.NearlyAll && !c.Silent {
-			add("lagging", fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind), "if it does not catch up, check that node's disk and network")
+			what := fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind)
+			if c.Behind == leader.Last { // of a restored region that is a number without meaning
+				what = c.Replica.Peer + " has nothing of it yet"
+			}
+			add("lagging", what, "if it does not catch up, check that node's disk and network")
 		}
 		status, answered := x.statuses.Of(c.Replica.Peer, x.info.ID)
 		if answered && status.State != nodemsg.StateNone && !status.Outdated && status.Replica != 0 && status.Replica != c.Replica.ID {
