@@ -20,8 +20,8 @@ import (
 const Protocol = "/gateway/1"
 
 const (
-	// answerTimeout bounds the wait for the answers of other gateways.
-	answerTimeout = time.Second
+	// answerTimeout bounds the wait for the answers of other gateways, and firstTimeout the wait for the first that takes players.
+	answerTimeout, firstTimeout = time.Second, 3 * time.Second
 	// maxPeers is the number of gateways that are queried.
 	maxPeers = 64
 )
@@ -42,11 +42,19 @@ type Target struct {
 	address  wire.Gateway
 }
 
-// Find queries the connected nodes concurrently which of them would take that many sessions. It returns within a second.
+// Find queries the connected nodes concurrently which of them would take that many sessions. It returns within answerTimeout, or when the first
+// of them has answered later, or after firstTimeout.
 func Find(ctx context.Context, nodes Nodes, sessions int, log *slog.Logger) *Targets {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, firstTimeout)
 	defer cancel()
 	var found Targets
+	begun := time.Now()
+	enough := time.AfterFunc(answerTimeout, func() {
+		if len(found.Snapshot()) > 0 {
+			cancel()
+		}
+	})
+	defer enough.Stop()
 	question, err := nodemsg.EncodeHandoffRequest(nodemsg.HandoffRequest{Sessions: uint64(sessions)})
 	if err != nil {
 		panic(err) // every request is valid
@@ -61,6 +69,9 @@ func Find(ctx context.Context, nodes Nodes, sessions int, log *slog.Logger) *Tar
 				return
 			}
 			found.add(Target{Peer: peer, URL: offer.HTTP, Sessions: offer.Sessions, address: offer.Gateway()})
+			if time.Since(begun) > answerTimeout {
+				cancel()
+			}
 		})
 	}
 	crew.Wait()

@@ -1,11 +1,61 @@
 package handoff
 
 import (
+	"context"
+	"log/slog"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
+
+// nodes are gateways that answer after the given times.
+type nodes map[string]time.Duration
+
+func (n nodes) Connected() []string { return slices.Collect(maps.Keys(n)) }
+
+func (n nodes) Ask(ctx context.Context, peer, _ string, _ []byte) ([]byte, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(n[peer]):
+		return nodemsg.EncodeHandoffOffer(nodemsg.HandoffOffer{HTTP: "http://" + peer, Game: peer + ":4002", Ready: true})
+	}
+}
+
+// Whoever answers within a second is found. If nobody does, the first who answers is.
+func TestFind(t *testing.T) {
+	const never = time.Hour
+	for name, c := range map[string]struct {
+		nodes nodes
+		found string
+		took  time.Duration
+	}{
+		"nobody":         {nodes{}, "", 0},
+		"all at once":    {nodes{"a": 0, "b": time.Millisecond}, "a b", time.Millisecond},
+		"one is silent":  {nodes{"a": 0, "b": 900 * time.Millisecond, "c": never}, "a b", answerTimeout},
+		"both are slow":  {nodes{"a": 2 * time.Second, "b": 2500 * time.Millisecond}, "a", 2 * time.Second},
+		"nobody answers": {nodes{"a": never}, "", firstTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				var peers []string
+				for _, target := range Find(t.Context(), c.nodes, 1, slog.New(slog.DiscardHandler)).Snapshot() {
+					peers = append(peers, target.Peer)
+				}
+				if found, took := strings.Join(peers, " "), time.Since(begun); found != c.found || took != c.took {
+					t.Errorf("%q after %v, not %q after %v", found, took, c.found, c.took)
+				}
+			})
+		})
+	}
+}
 
 func TestTargetsAssign(t *testing.T) {
 	var targets Targets
