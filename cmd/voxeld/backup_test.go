@@ -26,6 +26,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht/admission"
+	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/store"
@@ -309,6 +310,25 @@ func TestRefuseBeside(t *testing.T) {
 	slow := listenSlowly(t, d.ip+":4001")
 	if err := refuseBeside(t.Context(), d.Status.WorldID, []backup.Node{{Peer: d.Status.Peer, Addrs: []string{fmt.Sprintf("/ip4/%s/tcp/%d", slow.IP, slow.Port)}}}); !errors.Is(err, backupcmd.ErrAlive) {
 		t.Errorf("the node that runs, slowly: %v", err)
+	}
+	for alive, serve := range map[bool]func(*transport.Host){
+		true: func(h *transport.Host) {
+			h.HandleAsk(admission.Protocol, func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			})
+		},
+		false: func(*transport.Host) {},
+	} {
+		other, err := transport.NewHost(transport.Options{Storage: &memory{}, Listen: []string{"/ip4/" + takeAddress(t) + "/tcp/0"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		serve(other)
+		if err := refuseBeside(t.Context(), d.Status.WorldID, []backup.Node{{Peer: other.PeerID(), Addrs: other.Addrs()}}); errors.Is(err, backupcmd.ErrAlive) != alive {
+			t.Errorf("a node that does not answer, %v, and one that serves nothing: %v", alive, err)
+		}
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -42,8 +42,8 @@ type Target struct {
 	address  wire.Gateway
 }
 
-// Find queries the connected nodes concurrently which of them would take that many sessions. It returns within answerTimeout, or when the first
-// of them has answered later, or after firstTimeout.
+// Find queries the connected nodes concurrently which of them would take that many sessions. It returns within answerTimeout if one of them would,
+// else when the first has said so, or after firstTimeout.
 func Find(ctx context.Context, nodes Nodes, sessions int, log *slog.Logger) *Targets {
 	ctx, cancel := context.WithTimeout(ctx, firstTimeout)
 	defer cancel()
@@ -69,7 +69,7 @@ func Find(ctx context.Context, nodes Nodes, sessions int, log *slog.Logger) *Tar
 				return
 			}
 			found.add(Target{Peer: peer, URL: offer.HTTP, Sessions: offer.Sessions, address: offer.Gateway()})
-			if time.Since(begun) > answerTimeout {
+			if time.Since(begun) >= answerTimeout {
 				cancel()
 			}
 		})

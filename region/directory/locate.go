@@ -44,9 +44,9 @@ const (
 )
 
 // Confirmed returns the region that covers the chunk like Locate, but with the members that the catalog lists, and one of them as the leader:
-// every admitted node can introduce itself as the leader of any land (docs/adr/0084). While the catalog does not answer, the region has the members that
-// it listed last, and those of the route if that is newer; or it is as Locate returns it, if the leader was not listed. Then a node that lies
-// may pass for its leader.
+// every admitted node can introduce itself as the leader of any land (docs/adr/0084). While the catalog does not answer, the region has the
+// members that it listed last, and those of the route if that is newer; or it is as Locate returns it, if the leader was not listed. Then a
+// node that lies may pass for its leader.
 func (d *Directory) Confirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
 	for range grid.MaxLabel {
 		known, err := d.Locate(ctx, pos)

@@ -472,8 +472,8 @@ func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, wha
 		}
 		if c.Behind > actor.NearlyAll && !c.Silent {
 			what := fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind)
-			if c.Behind == leader.Last { // of a restored region that is a number without meaning
-				what = c.Replica.Peer + " has nothing of it yet"
+			if c.Behind == leader.Last { // how much it has is not known
+				what = c.Replica.Peer + " has not confirmed any entry of the log to this leader"
 			}
 			add("lagging", what, "if it does not catch up, check that node's disk and network")
 		}

@@ -22,7 +22,8 @@ type announcements struct {
 
 	mu struct {
 		sync.Mutex
-		of map[uint64]announcement
+		of       map[uint64]announcement
+		renewing int // reports that are under way of what the catalog has heard
 	}
 }
 
@@ -38,8 +39,12 @@ type announcement struct {
 	at     time.Time
 }
 
-// announcedFor is how long the catalog is taken to have what was reported to it. If it was recovered from an old copy since, it lacks that.
-const announcedFor = 10 * time.Minute
+const (
+	// announcedFor is how long the catalog is taken to have what was reported to it. If it was recovered from an old copy since, it lacks that.
+	announcedFor = 10 * time.Minute
+	// maxRenewing is how many regions are reported again at the same time.
+	maxRenewing = 8
+)
 
 // Announce reports the region's members to the catalog, unless it has them. It does not wait for the catalog to hear of them again.
 func (a *announcements) Announce(ctx context.Context, info nodemsg.Region) error {
@@ -52,6 +57,9 @@ func (a *announcements) Announce(ctx context.Context, info nodemsg.Region) error
 	}
 	if a.renew(info.ID) {
 		a.tasks.Start(func(ctx context.Context) {
+			ctx, cancel := context.WithTimeout(ctx, background.AttemptTime)
+			defer cancel()
+			defer a.renewed()
 			if err := a.report(ctx, info); err != nil {
 				a.logger.Debug("region's members not announced again", "cell", info.Cell.String(), "error", err)
 			}
@@ -68,16 +76,23 @@ func (a *announcements) has(info nodemsg.Region) bool {
 	return ok && !info.Newer(had.region)
 }
 
-// renew reports whether the region is to be reported again. If so, it counts as reported now.
+// renew reports whether the region is to be reported again now. If so, it counts as reported, and renewed is called later.
 func (a *announcements) renew(id uint64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	had := a.mu.of[id]
-	if time.Since(had.at) <= announcedFor {
+	if time.Since(had.at) <= announcedFor || a.mu.renewing >= maxRenewing {
 		return false
 	}
+	a.mu.renewing++
 	a.mu.of[id] = announcement{had.region, time.Now()}
 	return true
+}
+
+func (a *announcements) renewed() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mu.renewing--
 }
 
 func (a *announcements) report(ctx context.Context, info nodemsg.Region) error {
