@@ -1,6 +1,7 @@
 package gameserver
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -153,6 +154,25 @@ func TestPlayerQueriesOfAnAddress(t *testing.T) {
 		pass(100 * time.Millisecond)
 		if n := network.lookups.Load() / 2; n < 110 {
 			t.Errorf("%d queries of others were answered at once, want 110", n)
+		}
+	})
+}
+
+// An original client that asks again and again who leads a chunk has the leader asked as often as it may have land founded.
+func TestRepeatedQueriesOfAnAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const atOnce, more = 100, 40
+		c := newHarness(t).dialFrom(&net.TCPAddr{IP: net.ParseIP("192.0.2.1"), Port: 1})
+		start := time.Now()
+		go io.WriteString(c, `{"type":"dht"}`+strings.Repeat("\x00[3,-2]", atOnce+more)) //nolint:errcheck // the answers show errors
+		answers := bufio.NewReader(c)
+		for i := range atOnce + more {
+			if _, err := answers.ReadString('\n'); err != nil {
+				t.Fatalf("answer %d: %v", i, err)
+			}
+		}
+		if took := time.Since(start); took < 2*time.Second || took > 2100*time.Millisecond { // 20 a second
+			t.Errorf("%d answers took %v", atOnce+more, took)
 		}
 	})
 }

@@ -80,6 +80,13 @@ func TestPeople(t *testing.T) {
 			return got == "To bob: hi there"
 		})
 		bob.until("the line", func() bool { return len(bob.Notices) > 0 && bob.Notices[len(bob.Notices)-1] == "From ada: hi there" })
+		if got := ada.command("msg bob \U0001fae9"); got != "To bob: ?" { // newer than Go's Unicode
+			t.Errorf("a line with a new emoji is answered %q", got)
+		}
+		bob.until("that line", func() bool { return bob.Notices[len(bob.Notices)-1] == "From ada: ?" })
+		if got := ada.command("say \U0001fae9"); !strings.HasPrefix(got, "That command contains a character") {
+			t.Errorf("a signed command with a new emoji is answered %q", got)
+		}
 		if got := bob.command("who"); got != "On this node: bob." {
 			t.Error(got)
 		}

@@ -7,7 +7,7 @@ type Action int
 
 // The actions.
 const (
-	Found      Action = iota // request land that may have to be founded
+	Found      Action = iota // request land that may have to be founded, or whose leader is to be asked
 	Join                     // join as a player
 	Register                 // register in a chunk, as original clients do at each border
 	FindPlayer               // ask where a player is who is not here, as original clients do before they register

@@ -46,10 +46,10 @@ func newLeaders(o *Options) *leaders {
 	return &leaders{Options: o, confirmed: confirmed, founded: founded}
 }
 
-// waitFounding waits until a client may request a chunk that may have to be founded. Land that was requested recently costs
-// nothing: its region exists.
-func (ld *leaders) waitFounding(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
-	if ld.founded.Contains(grid.CellAt(pos, grid.FoundingLabel)) {
+// wait waits until a client may request a chunk that may have to be founded, or whose leader is to be confirmed anew. Other land that was
+// requested recently costs nothing: its region exists.
+func (ld *leaders) wait(ctx context.Context, remote net.Addr, pos grid.ChunkPos, anew bool) error {
+	if !anew && ld.founded.Contains(grid.CellAt(pos, grid.FoundingLabel)) {
 		return nil
 	}
 	return ld.Client(remote).Wait(ctx, admission.Found)
@@ -60,7 +60,7 @@ const generateTimeout = 20 * time.Second
 
 // generate ensures that the chunk's region exists (§3.1.3).
 func (ld *leaders) generate(ctx context.Context, remote net.Addr, pos grid.ChunkPos) (nodemsg.Region, error) {
-	if err := ld.waitFounding(ctx, remote, pos); err != nil {
+	if err := ld.wait(ctx, remote, pos, false); err != nil {
 		return nodemsg.Region{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, generateTimeout)

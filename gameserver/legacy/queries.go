@@ -17,8 +17,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
-// Limits on one connection's queries for players and for chunks; further ones wait. Those for players who are not here, and for land that may
-// have to be founded, wait for their address too.
+// Limits on one connection's queries for players and for chunks; further ones wait. Those for players who are not here, for land that may
+// have to be founded, and for leaders that are to confirm again that they lead wait for their address too.
 const (
 	playerQueriesPerSecond, playerQueriesAtOnce = 20, 100
 	chunkQueriesPerSecond, chunkQueriesAtOnce   = 100, 1000
@@ -48,13 +48,13 @@ func (s *Server) ServeQueries(ctx context.Context, c net.Conn, in *bufio.Reader)
 		var reply []byte
 		switch q := query.(type) {
 		case legacymsg.WhereIsChunk:
-			if err := s.leaders.waitFounding(ctx, c.RemoteAddr(), q.Chunk); err != nil {
+			again, _ := asked.ContainsOrAdd(q.Chunk, struct{}{})
+			if err := s.leaders.wait(ctx, c.RemoteAddr(), q.Chunk, again); err != nil {
 				return err
 			}
 			if err := chunks.Wait(ctx); err != nil {
 				return err
 			}
-			again, _ := asked.ContainsOrAdd(q.Chunk, struct{}{})
 			reply, err = s.whereIsChunk(ctx, q, again)
 		case legacymsg.WhereIsPlayer:
 			if err := players.Wait(ctx); err != nil {

@@ -18,13 +18,17 @@ const maxLines = 40
 // Command carries out a command of the player, in the goroutine that handles their messages. What has to wait for others is run in the
 // background, one at a time. An error ends the session.
 func (s *Permissions) Command(m sessionmsg.Command, g Gateway) error {
-	c, rest, local := policy.Local(m.Text)
+	text := wire.Known(m.Text)
+	c, rest, local := policy.Local(text)
 	switch {
 	case local:
 		s.answer(c, rest, g)
 		return nil
 	case s.key == nil:
 		s.notice("Only players with a key may use that command.")
+		return nil
+	case text != m.Text: // what is signed cannot be changed
+		s.notice("That command contains a character that this node does not know, such as a new emoji. Leave it out.")
 		return nil
 	}
 	signature, err := hex.DecodeString(m.Signature)

@@ -4,8 +4,9 @@ import "github.com/voxelpopuli/voxeld/grid"
 
 // Messages about roles and commands (package policy).
 
-// Command is a command without its slash: 1 to 256 bytes, as a Chat. Commands that change the world's policy are signed with the player's key
-// (policy.SignedText); Seq then grows from command to command: microseconds since 1970.
+// Command is a command without its slash: 1 to 256 bytes, as a Chat, but perhaps with characters that wire.Known replaces. Commands that
+// change the world's policy are signed with the player's key (policy.SignedText); Seq then grows from command to command: microseconds since
+// 1970.
 type Command struct {
 	Text      string `json:"text"`
 	Seq       uint64 `json:"seq,omitempty"`

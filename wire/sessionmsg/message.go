@@ -86,7 +86,7 @@ func decodeFields(o *wire.Object, name string) FromClient {
 
 func decodeCommand(o *wire.Object) Command {
 	c := Command{Text: o.Text("text", wire.MaxChat)}
-	if err := wire.CheckChat(c.Text); o.Err == nil && err != nil {
+	if err := wire.CheckChat(wire.Known(c.Text)); o.Err == nil && err != nil {
 		o.Fail(err)
 	}
 	if o.Has("signature") {
