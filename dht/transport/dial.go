@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
-	"github.com/libp2p/go-libp2p/core/host"
+	libhost "github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/peerstore"
@@ -94,7 +94,7 @@ func (h *Host) DialAgain(ctx context.Context, info peer.AddrInfo) error {
 	return h.lib.Connect(ctx, info)
 }
 
-func clearBackoff(lib host.Host, id peer.ID) {
+func clearBackoff(lib libhost.Host, id peer.ID) {
 	lib.Network().(*swarm.Swarm).Backoff().Clear(id)
 }
 

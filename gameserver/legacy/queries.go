@@ -17,8 +17,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
-// Limits on one connection's queries for players and for chunks; further ones wait. Those for players who are not here, for land that may
-// have to be founded, and for leaders that are to confirm again that they lead wait for their address too.
+// Limits on one connection's queries for players and for chunks; further ones wait. Those for players who are not here, those for land
+// that may have to be founded, and repeated ones for a chunk count against the limits of their address, too.
 const (
 	playerQueriesPerSecond, playerQueriesAtOnce = 20, 100
 	chunkQueriesPerSecond, chunkQueriesAtOnce   = 100, 1000

@@ -23,7 +23,7 @@ type announcements struct {
 	mu struct {
 		sync.Mutex
 		of       map[uint64]announcement
-		renewing int // reports that are under way of what the catalog has heard
+		renewing int // repeated reports that are under way
 	}
 }
 
@@ -89,6 +89,7 @@ func (a *announcements) renew(id uint64) bool {
 	return true
 }
 
+// renewed ends what a renew that returned true began.
 func (a *announcements) renewed() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
