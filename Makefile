@@ -60,9 +60,7 @@ client-test: web/node_modules/.package-lock.json
 steps: # for .ci/run
 	@echo $(TEST_STEPS)
 
-lint: lint-floors ## golangci-lint with the import floors of docs/ARCHITECTURE.md, and the limits of packages
-	@echo '== structure of packages'
-	go run ./tools/structure
+lint: lint-floors ## golangci-lint with the import floors of docs/ARCHITECTURE.md
 	@echo '== seeded bugs apply (tools/mutants.sh)'
 	git apply --check tools/mutants.patch
 	@echo '== golangci-lint'
