@@ -62,13 +62,21 @@ func (p *people) Read(read func(*policy.State)) {
 	read(p.state)
 }
 
-func (p *people) Enter(_ context.Context, act nodemsg.Act) (string, error) {
+func (p *people) Enter(_ context.Context, act nodemsg.Act, charge func() error) (string, error) {
 	everybody := func(uint64, ed25519.PublicKey) (bool, error) { return true, nil }
 	if err := policy.Verify(peoplesWorld, act, everybody); err != nil {
 		return "", err
 	}
 	p.mu.Lock()
 	act.At = time.Now().UnixMilli()
+	err := p.state.Try(act)
+	if err == nil && charge != nil {
+		err = charge()
+	}
+	if err != nil {
+		p.mu.Unlock()
+		return "", err
+	}
 	effect, err := p.state.Apply(act)
 	p.mu.Unlock()
 	p.changed()
@@ -84,7 +92,7 @@ func (p *people) operate(t *testing.T, text string) {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	act := nodemsg.Act{Key: key.Public().(ed25519.PublicKey), Seq: uint64(time.Now().UnixMicro()) + p.state.Acts(), Operator: true, Text: text}
 	act.Signature = ed25519.Sign(key, policy.SignedText(peoplesWorld, act))
-	if _, err := p.Enter(t.Context(), act); err != nil {
+	if _, err := p.Enter(t.Context(), act, nil); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
 }

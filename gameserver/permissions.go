@@ -7,9 +7,11 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/moderation"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -114,6 +116,11 @@ func (g *Gateway) command(s *session, m sessionmsg.Command) error {
 	return s.permissions.Command(m, moderation.Gateway{
 		Here: here{g}, Elsewhere: g.Elsewhere, History: g.History, Terrain: g.Terrain, Pose: s.place.pose, Spawn: g.spawnPose, Home: s.place.home, TimeOfDay: g.timeOfDay,
 		SetHome: func(home motion.Pose) error { return setHome(s, home) }, Teleport: func(to motion.Pose) { teleport(s, to) },
+		Charge: func(kind policy.Kind, daily int) bool {
+			return s.limits.client.AllowDaily(map[policy.Kind]admission.Action{
+				policy.NewName: admission.NewName, policy.NewClaim: admission.NewClaim, policy.AnyCommand: admission.AnyCommand,
+			}[kind], daily)
+		},
 		Background: func(task func(context.Context)) {
 			g.run(func(ctx context.Context) {
 				defer g.metrics.panics.Recover("query", func() { s.out.End(failureOf(errPanicked)) }, "player", s.body.Name)

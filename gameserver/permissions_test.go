@@ -160,7 +160,7 @@ func (p *people) command(t *testing.T, name, text string) {
 	key := ed25519.NewKeyFromSeed([]byte(fmt.Sprintf("%-32s", name)))
 	act := nodemsg.Act{Key: key.Public().(ed25519.PublicKey), Seq: uint64(time.Now().UnixMicro()) + p.state.Acts(), Name: name, Text: text}
 	act.Signature = ed25519.Sign(key, policy.SignedText(peoplesWorld, act))
-	if _, err := p.Enter(t.Context(), act); err != nil {
+	if _, err := p.Enter(t.Context(), act, nil); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
 }

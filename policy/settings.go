@@ -28,6 +28,12 @@ type Settings struct {
 	Claims    int   `json:"claims"`
 	ClaimArea int64 `json:"claim_area"`
 
+	// AddressQuota is the quota of an address (of IPv6 a /64) on each gateway, RangeQuotas those of addresses that have another one: an operator has
+	// raised them for a school behind one address, say. GatewayQuota is that of all players of a gateway below moderator. None is changed in place.
+	AddressQuota Quota        `json:"address_quota"`
+	RangeQuotas  []RangeQuota `json:"range_quotas,omitempty"`
+	GatewayQuota Quota        `json:"gateway_quota"`
+
 	Spawn      *grid.Pos     `json:"spawn,omitempty"`        // where new players start; nil: where the world was created
 	Border     *place.Border `json:"border,omitempty"`       // nil: none
 	NoOriginal bool          `json:"no_original,omitempty"`  // VoxelPopuli's own clients may not play
@@ -64,6 +70,7 @@ var changes = map[string]struct {
 	"edits":    {"ROLE NUMBER | ROLE default", setEdits},
 	"floodban": {"TIME | off", setFloodBan},
 	"claims":   {"COUNT AREA", setClaims},
+	"quota":    {"all|gateway|RANGE NAMES CLAIMS | all|gateway|RANGE default", setQuota},
 }
 
 func setBorder(s *State, args []string) (func() Effect, error) {
@@ -265,6 +272,7 @@ func settingsCommands(s *State) []string {
 	} else if ban > 0 {
 		all = append(all, fmt.Sprintf("set floodban %dm", ban/time.Minute.Milliseconds()))
 	}
+	all = append(all, quotaCommands(s.settings)...)
 	for _, role := range builtInRoles {
 		if n, set := s.settings.Edits[role]; set {
 			all = append(all, fmt.Sprintf("set edits %v %d", role, n))

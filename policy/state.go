@@ -46,7 +46,7 @@ func New() *State {
 	return &State{
 		members: make(map[player.ID]*Member), roles: newRoles(commands), names: make(map[string]player.ID), nodes: make(map[player.ID]uint64),
 		sanctions: sanction.NewList(), tokens: make(map[string]bool),
-		settings: Settings{Players: Builder, Guests: Builder, Claims: defaultClaims, ClaimArea: defaultClaimArea},
+		settings: Settings{Players: Builder, Guests: Builder, Claims: defaultClaims, ClaimArea: defaultClaimArea, AddressQuota: defaultAddressQuota, GatewayQuota: defaultGatewayQuota},
 		claims:   newClaims(), warps: make(Warps),
 		claiming: tally{what: "claims", most: maxClaimActs}, undoing: tally{what: "rollbacks", most: maxRollbackActs},
 	}
@@ -84,6 +84,9 @@ func (s *State) roleOf(id player.ID, guest bool) Role {
 	}
 	return s.settings.Players
 }
+
+// RoleOf returns the role of a player with a key.
+func (s *State) RoleOf(id player.ID) Role { return s.roleOf(id, false) }
 
 // OwnerOf returns the player to whom a name is registered.
 func (s *State) OwnerOf(name string) (player.ID, bool) {

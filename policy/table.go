@@ -20,6 +20,8 @@ type Command struct {
 	// Local means that the player's gateway answers it: it changes no policy.
 	Local bool
 
+	// quota is what the command takes of the quota of its player's address; Free means AnyCommand, unless it is local.
+	quota Kind
 	// run checks the command of an author, and returns what carries it out. Nil for local ones.
 	run func(s *State, by author, args []string, at int64) (do func() Effect, err error)
 }
@@ -86,7 +88,7 @@ var commands = []Command{
 		Help: "become an owner, with the token that voxeld owner prints",
 	},
 	{
-		Name: "register", Role: Visitor, run: registerName,
+		Name: "register", Role: Visitor, run: registerName, quota: NewName,
 		Help: "register your name to your key, so that nobody else can use it",
 	},
 	{
@@ -94,7 +96,7 @@ var commands = []Command{
 		Help: "list your claims, or those of a player, and the one where you stand; as a CLAIM write eve/castle, or castle if it is yours",
 	},
 	{
-		Name: "claim", Usage: "[NAME] | CORNER CORNER [NAME]", Role: Builder, run: limited(claimLand),
+		Name: "claim", Usage: "[NAME] | CORNER CORNER [NAME]", Role: Builder, run: limited(claimLand), quota: NewClaim,
 		Help: "keep land for you and those you trust: click at two corners, or write them as X,Z or, for a box, as X,Y,Z",
 	},
 	{
@@ -200,8 +202,8 @@ var commands = []Command{
 	},
 	{
 		Name: "set", Role: Admin, run: set,
-		Usage:   "players|guests|message|border|edits|floodban|original|claims VALUE",
-		Help:    "set what players without a role of their own may do, or guests; what players read when they join; where the world ends; how many blocks a second a role may change; how much land a builder may claim; for how long who floods the chat is banned; whether VoxelPopuli's own clients may play",
+		Usage:   "players|guests|message|border|edits|floodban|original|claims|quota VALUE",
+		Help:    "set what players without a role of their own may do, or guests; what players read when they join; where the world ends; how many blocks a second a role may change; how much land a builder may claim; for how long who floods the chat is banned; how many names and claims an address, a range or a gateway may add a day; whether VoxelPopuli's own clients may play",
 		Example: "set guests visitor\n  voxeld set message Welcome! Be kind.\n  voxeld set border 2000",
 	},
 	{

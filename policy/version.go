@@ -15,6 +15,8 @@ func Needs(text string) (version int, what string) {
 		return nodemsg.VersionRoles, "roles of your own"
 	case len(words) > 1 && strings.EqualFold(words[0], "revert") && strings.Contains(words[1], ","):
 		return nodemsg.VersionPlayers, "rollbacks of several players"
+	case len(words) > 1 && strings.EqualFold(words[0], "set") && words[1] == "quota":
+		return nodemsg.VersionQuotas, "quotas"
 	}
 	return 0, ""
 }
@@ -22,6 +24,8 @@ func Needs(text string) (version int, what string) {
 // Needed returns the newest version that an act, of which something is left, has needed.
 func (s *State) Needed() int {
 	switch {
+	case len(quotaCommands(s.settings)) > 0:
+		return nodemsg.VersionQuotas
 	case slices.ContainsFunc(s.rollbacks, func(r Rollback) bool { return len(r.Players) > 1 }):
 		return nodemsg.VersionPlayers
 	case len(s.roles.Defined()) > 0:

@@ -73,7 +73,7 @@ func TestUnknownCharterHoldsUpNothing(t *testing.T) {
 		gus := operator("gus")
 		act := nodemsg.Act{Key: gus.Key, Seq: uint64(time.Now().UnixMicro()), Name: "gus", Text: "register"}
 		act.Signature, _ = gus.Sign(policy.SignedText("world", act))
-		if _, err := b.Policy.Enter(t.Context(), act); err != nil {
+		if _, err := b.Policy.Enter(t.Context(), act, nil); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := rulesOf(b), "7 acts; ban bob mute eve"; got != want {
@@ -121,7 +121,7 @@ func TestOrdersOfAnOpenWorld(t *testing.T) {
 				<-time.After(time.Minute)
 				act := nodemsg.Act{Key: operator("liar").Key, Seq: uint64(time.Now().UnixMicro()), Operator: true, Text: "ban ann"}
 				act.Signature, _ = operator("liar").Sign(policy.SignedText("world", act))
-				if _, err := a.Policy.Enter(t.Context(), act); err == nil {
+				if _, err := a.Policy.Enter(t.Context(), act, nil); err == nil {
 					t.Error("a node without a charter orders something")
 				}
 				if _, err := a.regions.Catalog().Enter(t.Context(), act); err != nil {

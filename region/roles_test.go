@@ -92,7 +92,7 @@ func TestCommandsWhileNamesAreImported(t *testing.T) {
 			if seq == 0 {
 				seq = uint64(time.Now().UnixMicro())
 			}
-			did, err := a.Policy.Enter(t.Context(), sign(by, name, seq, text))
+			did, err := a.Policy.Enter(t.Context(), sign(by, name, seq, text), nil)
 			return fmt.Sprint(did, err)
 		}
 		before := func(when string) {

@@ -14,13 +14,16 @@ const (
 	Edit                     // change a block
 	LogIn                    // try a password, in another game
 	Tile                     // request surface tiles, or their hashes
+	NewName                  // register a name; see AllowDaily
+	NewClaim                 // claim land; see AllowDaily
+	AnyCommand               // give another command that changes the policy; see AllowDaily
 	send                     // be sent a byte; see Client.Send
 	actions
 )
 
 // String returns the label of the action in metrics.
 func (a Action) String() string {
-	return [actions]string{"foundings", "joins", "registrations", "player_queries", "edits", "logins", "tiles", "bytes"}[a]
+	return [actions]string{"foundings", "joins", "registrations", "player_queries", "edits", "logins", "tiles", "names", "claims", "commands", "bytes"}[a]
 }
 
 // sentAtOnce is how many seconds' bytes may be sent at once: players who join are sent the land in view.
@@ -29,7 +32,10 @@ const sentAtOnce = 10
 // allowances are the limiters of an address, one for each action.
 type allowances [actions]*rate.Limiter
 
-// newAllowances returns what an address may do. Its players may all come at once, and half of them may edit as fast as they can.
+// secondsADay is the time within which what an address may do a day is full again.
+const secondsADay = 24 * 60 * 60
+
+// newAllowances returns what an address may do. Those of AllowDaily are nil: the policy has their number. Its players may all come at once, and half of them may edit as fast as they can.
 func newAllowances(p Settings) *allowances {
 	players, edits := p.PerAddress, p.Edits()
 	return &allowances{

@@ -46,7 +46,7 @@ const players, connections = "players", "connections"
 func NewLimits(p Settings, r prometheus.Registerer) *Limits {
 	l := &Limits{reached: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_address_limits_total",
-		Help: "Times that an address reached a limit: players, connections, joins, edits, logins (of other games), tiles (surface tiles) were refused; foundings, registrations, player_queries (of original clients), bytes (to its clients) waited.",
+		Help: "Times that an address reached a limit: players, connections, joins, edits, logins (of other games), tiles (surface tiles), names, claims, commands (of a day; set quota) were refused; foundings, registrations, player_queries (of original clients), bytes (to its clients) waited.",
 	}, []string{"limit"})}
 	for _, limit := range []string{players, connections} {
 		l.reached.WithLabelValues(limit)

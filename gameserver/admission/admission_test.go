@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -45,4 +47,39 @@ func TestActionsOfAddresses(t *testing.T) {
 	if n := l.mu.actions.Len(); n != maxAddresses {
 		t.Errorf("%d addresses are counted, want %d", n, maxAddresses)
 	}
+}
+
+// Names and claims of an address fill again within a day. With another number of them, as an operator has set for a school, the count begins anew.
+func TestDailyActions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLimits(Settings{PerAddress: 64}, prometheus.NewRegistry())
+		take := func(ip string, daily int) (n int) {
+			for n < 1000 && l.Client(&net.TCPAddr{IP: net.ParseIP(ip), Port: 9}).AllowDaily(NewName, daily) {
+				n++
+			}
+			return n
+		}
+		for i, c := range []struct {
+			after       time.Duration
+			ip          string
+			daily, want int
+		}{
+			{0, "192.0.2.1", 20, 20},
+			{0, "192.0.2.1", 20, 0},
+			{0, "192.0.2.2", 20, 20},
+			{0, "2001:db8::1", 20, 20},
+			{0, "2001:db8::2", 20, 0},
+			{0, "2001:db8:0:1::1", 0, 0},
+			{0, "127.0.0.1", 20, 1000},
+			{12 * time.Hour, "192.0.2.1", 20, 10},
+			{24 * time.Hour, "192.0.2.1", 20, 20},
+			{0, "192.0.2.1", 200, 200},
+			{time.Minute, "192.0.2.1", 200, 0},
+		} {
+			time.Sleep(c.after)
+			if got := take(c.ip, c.daily); got != c.want {
+				t.Errorf("%d: %s registers %d names, want %d", i, c.ip, got, c.want)
+			}
+		}
+	})
 }

@@ -34,6 +34,22 @@ func (c Client) Allow(a Action) bool {
 	return false
 }
 
+// AllowDaily reports whether the clients of the address may do that now, if they may do it n times a day, and counts it. The count begins anew if n
+// is another one than before. It fills again within a day of monotonic time.
+func (c Client) AllowDaily(a Action, n int) bool {
+	if !c.counted {
+		return true
+	}
+	l := c.of
+	l.mu.Lock()
+	all := l.allowances(c)
+	if all[a] == nil || all[a].Burst() != n {
+		all[a] = rate.NewLimiter(rate.Limit(float64(n)/secondsADay), n)
+	}
+	l.mu.Unlock()
+	return c.Allow(a)
+}
+
 // Wait waits until the clients of the address may do that, and counts it.
 func (c Client) Wait(ctx context.Context, a Action) error { return c.wait(ctx, a, 1) }
 
@@ -60,6 +76,11 @@ func (c Client) limiter(a Action) *rate.Limiter {
 	l := c.of
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.allowances(c)[a]
+}
+
+// allowances returns the limiters of a client. The caller holds the lock.
+func (l *Limits) allowances(c Client) *allowances {
 	all, known := l.mu.actions.Get(c.site)
 	if !known {
 		all = newAllowances(l.mu.settings)
@@ -68,5 +89,5 @@ func (c Client) limiter(a Action) *rate.Limiter {
 		}
 		l.mu.actions.Add(c.site, all)
 	}
-	return all[a]
+	return all
 }

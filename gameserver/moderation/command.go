@@ -37,7 +37,7 @@ func (s *Permissions) Command(m sessionmsg.Command, g Gateway) error {
 	}
 	act := nodemsg.Act{Key: s.key, Seq: m.Seq, Name: s.who.Name, Text: m.Text, Signature: signature}
 	s.background(g, func(ctx context.Context) []string {
-		text, err := s.enforcer.Enter(ctx, act)
+		text, err := s.enforcer.Enter(ctx, act, func() error { return s.charge(m.Text, g) })
 		if err != nil {
 			return []string{sentence(err.Error())}
 		}
@@ -48,6 +48,16 @@ func (s *Permissions) Command(m sessionmsg.Command, g Gateway) error {
 		return []string{text}
 	})
 	return nil
+}
+
+// charge counts a command against the quota of the player's address, and returns why they may not give it.
+func (s *Permissions) charge(text string, g Gateway) error {
+	kind := policy.QuotaKind(text, s.verdict.Load().Role)
+	quota := s.enforcer.Settings().QuotaOf(s.who.Address)
+	if kind == policy.Free || g.Charge(kind, quota.Of(kind)) {
+		return nil
+	}
+	return quota.Exceeded(kind)
 }
 
 // answer answers a command that changes no policy.

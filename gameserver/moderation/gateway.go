@@ -8,6 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/elsewhere"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/terrain"
 )
 
@@ -32,6 +33,8 @@ type Gateway struct {
 	TimeOfDay func() float64 // in minutes since midnight
 
 	Background func(task func(context.Context))
+	// Charge counts a command of a kind against the player's address, which may give so many a day, and reports whether it may. Any goroutine.
+	Charge func(kind policy.Kind, daily int) bool
 }
 
 // wrongUsage is returned for arguments that a command does not have.

@@ -29,7 +29,8 @@ type People interface {
 	// Read runs read on the policy, which must keep nothing of it.
 	Read(read func(*policy.State))
 	// Enter carries out a signed command everywhere, and returns what it has done.
-	Enter(ctx context.Context, act nodemsg.Act) (string, error)
+	// Charge is called if the command would have an effect, and returns why it must not be entered all the same.
+	Enter(ctx context.Context, act nodemsg.Act, charge func() error) (string, error)
 	// Notify has functions called after each change, and with each line for all players. They do not block.
 	Notify(changed func(), announce func(text string))
 }

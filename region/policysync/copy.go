@@ -93,6 +93,7 @@ type Copy struct {
 	Options
 	metrics *metrics
 	limits  *transport.PeerLimits // of commands that other nodes enter
+	quotas  gatewayQuotas
 	// operating is held while a command of the operator is entered.
 	operating sync.Mutex
 	numbered  uint64              // the number of the last one; guarded by operating

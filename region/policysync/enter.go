@@ -24,7 +24,7 @@ func (c *Copy) Operate(ctx context.Context, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return c.Enter(ctx, act)
+	return c.Enter(ctx, act, nil)
 }
 
 // sign returns a command of the operator, numbered after those before even if the clock is set back. The caller holds operating.
@@ -98,8 +98,9 @@ func (c *Copy) enterUntilDone(ctx context.Context, text string) error {
 }
 
 // Enter carries out a signed command everywhere, and returns what it has done. It has effect on this node when Enter returns, and on
-// all others within two seconds, if they reach the catalog.
-func (c *Copy) Enter(ctx context.Context, act nodemsg.Act) (string, error) {
+// all others within two seconds, if they reach the catalog. Charge is called once it is known that the command would have an effect, and returns why it
+// must not be entered all the same; nil: it may.
+func (c *Copy) Enter(ctx context.Context, act nodemsg.Act, charge func() error) (string, error) {
 	if err := act.Valid(); err != nil {
 		return "", err
 	}
@@ -109,6 +110,9 @@ func (c *Copy) Enter(ctx context.Context, act nodemsg.Act) (string, error) {
 	err := c.try(act)
 	if err != nil && c.Update(ctx) == nil { // what it depends on, a name or a role, may be new: entered by another node
 		err = c.try(act)
+	}
+	if err == nil && charge != nil {
+		err = charge()
 	}
 	if err != nil {
 		return "", err
@@ -225,6 +229,9 @@ func (c *Copy) AnswerEnter(ctx context.Context, peer string, catalog *actor.Cata
 		return 0, err
 	}
 	if err := c.requireVersion(root, act); err != nil {
+		return 0, err
+	}
+	if err := c.chargeGateway(peer, act); err != nil {
 		return 0, err
 	}
 	act.At = time.Now().UnixMilli()

@@ -3,6 +3,7 @@ package policysync
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -11,6 +12,8 @@ type metrics struct {
 	updated prometheus.Gauge
 	claims  prometheus.Gauge
 	refused *prometheus.CounterVec // edits, by code
+	// exceeded counts commands by what they would take of the quota of their gateway.
+	exceeded *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -28,6 +31,13 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "voxeld_policy_edits_refused_total",
 			Help: "Edits that a gateway should have refused: not_allowed, claimed. Many mean that a gateway lies.",
 		}, []string{"reason"}),
+		exceeded: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "voxeld_policy_gateway_quota_exceeded_total",
+			Help: "Commands that this node, as leader of the catalog, refused because their gateway has used up its names, claims or commands of the day.",
+		}, []string{"kind"}),
+	}
+	for kind := policy.NewName; kind < policy.QuotaKinds; kind++ {
+		m.exceeded.WithLabelValues(kind.String())
 	}
 	for _, reason := range []string{wire.RefusedNotAllowed, wire.RefusedClaimed} {
 		m.refused.WithLabelValues(reason)
@@ -35,6 +45,6 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	for _, result := range []string{"applied", "refused", "forged"} {
 		m.acts.WithLabelValues(result)
 	}
-	r.MustRegister(m.acts, m.updated, m.claims, m.refused)
+	r.MustRegister(m.acts, m.updated, m.claims, m.refused, m.exceeded)
 	return m
 }

@@ -232,7 +232,8 @@ const (
 	VersionPlayers = 5 // the first that has rollbacks of several players
 	VersionBlocks  = 5 // the first that has blocks after chunk.LastOfFirst; gateways before it refuse land that has them
 	VersionSigns   = 6 // the first that has signs
-	Version        = VersionSigns
+	VersionQuotas  = 7 // the first that has quotas of the policy
+	Version        = VersionQuotas
 )
 
 // VersionOf returns the version of the first nodes that have a block after chunk.LastOfFirst.

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// joinFrom joins as the owner of a key, over a trusted proxy on loopback that names the player's address.
+func joinFrom(t *testing.T, d *daemon, address, name string) *tester {
+	t.Helper()
+	seed := sha256.Sum256([]byte(address + name))
+	key := ed25519.NewKeyFromSeed(seed[:])
+	conn, err := net.Dial("tcp", d.Game)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	fmt.Fprintf(conn, "PROXY TCP4 %s 192.0.2.1 77 4002\r\n", address)
+	c := sessionclient.New(conn)
+	if _, err := c.Join(sessionmsg.Join{Name: name, View: 1, Encoding: sessionmsg.EncodingJSON, Key: hex.EncodeToString(key.Public().(ed25519.PublicKey))}); err != nil {
+		t.Fatal(err)
+	}
+	p := &tester{
+		Player: sessionclient.NewPlayer(c), t: t, key: key,
+		Avatars: make(map[string]motion.Pose), Acks: make(map[uint64]sessionmsg.Ack), names: make(map[string]string),
+	}
+	p.until("a welcome", func() bool { return p.Welcome.Player != "" })
+	return p
+}
+
+// Somebody with one address registers names and claims land as fast as they can, at one gateway: they get the quota of their address, are
+// told what to do, and keep nobody else from it. An operator raises the quota of a range.
+func TestOneAddressDoesNotFillTheWorld(t *testing.T) {
+	t.Parallel()
+	d := startAt(t, takeAddress(t), nil, "--trusted-proxy", "127.0.0.1", "--joins-per-address", "1000")
+	const attacker = "203.0.113.9"
+	const most = 30
+	names, claims, refused := 0, 0, ""
+	for i := range most {
+		p := joinFrom(t, d, attacker, "squat"+strconv.Itoa(i))
+		switch got := p.command("register"); {
+		case strings.HasPrefix(got, "The name"):
+			names++
+		default:
+			refused = got
+		}
+		for j := range 3 {
+			at := 1000*i + 100*j
+			if strings.HasPrefix(p.command(fmt.Sprintf("claim %d,0 %d,9", at, at+9)), "The claim") {
+				claims++
+			}
+		}
+		p.leave()
+	}
+	t.Logf("%d players of one address have %d names and %d claims", most, names, claims)
+	if names != 20 || claims != 20 || !strings.Contains(refused, "ask an operator to raise the quota of your address (set quota)") {
+		t.Errorf("%d names and %d claims, and then: %s", names, claims, refused)
+	}
+	if got := joinFrom(t, d, "203.0.114.9", "ann").command("register"); !strings.HasPrefix(got, "The name") {
+		t.Errorf("a player of another address: %s", got)
+	}
+	d.operate("set", "quota", "203.0.113.0/24", "100", "100")
+	if got := joinFrom(t, d, attacker, "pupil").command("register"); !strings.HasPrefix(got, "The name") {
+		t.Errorf("after the quota is raised: %s", got)
+	}
+	for _, limit := range []string{"names", "claims"} {
+		if n := d.metric("voxeld_address_limits_total", "limit", limit); n == 0 {
+			t.Errorf("no %s are counted as refused", limit)
+		}
+	}
+}
