@@ -125,6 +125,17 @@ func checkHostPort(addr string, definite bool) error {
 // maxURL is the longest URL that nodes send each other, in bytes: wire.MaxURL less what is appended to it.
 const maxURL = 500
 
+// checkOrigin checks the origin of a web page: a URL without a path.
+func checkOrigin(text string) error {
+	if err := checkURL(text); err != nil {
+		return err
+	}
+	if u, err := url.Parse(text); err != nil || u.Path != "" {
+		return fmt.Errorf("%q has a path: write only scheme, host and port, like https://a.example.org or http://voxels.lan:8080", text)
+	}
+	return nil
+}
+
 // checkURL checks a URL that players can open.
 func checkURL(text string) error {
 	hint := "; write it like https://a.example.org or http://192.0.2.1:8080"

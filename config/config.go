@@ -48,6 +48,7 @@ type Network struct {
 	Luanti        string   `koanf:"luanti"`         // host:port (UDP) for clients of Luanti; empty: none
 	AdvertiseGame string   `koanf:"advertise_game"` // host:port advertised to others; empty: derived by cmd
 	AdvertiseHTTP string   `koanf:"advertise_http"` // URL that players open, advertised to others; empty: derived by cmd
+	WebOrigin     []string `koanf:"web_origin"`     // further origins of web pages that may reach the daemon
 }
 
 // World is which world a daemon serves, and how.

@@ -23,7 +23,7 @@ func TestDefaults(t *testing.T) {
 		Storage: Storage{DataDir: "data"},
 		Network: Network{
 			Listen:   []string{"/ip4/0.0.0.0/tcp/4001", "/ip4/0.0.0.0/udp/4001/quic-v1"},
-			Announce: []string{}, Game: ":4002", HTTP: ":8080",
+			Announce: []string{}, Game: ":4002", HTTP: ":8080", WebOrigin: []string{},
 		},
 		HTTPS: HTTPS{
 			ACMEDomain: []string{}, ACMEDirectory: "https://acme-v02.api.letsencrypt.org/directory", TrustedProxy: []string{},
@@ -202,6 +202,8 @@ func TestClearErrors(t *testing.T) {
 		{toml: "advertise_game = ':4002'", want: []string{"advertise_game: ", "name the host"}},
 		{toml: "advertise_game = '0.0.0.0:4002'", want: []string{"advertise_game: ", "name the host"}},
 		{toml: "advertise_game = 'a.example:0'", want: []string{"advertise_game: ", "port 0"}},
+		{toml: "web_origin = ['http://a.example:8080', 'https://b.example/']", want: []string{"web_origin: ", "has a path"}},
+		{toml: "web_origin = ['a.example']", want: []string{"web_origin: ", "is not a URL"}},
 		{toml: "advertise_http = 'a.example:8080'", want: []string{"advertise_http: ", "is not a URL", "https://a.example.org"}},
 		{toml: "advertise_http = 'ws://a.example/'", want: []string{"advertise_http: ", "is not a URL"}},
 		{toml: "advertise_http = 'http://0.0.0.0:8080'", want: []string{"advertise_http: ", "name the host"}},

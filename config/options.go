@@ -69,6 +69,10 @@ var Groups = []Group{
 			Name: "advertise-http", Kind: URL, check: unlessEmpty(text(checkURL)),
 			Usage: "URL at which players open this node, such as https://a.example.org; other nodes send their players there when they stop; needed behind a proxy, NAT or in a container (default http:// and the host of --http, or an address of this machine; with a certificate https:// and its name)",
 		},
+		{
+			Name: "web-origin", Kind: List, check: each(checkOrigin),
+			Usage: "further origins, such as http://voxels.lan:8080, at which browsers open this node, or whose pages may play here and read metrics; known are IP addresses, names without a dot, this machine's name (also with .local), --advertise-http of all nodes, and the names of certificates",
+		},
 	}},
 	{"HTTPS and proxies", []Option{
 		{

@@ -33,7 +33,7 @@ func (g *Gateway) adapted(p games.Protocol, accounts *games.Accounts) *games.Ser
 			g.serveSession(ctx, adaptedConn{c, remote}, &join)
 		},
 		MayLogIn: func(remote net.Addr) bool { return g.limits.Client(remote).Allow(admission.LogIn) },
-		Accounts: accounts, Panics: g.metrics.panics, Logger: g.Logger,
+		Pages:    g.pages, Accounts: accounts, Panics: g.metrics.panics, Logger: g.Logger,
 	}
 }
 

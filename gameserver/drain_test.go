@@ -425,8 +425,10 @@ func TestAnswerHandoff(t *testing.T) {
 		var trouble error
 		r := newHarness(t, func(o *Options) { o.Ready = func() error { return trouble } })
 		r.join("ann", 1)
-		want := nodemsg.HandoffOffer{HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002", Sessions: 1, Ready: true}
-		if offer := offerOf(t, r.g); offer != want {
+		want := nodemsg.HandoffOffer{
+			HTTP: "http://192.0.2.7:8080", Origins: []string{"http://192.0.2.7:8080"}, Game: "192.0.2.7:4002", Sessions: 1, Ready: true,
+		}
+		if offer := offerOf(t, r.g); !cmp.Equal(offer, want) {
 			t.Errorf("it offered %+v, want %+v", offer, want)
 		}
 		trouble = unready

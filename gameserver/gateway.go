@@ -25,6 +25,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/sessions"
 	"github.com/voxelpopuli/voxeld/gameserver/surroundings"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
+	"github.com/voxelpopuli/voxeld/gameserver/weborigin"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -53,10 +54,11 @@ type Options struct {
 	Terrain Terrain
 	// Terrain of chunks that Terrain generates differently from what their edits were made on; nil: such chunks are not shown.
 	Bases   mirror.Bases
-	Peer    string // this node's peer id
-	Version string // of the daemon, sent to clients
-	HTTP    string // URL under which players open this gateway
-	Game    string // host:port of its game server, reachable by others
+	Peer    string   // this node's peer id
+	Version string   // of the daemon, sent to clients
+	HTTP    string   // URL under which players open this gateway
+	Origins []string // of the pages that may reach it, that of HTTP among them; see package weborigin
+	Game    string   // host:port of its game server, reachable by others
 	Regions Regions
 	Ranges  surroundings.Query // nil: players have no map, whatever the settings
 	Nodes   handoff.Nodes
@@ -114,6 +116,8 @@ type Gateway struct {
 	legacy       *legacy.Server
 	interest     *sharedIndex
 	frames       frames
+	origins      *handoff.Origins // of other nodes' pages
+	pages        *weborigin.Policy
 	surroundings *surroundings.Surroundings
 	horizon      *horizon.Horizon
 	newcomers    *newcomer.Chooser

@@ -71,7 +71,7 @@ func options(l *lands, network, disk *playerstest.Memory) Options {
 			Name: "test", Seed: 7, Sections: 1, Terrain: terrain.Version, Placement: grid.PlacementWalkad, Spawn: spawn,
 		},
 		Terrain: ground(), Peer: self, Version: "test",
-		HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002",
+		HTTP: "http://192.0.2.7:8080", Origins: []string{"http://192.0.2.7:8080"}, Game: "192.0.2.7:4002",
 		Regions: l, Nodes: noNodes{}, Players: network, Storage: disk,
 		Client:    fstest.MapFS{"index.html": {Data: []byte("<p>client</p>")}, "map.html": {Data: []byte("<p>map</p>")}, "assets/a-1.js": {Data: []byte("1")}},
 		Admission: admission.Settings{MaxView: 2, Guests: true, PerAddress: 1000},

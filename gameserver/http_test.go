@@ -1,6 +1,7 @@
 package gameserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // serveReal starts a gateway on real sockets, and returns its address.
@@ -83,30 +85,66 @@ func TestPublicMapIsOptional(t *testing.T) {
 	}
 }
 
-// A page of any origin may open a session: a redirected player is still on the page that they came from.
-func TestSocketOrigins(t *testing.T) {
-	address := serveReal(t)
+// drainingNode is a connected node whose players open it under a URL.
+type drainingNode string
+
+func (drainingNode) Connected() []string { return []string{"b"} }
+
+func (url drainingNode) Ask(context.Context, string, string, []byte) ([]byte, error) {
+	return nodemsg.EncodeHandoffOffer(nodemsg.HandoffOffer{HTTP: string(url), Game: "b.example:4002", Draining: true})
+}
+
+// Pages of this node and of others may open sessions and read surface tiles, as a redirected player is still on the page that they came from.
+// Other pages, and pages whose name was made to lead here, may not.
+func TestOnlyKnownPagesReachTheNode(t *testing.T) {
+	address := serveReal(t, func(o *Options) {
+		o.Nodes = drainingNode("https://b.example/world/")
+		o.Admission.Map = true
+		o.Ranges = func(context.Context, region.RangeQuery) (region.RangeResult, error) { return region.RangeResult{}, nil }
+	})
 	for name, c := range map[string]struct {
-		origin, forwarded string
+		host, origin string
+		status       int
 	}{
-		"no browser":           {"", ""},
-		"own page":             {"http://" + address, ""},
-		"page of another node": {"http://b.example:8080", ""},
-		"through a proxy":      {"https://world.example", "world.example"},
+		"no browser":             {"", "", 0},
+		"own page":               {"", "http://" + address, 0},
+		"own page, behind proxy": {"", "http://192.0.2.7:8080", 0},
+		"page of another node":   {"", "https://b.example", 0},
+		"page of a stranger":     {"", "https://evil.example", http.StatusForbidden},
+		"rebound name":           {"evil.example", "http://evil.example", http.StatusMisdirectedRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			header := http.Header{}
 			if c.origin != "" {
 				header.Set("Origin", c.origin)
 			}
-			if c.forwarded != "" {
-				header.Set("X-Forwarded-Host", c.forwarded)
+			ws, response, err := websocket.Dial(t.Context(), "ws://"+address+"/ws", &websocket.DialOptions{HTTPHeader: header, Host: c.host}) //nolint:bodyclose // the library closes it
+			if err == nil {
+				ws.CloseNow()
 			}
-			ws, _, err := websocket.Dial(t.Context(), "ws://"+address+"/ws", &websocket.DialOptions{HTTPHeader: header}) //nolint:bodyclose // the library closes it
-			if err != nil {
-				t.Fatal(err)
+			if want := cmp.Or(c.status, http.StatusSwitchingProtocols); response == nil || response.StatusCode != want {
+				t.Errorf("a session: %v (%v), want %d", response, err, want)
 			}
-			ws.CloseNow()
+			for _, path := range []string{"/surface?tiles=", "/map", "/", "/healthz"} {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Host, r.Header = c.host, header
+				response, err := http.DefaultClient.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				response.Body.Close()
+				refused := response.StatusCode == http.StatusForbidden || response.StatusCode == http.StatusMisdirectedRequest
+				public := path == "/healthz" || c.host == "" && path != "/surface?tiles="
+				if want := c.status != 0 && !public; refused != want {
+					t.Errorf("%s: %d", path, response.StatusCode)
+				}
+				if got := response.Header.Get("Access-Control-Allow-Origin"); got != "" && (c.status != 0 || got != c.origin) {
+					t.Errorf("%s: pages of %q may read it", path, got)
+				}
+			}
 		})
 	}
 }

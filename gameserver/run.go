@@ -14,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/elsewhere"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
+	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 	"github.com/voxelpopuli/voxeld/gameserver/horizon"
 	"github.com/voxelpopuli/voxeld/gameserver/httpd"
 	"github.com/voxelpopuli/voxeld/gameserver/legacy"
@@ -27,6 +28,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/sessions"
 	"github.com/voxelpopuli/voxeld/gameserver/surroundings"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
+	"github.com/voxelpopuli/voxeld/gameserver/weborigin"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/isolate"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -50,7 +52,9 @@ func New(o Options) *Gateway {
 		spawn:    make(chan func(context.Context)),
 		stop:     make(chan struct{}),
 		shutdown: newShutdown(),
+		origins:  handoff.NewOrigins(o.Nodes),
 	}
+	g.pages = weborigin.New(o.Origins, g.origins.Known)
 	g.metrics.panics = isolate.New(o.Logger, o.Registerer, "connection", "writer", "request", "query", "subscription")
 	g.settings.Store(&o.Admission)
 	g.enforcer = moderation.NewEnforcer(o.People, g.wall, moderation.Node{
@@ -115,6 +119,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	crew.Go(func() { g.poller.Run(inner) })
 	crew.Go(func() { g.p2p.Run(inner) })
 	crew.Go(func() { g.judgePlayers(inner) })
+	crew.Go(func() { g.origins.Run(inner) })
 
 	ended := make(chan error)
 	website := httpd.Options{
@@ -122,7 +127,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 		Map: func() (httpd.Map, bool) {
 			return httpd.Map{World: g.World.Name, Node: g.Peer, Spawn: g.spawnPose().Block()}, g.hasMap() && g.settings.Load().PublicMap
 		},
-		Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests, Panics: g.metrics.panics, Logger: g.Logger,
+		Pages: g.pages, Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests, Panics: g.metrics.panics, Logger: g.Logger,
 	}
 	running := 2
 	crew.Go(func() { ended <- g.serveGame(front, l.Proxies.Listener(l.Game, wire.HandshakeTimeout)) })

@@ -4,9 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/voxelpopuli/voxeld/gameserver/luanti"
+	"github.com/voxelpopuli/voxeld/gameserver/weborigin"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 func listen(flag, address string) (net.Listener, error) {
@@ -50,6 +55,44 @@ func reachable(address net.Addr) string {
 		host = outwardAddress()
 	}
 	return net.JoinHostPort(host, port)
+}
+
+// pageOrigins returns the origins of the pages that may reach this node, those that other nodes should know first: of the URL that players
+// open, as configured, and of this machine's names and addresses.
+func (n *node) pageOrigins() (all []string) {
+	host, port, err := net.SplitHostPort(n.http.Addr().String())
+	if err != nil {
+		panic(err) // the address of a TCP listener has a port
+	}
+	hosts := slices.Clone(n.cfg.ACMEDomain)
+	if name, err := os.Hostname(); err == nil {
+		label, _, _ := strings.Cut(name, ".")
+		hosts = append(hosts, name, label+".local")
+	}
+	if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() {
+		hosts = append(hosts, host)
+	} else if addrs, err := net.InterfaceAddrs(); err == nil {
+		for _, a := range addrs {
+			if ip, ok := a.(*net.IPNet); ok && ip.IP.IsGlobalUnicast() {
+				hosts = append(hosts, ip.IP.String())
+			}
+		}
+	}
+	scheme := "http://"
+	if n.certs != nil {
+		scheme = "https://"
+	}
+	urls := append([]string{n.playerURL()}, n.cfg.WebOrigin...)
+	for _, host := range hosts {
+		urls = append(urls, scheme+net.JoinHostPort(host, port))
+	}
+	for _, address := range urls {
+		origin, ok := weborigin.Of(address)
+		if ok && wire.CheckURL(origin, "http", "https") == nil && !slices.Contains(all, origin) {
+			all = append(all, origin)
+		}
+	}
+	return all
 }
 
 // outwardAddress returns this machine's address on its network, or loopback if it has none.

@@ -42,6 +42,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/luanti"
 	"github.com/voxelpopuli/voxeld/gameserver/minecraft"
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
+	"github.com/voxelpopuli/voxeld/gameserver/weborigin"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/heap"
 	"github.com/voxelpopuli/voxeld/policy"
@@ -413,7 +414,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 	}
 	n.gateway = gameserver.New(gameserver.Options{
 		World: n.world, Terrain: generator, Bases: n.regions, Peer: n.host.PeerID(), Version: version(),
-		HTTP: n.playerURL(), Game: n.gameAddress(),
+		HTTP: n.playerURL(), Origins: n.pageOrigins(), Game: n.gameAddress(),
 		Regions: n.regions, Ranges: n.regions.Ranges.Query, Nodes: n.peers(), Understood: func(version int) bool { return len(n.regions.Policy.Detector.Older(version)) == 0 }, Players: n.dht, Storage: n.db, Client: client(),
 		Admission: admissionSettings(n.cfg.Players),
 		People:    n.regions.Policy, History: n.regions.History,
@@ -503,7 +504,7 @@ func (n *node) startMetrics(_ context.Context, parts *stack) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(n.metrics, promhttp.HandlerOpts{}))
 	n.logger.Info("metrics", "url", "http://"+n.scrape.Addr().String()+"/metrics")
-	serveUntil(parts, "metrics", n.scrape, mux)
+	serveUntil(parts, "metrics", n.scrape, weborigin.New(n.pageOrigins(), nil).KnownHosts(mux))
 	return nil
 }
 

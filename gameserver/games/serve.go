@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/voxelpopuli/voxeld/gameserver/accept"
+	"github.com/voxelpopuli/voxeld/gameserver/weborigin"
 	"github.com/voxelpopuli/voxeld/isolate"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -30,6 +31,7 @@ type Server struct {
 	Session  func(ctx context.Context, c *Conn, remote net.Addr, join sessionmsg.Join)
 	Accounts *Accounts
 	MayLogIn func(remote net.Addr) bool // counts an attempt to log in against the address
+	Pages    *weborigin.Policy          // which web pages may open WebSockets
 	Panics   *isolate.Panics
 	Logger   *slog.Logger
 }
@@ -130,12 +132,12 @@ func (s *Server) serveUpgrade(ctx context.Context, c net.Conn) error {
 				listener.Close() //nolint:errcheck // never fails
 			}
 		},
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		Handler: s.Pages.KnownPages(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			defer listener.Close()                                                                        //nolint:errcheck // never fails
 			defer s.Panics.Recover("connection", func() { c.Close() }, "remote", c.RemoteAddr().String()) //nolint:errcheck // it is of no use
 			ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 				Subprotocols: []string{s.Protocol.Subprotocol()}, CompressionMode: websocket.CompressionDisabled,
-				InsecureSkipVerify: true, // a page of any origin may: it gains nothing, as with a session
+				InsecureSkipVerify: true, // the policy of package weborigin is in front of this
 			})
 			if err != nil {
 				s.Logger.Debug("websocket of another game not accepted", "remote", c.RemoteAddr().String(), "error", err)
@@ -147,7 +149,7 @@ func (s *Server) serveUpgrade(ctx context.Context, c net.Conn) error {
 			if err := s.serveClient(ctx, carried, c.RemoteAddr()); err != nil {
 				s.Logger.Debug("connection of another game refused or ended", "remote", c.RemoteAddr().String(), "error", err)
 			}
-		}),
+		})),
 	}
 	if err := server.Serve(listener); !errors.Is(err, net.ErrClosed) {
 		return err

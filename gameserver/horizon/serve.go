@@ -34,15 +34,13 @@ type hashes struct {
 //	GET /surface/0.1.-2/ID0Y2eVqFm9KPc5N  a tile
 //	GET /surface/hosts?sectors=0.-1,0.0   which nodes lead the regions there
 //
-// All are public, and may be read by pages of other nodes: a page stays while its player moves to another node. Enabled reports whether
-// there are tiles now; allow, whether the sender of the request may be answered, and counts it.
+// Enabled reports whether there are tiles now; allow, whether the sender of the request may be answered, and counts it.
 func (h *Horizon) Handler(enabled func() bool, allow func(*http.Request) bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /surface", h.serveHashes)
 	mux.HandleFunc("GET /surface/hosts", h.serveHosts)
 	mux.HandleFunc("GET /surface/{tile}/{hash}", h.serveTile)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Access-Control-Allow-Origin", "*")
 		switch {
 		case !enabled():
 			http.Error(w, "this node has no map", http.StatusNotFound)
@@ -192,7 +190,7 @@ func (h *Horizon) serveTile(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	w.Header().Set("ETag", `"`+r.PathValue("hash")+`"`)
-	w.Header().Set("Vary", "Accept-Encoding")
+	w.Header().Add("Vary", "Accept-Encoding")
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		w.Header().Set("Content-Encoding", "gzip")
 		w.Header().Set("Content-Length", strconv.Itoa(len(content)))

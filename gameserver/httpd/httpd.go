@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/voxelpopuli/voxeld/gameserver/realip"
+	"github.com/voxelpopuli/voxeld/gameserver/weborigin"
 	"github.com/voxelpopuli/voxeld/isolate"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -34,7 +35,8 @@ type Options struct {
 	Surface  http.Handler // of /surface, surface tiles
 	Map      func() (about Map, public bool)
 	Session  func(ctx context.Context, w http.ResponseWriter, r *http.Request)
-	TLS      *tls.Config // nil: plain HTTP
+	Pages    *weborigin.Policy // which pages may reach the node
+	TLS      *tls.Config       // nil: plain HTTP
 	Proxies  realip.Proxies
 	Admit    func(remote net.Addr) (release func(), ok bool) // counts a connection, not a WebSocket, against its address
 	Requests *prometheus.CounterVec                          // by code
@@ -53,19 +55,20 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 		return err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /", client)
-	mux.Handle("GET /map", publicMap(o.Map, client))
-	mux.Handle("GET /map/world", publicMap(o.Map, nil))
-	mux.Handle("GET /surface", o.Surface)
-	mux.Handle("GET /surface/", o.Surface)
-	mux.HandleFunc("GET /ws", func(w http.ResponseWriter, r *http.Request) {
+	mux.Handle("GET /", o.Pages.KnownHosts(client))
+	mux.Handle("GET /map", o.Pages.KnownHosts(publicMap(o.Map, client)))
+	mux.Handle("GET /map/world", o.Pages.KnownHosts(publicMap(o.Map, nil)))
+	mux.Handle("GET /surface", o.Pages.KnownPages(o.Surface))
+	mux.Handle("GET /surface/", o.Pages.KnownPages(o.Surface))
+	mux.Handle("GET /ws", o.Pages.KnownPages(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !sockets.enter() {
 			http.Error(w, "the server is stopping", http.StatusServiceUnavailable)
 			return
 		}
 		defer sockets.leave()
 		o.Session(ctx, w, r)
-	})
+	})))
+	// Health checks name a node as they like, and learn no more than that it runs.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { report(w, nil) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { report(w, o.Ready()) })
 	return serve(ctx, l, o, withHeaders(mux))

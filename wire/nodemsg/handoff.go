@@ -23,12 +23,25 @@ type HandoffOffer struct {
 	Sessions uint64 `cbor:"3,keyasint,omitempty"` // number of its current sessions
 	Ready    bool   `cbor:"4,keyasint,omitempty"` // it accepts players now
 	Draining bool   `cbor:"5,keyasint,omitempty"` // it is shutting down itself
+	// Origins are further ones of its pages, beside that of HTTP: players who come from there stay on them.
+	Origins []string `cbor:"6,keyasint,omitempty"`
 }
+
+// MaxOrigins is the most origins of a HandoffOffer.
+const MaxOrigins = 16
 
 // Valid returns an error if the offer is invalid.
 func (o HandoffOffer) Valid() error {
 	if err := wire.CheckURL(o.HTTP, "http", "https"); err != nil {
 		return err
+	}
+	if len(o.Origins) > MaxOrigins {
+		return wire.Refuse(wire.FailTooLong, "%d origins; at most %d are allowed", len(o.Origins), MaxOrigins)
+	}
+	for _, origin := range o.Origins {
+		if err := wire.CheckURL(origin, "http", "https"); err != nil {
+			return err
+		}
 	}
 	return o.Gateway().Valid()
 }

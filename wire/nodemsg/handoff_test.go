@@ -1,6 +1,8 @@
 package nodemsg
 
 import (
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,12 +21,12 @@ func TestHandoffMessages(t *testing.T) {
 	if got, err := DecodeHandoffRequest(b); err != nil || got != (HandoffRequest{Sessions: 40}) {
 		t.Errorf("question came back as %+v, %v", got, err)
 	}
-	for _, o := range []HandoffOffer{anOffer(), {HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002", Draining: true}} {
+	for _, o := range []HandoffOffer{anOffer(), {HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002", Draining: true, Origins: []string{"http://box.local"}}} {
 		b, err := EncodeHandoffOffer(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := DecodeHandoffOffer(b); err != nil || got != o {
+		if got, err := DecodeHandoffOffer(b); err != nil || !reflect.DeepEqual(got, o) {
 			t.Errorf("offer came back as %+v, %v", got, err)
 		}
 	}
@@ -56,6 +58,8 @@ func TestOfferRefuses(t *testing.T) {
 		"no game":      func(o *HandoffOffer) { o.Game = "" },
 		"game port 0":  func(o *HandoffOffer) { o.Game = "b:0" },
 		"control sign": func(o *HandoffOffer) { o.HTTP = "http://b/\n" },
+		"bad origin":   func(o *HandoffOffer) { o.Origins = []string{"null"} },
+		"many origins": func(o *HandoffOffer) { o.Origins = slices.Repeat([]string{"http://b"}, MaxOrigins+1) },
 	} {
 		o := anOffer()
 		change(&o)

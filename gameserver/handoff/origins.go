@@ -1,0 +1,103 @@
+package handoff
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/voxelpopuli/voxeld/gameserver/weborigin"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+const (
+	// askEvery is how often the connected nodes are asked for the origins of their pages, askAgain how soon they are for an origin that is not known.
+	askEvery, askAgain = time.Minute, 2 * time.Second
+	// maxKnown is the number of nodes whose origins are remembered: of those that answered last.
+	maxKnown = 256
+)
+
+// Origins are the origins of other nodes' pages. A page goes on at this node after its own one was stopped, so what a node has answered stays known
+// when it is gone. Any goroutine may use it.
+type Origins struct {
+	nodes Nodes
+
+	mu struct {
+		sync.Mutex // held while nodes are asked: whoever waits needs the answers, too
+		asked      time.Time
+		known      *lru.Cache[string, []string] // by peer
+	}
+}
+
+// NewOrigins returns Origins that know of no node yet.
+func NewOrigins(nodes Nodes) *Origins {
+	o := &Origins{nodes: nodes}
+	known, err := lru.New[string, []string](maxKnown)
+	if err != nil {
+		panic(err) // the size is positive
+	}
+	o.mu.known = known
+	return o
+}
+
+// Run keeps what is known up to date until ctx ends.
+func (o *Origins) Run(ctx context.Context) {
+	every := time.NewTicker(askEvery)
+	defer every.Stop()
+	for {
+		o.mu.Lock()
+		o.ask(ctx)
+		o.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+	}
+}
+
+// Known reports whether an origin is that of a node's pages. If none is known to have it, the connected nodes are asked, unless they have been just now.
+func (o *Origins) Known(ctx context.Context, origin string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.has(origin) {
+		return true
+	}
+	if time.Since(o.mu.asked) < askAgain {
+		return false
+	}
+	o.ask(ctx)
+	return o.has(origin)
+}
+
+func (o *Origins) has(origin string) bool {
+	return slices.ContainsFunc(o.mu.known.Values(), func(all []string) bool { return slices.Contains(all, origin) })
+}
+
+// ask asks the connected nodes, for answerTimeout at most.
+func (o *Origins) ask(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout) // others use the answers, too
+	defer cancel()
+	question, err := nodemsg.EncodeHandoffRequest(nodemsg.HandoffRequest{})
+	if err != nil {
+		panic(err) // every request is valid
+	}
+	var crew sync.WaitGroup
+	peers := o.nodes.Connected()
+	for _, peer := range peers[:min(len(peers), maxPeers)] {
+		crew.Go(func() {
+			reply, err := o.nodes.Ask(ctx, peer, Protocol, question)
+			if err != nil {
+				return // it is not connected any more, or of an earlier version
+			}
+			if offer, err := nodemsg.DecodeHandoffOffer(reply); err == nil {
+				origin, _ := weborigin.Of(offer.HTTP)
+				o.mu.known.Add(peer, append(offer.Origins, origin))
+			}
+		})
+	}
+	crew.Wait()
+	o.mu.asked = time.Now()
+}
