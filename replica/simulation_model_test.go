@@ -33,7 +33,7 @@ type model struct {
 
 	confs   map[uint64][]replica.Member
 	newest  replica.Configured
-	retired map[uint64]bool   // replica ids that were members once
+	retired map[uint64]uint64 // replica ids that were members once → index of the configuration without them
 	leaders map[uint64][2]any // term → peer, replica id
 	region  nodemsg.Region    // as the catalog has it
 }
@@ -54,7 +54,7 @@ func (s *sim) model(group uint64) *model {
 		m = &model{
 			sim: s, group: group, copies: 3, entries: make(map[uint64]uint64), rows: make(map[string][]version),
 			used: make(map[editKey]uint64), blocks: make(map[grid.Pos][]blockAt), confs: make(map[uint64][]replica.Member),
-			retired: make(map[uint64]bool), leaders: make(map[uint64][2]any),
+			retired: make(map[uint64]uint64), leaders: make(map[uint64][2]any),
 		}
 		if group == world.CatalogID {
 			m.copies = 5
@@ -205,11 +205,11 @@ func (m *model) configured(n *machine, d replica.Configured) {
 	m.sim.count("configurations")
 	for _, old := range m.newest.Members {
 		if !slices.ContainsFunc(d.Members, func(k replica.Member) bool { return k.ID == old.ID && k.Peer == old.Peer }) {
-			m.retired[old.ID] = true
+			m.retired[old.ID] = d.Index
 		}
 	}
 	for _, k := range d.Members {
-		if m.retired[k.ID] {
+		if m.retired[k.ID] != 0 {
 			m.sim.fail("replica id %d of group %d is used again: %v", k.ID, m.group, d.Members)
 		}
 	}
@@ -223,7 +223,8 @@ func (m *model) mayFail(n *machine, err error) {
 	}
 }
 
-// checkLeaders: a term has one leader, and a removed replica is never elected.
+// checkLeaders: a term has one leader, and a removed replica is never elected. Most members may not have applied its removal yet: then it may be
+// elected if it has not either, but has it in its log, and no other change was applied since. Its votes and any later ones have a member in common.
 func (n *machine) checkLeaders() {
 	if n.host == nil {
 		return
@@ -236,7 +237,7 @@ func (n *machine) checkLeaders() {
 		case known && was != is:
 			n.sim.fail("group %d has two leaders in term %d: %v and %v", group, term, was, is)
 		case known:
-		case m.retired[id]:
+		case m.retired[id] != 0 && !n.removalPending(group, m.retired[id]):
 			n.sim.fail("%s, which was removed as replica %d of group %d, is elected in term %d", n.peer, id, group, term)
 		default:
 			m.leaders[term] = is
@@ -244,6 +245,19 @@ func (n *machine) checkLeaders() {
 			n.sim.note(note{who: n.peer, what: "elected", a: group, b: term})
 		}
 	})
+}
+
+// removalPending reports whether the replica here has the configuration at an index, the newest, in its log, and has not applied it.
+func (n *machine) removalPending(group, index uint64) bool {
+	o := n.owner(group)
+	if o == nil || n.sim.model(group).newest.Index != index {
+		return false
+	}
+	pending := o.group.Status().Last >= index && o.group.Configuration().Index < index
+	if pending {
+		n.sim.count("removed replicas elected before they applied it")
+	}
+	return pending
 }
 
 // operation is an action of a player on a block, for the checker.

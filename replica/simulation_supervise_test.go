@@ -68,7 +68,7 @@ func (n *machine) supervise() {
 func (o *owner) consult() {
 	newest := o.model.newest
 	id := o.node.host.ReplicaID(o.id)
-	if o.model.retired[id] {
+	if o.model.retired[id] != 0 {
 		o.node.forget(o.id, nil)
 		return
 	}

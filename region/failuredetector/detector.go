@@ -382,6 +382,9 @@ func (d *Detector) Nodes() map[string]Liveness {
 
 func (d *Detector) excluded(peer string) bool { return d.Excluded != nil && d.Excluded(peer) }
 
+// Lost reports whether the node does not come back as it is: it is excluded.
+func (d *Detector) Lost(peer string) bool { return d.excluded(peer) }
+
 // Gone reports whether nothing was heard from the node for longer than the grace period, or it is excluded.
 func (d *Detector) Gone(peer string) bool {
 	if d.excluded(peer) {

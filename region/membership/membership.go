@@ -11,13 +11,20 @@ type Member struct {
 	Learner  bool
 	CaughtUp bool // has nearly all of the log
 	Gone     bool // not heard from for longer than the grace period
+	Lost     bool // does not come back as it is: it is excluded from the world, or an operator has had it forgotten
 	Struck   bool // the region has failed there lately
 	Leaving  bool // has announced that it is about to stop: it stays a member, but must not lead
 	Full     bool // too busy to be given the region
 }
 
 // MayLead reports whether leadership may be transferred to the member.
-func (m Member) MayLead() bool { return m.CaughtUp && !m.Gone && !m.Leaving && !m.Learner }
+func (m Member) MayLead() bool { return m.sound() && !m.Leaving && !m.Learner }
+
+// sound reports whether the member is live and has nearly all of the log.
+func (m Member) sound() bool { return m.CaughtUp && !m.Gone && !m.Lost }
+
+// fewest is the number of sound voters that removals leave a group of at least that many wanted members: it can still lose one.
+const fewest = 3
 
 // Kind is the kind of a step.
 type Kind int
@@ -59,10 +66,14 @@ func Preferred(nearest []string, want, spare int, fits func(peer string) bool) [
 }
 
 // Next returns the next step that the leader self has to take so that its group converges to the first want nodes of nearest.
-// Nearest lists the live nodes, nearest to the key first. Only one change is made at a time, and new members are added before old
-// ones are removed, so that the group never has fewer copies than before.
+// Nearest lists the live nodes, nearest to the key first, and those whose place is kept (Choose). Only one change is made at a time. A voter
+// that is gone leaves at once if enough others are sound (Departing). Otherwise new members are added before old ones are removed, so that
+// the group never has fewer copies than before.
 func Next(self string, members []Member, nearest []string, want int) Step {
 	target := nearest[:min(want, len(nearest))]
+	if peer := Departing(members, target, want); peer != "" {
+		return Step{Remove, peer}
+	}
 	var voters []Member
 	for _, m := range members {
 		if !m.Learner {
@@ -70,7 +81,7 @@ func Next(self string, members []Member, nearest []string, want int) Step {
 			continue
 		}
 		switch {
-		case m.Gone, !slices.Contains(target, m.Peer):
+		case m.Gone, m.Lost, !slices.Contains(target, m.Peer):
 			return Step{Remove, m.Peer}
 		case m.CaughtUp:
 			return Step{Promote, m.Peer}
@@ -82,7 +93,7 @@ func Next(self string, members []Member, nearest []string, want int) Step {
 		return slices.ContainsFunc(voters, func(m Member) bool { return m.Peer == peer })
 	}
 	if len(voters) > want {
-		return surplus(self, voters, nearest)
+		return surplus(self, voters, nearest, want)
 	}
 	for _, peer := range target {
 		if !isVoter(peer) {
@@ -92,20 +103,55 @@ func Next(self string, members []Member, nearest []string, want int) Step {
 	return preferredLeader(self, voters, target)
 }
 
-// surplus removes the worst voter: one that is gone, or else the farthest. A group that is not too large keeps a gone member
-// while there is no substitute: the member may come back, and removing it gains nothing.
-func surplus(self string, voters []Member, nearest []string) Step {
+// Departing returns a voter that leaves the group without waiting for a substitute, or "". A vote that nobody casts costs the group its
+// tolerance: of four voters with one gone, none may fail. So a gone voter leaves if three others, or as many as are wanted, are sound, unless
+// its place is kept in target. With fewer it stays: it may be rebooting, and then has one of the last copies. A lost voter leaves in any
+// case. No removal can be committed unless the sound voters are the majority of the present ones.
+func Departing(members []Member, target []string, want int) string {
+	voters, sound := 0, 0
+	for _, m := range members {
+		if m.Learner {
+			continue
+		}
+		if voters++; m.sound() {
+			sound++
+		}
+	}
+	if 2*sound <= voters {
+		return ""
+	}
+	for _, m := range members {
+		switch {
+		case m.Learner:
+		case m.Lost, m.Gone && sound >= min(want, fewest) && !slices.Contains(target, m.Peer):
+			return m.Peer
+		}
+	}
+	return ""
+}
+
+// surplus removes the farthest voter of a group that has too many. It waits while too few sound ones would be left, or one that Departing
+// should remove first cannot leave yet.
+func surplus(self string, voters []Member, nearest []string, want int) Step {
 	rank := func(m Member) int {
-		switch i := slices.Index(nearest, m.Peer); {
-		case m.Gone:
-			return len(nearest) + 1
-		case i < 0:
-			return len(nearest)
-		default:
+		if i := slices.Index(nearest, m.Peer); i >= 0 {
 			return i
+		}
+		return len(nearest)
+	}
+	sound := 0
+	for _, m := range voters {
+		if m.Lost || m.Gone && !slices.Contains(nearest, m.Peer) {
+			return Step{Kind: Wait}
+		}
+		if m.sound() {
+			sound++
 		}
 	}
 	worst := slices.MaxFunc(voters, func(a, b Member) int { return rank(a) - rank(b) })
+	if worst.sound() && sound <= min(want, fewest) {
+		return Step{Kind: Wait}
+	}
 	if worst.Peer != self {
 		return Step{Remove, worst.Peer}
 	}

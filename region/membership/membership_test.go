@@ -10,14 +10,14 @@ import (
 )
 
 // groupOf parses "a b' c! d*": a voter, b a learner ('), c gone (!), d lagging behind (*), e leaving (~), f where the region has
-// failed lately (^), g too busy (%).
+// failed lately (^), g too busy (%), h lost (?).
 func groupOf(text string) []Member {
 	var all []Member
 	for word := range strings.FieldsSeq(text) {
 		all = append(all, Member{
 			Peer: word[:1], Learner: strings.Contains(word, "'"), Gone: strings.Contains(word, "!"),
 			CaughtUp: !strings.Contains(word, "*"), Leaving: strings.Contains(word, "~"), Struck: strings.Contains(word, "^"),
-			Full: strings.Contains(word, "%"),
+			Full: strings.Contains(word, "%"), Lost: strings.Contains(word, "?"),
 		})
 	}
 	return all
@@ -55,6 +55,26 @@ func TestNext(t *testing.T) {
 		{"d", "a% b% c% d", "a b c d", 3, Step{Transfer, "a"}}, // better than a surplus member
 		{"d", "a^ b~ c~ d", "a b c d", 3, Step{Transfer, "a"}}, // better than a surplus member
 		{"a", "a b c d e", "a b c d e", 3, Step{Remove, "e"}},
+		{"a", "a b c d!", "a b c", 5, Step{Remove, "d"}},   // no substitute, but of four with one gone none may fail
+		{"a", "a b c d!", "a b c e", 5, Step{Remove, "d"}}, // at once: a substitute takes its time
+		{"a", "a b c d! e'*", "a b c e", 5, Step{Remove, "d"}},
+		{"a", "a b c* d!", "a b c", 5, Step{Kind: Stay}}, // c has to catch up first
+		{"a", "a b c d! e!", "a b c", 5, Step{Remove, "d"}},
+		{"a", "a b c e!", "a b c", 5, Step{Remove, "e"}},
+		{"a", "a b c d!", "a b c d", 5, Step{Kind: Stay}}, // its place is kept
+		{"a", "a b c!", "a b", 2, Step{Remove, "c"}},
+		{"a", "a b! c!", "a", 1, Step{Kind: Wait}}, // cannot be committed
+		{"a", "a b c! d", "a b", 4, Step{Remove, "c"}},
+		{"a", "a b* c! d", "a b d", 3, Step{Kind: Wait}}, // b has to catch up before anybody leaves
+		{"a", "a b c d*", "a b d c", 3, Step{Kind: Wait}},
+		{"a", "a b c* d", "a b d c", 3, Step{Remove, "c"}},
+		{"a", "a b c?", "a b", 3, Step{Remove, "c"}}, // it does not come back
+		{"a", "a b c?", "a b d", 3, Step{Remove, "c"}},
+		{"a", "a b c? d?", "a b", 3, Step{Kind: Wait}}, // cannot be committed
+		{"a", "a b?", "a", 3, Step{Kind: Stay}},
+		{"a", "a b c? d'*", "a b d", 3, Step{Remove, "c"}},
+		{"a", "a b d'?", "a b d", 3, Step{Remove, "d"}},
+		{"b", "a? b c", "b c", 3, Step{Remove, "a"}},
 	} {
 		if got := Next(c.self, groupOf(c.members), strings.Fields(c.nearest), c.want); got != c.step {
 			t.Errorf("%s leads [%s], nearest [%s]: %+v, want %+v", c.self, c.members, c.nearest, got, c.step)

@@ -30,16 +30,16 @@ func TestChoose(t *testing.T) {
 		{3, "", "a b c d d2 d3", 3, ""},                  // of four operators
 		{3, "", "a a2 b c d e", 5, "a b c d e"},          // never two of one
 		{3, "", "a b c x y", 3, ""},                      // of unknown operators
-		{3, "a b c d e", "a b c d", 5, ""},               // e may come back
-		{3, "a b c d e", "a b c d d2", 5, "a b c d"},     // another of d is no substitute
+		{3, "a b c d e", "a b c d", 5, "a b c d e"},      // e may come back
+		{3, "a b c d e", "a b c d d2", 5, "a b c d e"},   // another of d is no substitute
 		{3, "a b c d e", "a b c d f", 5, ""},             // f is one
 		{3, "a b c d e", "a b c", 3, ""},                 // two are missing
 		{3, "a b c d d2", "a b c d d2", 3, ""},           // e's node is d's now
 		{3, "a b c x y", "a b c x y d", 5, ""},           // the leader has just started, and does not know x and y yet
-		{3, "a b c x y", "a x y d d2", 5, "a x y d"},     // likewise
+		{3, "a b c x y", "a x y d d2", 5, "a x y d b"},   // likewise
 		{5, "a b c d x", "a a2 b c d x", 5, "a b c d x"}, // x may be of another operator
 		{5, "a b c d x", "a a2 b c d", 5, ""},            // x is away, and may not be
-		{3, "a b c d x", "a a2 b c d", 5, "a b c d"},     // it must be: why else would they be five?
+		{3, "a b c d x", "a a2 b c d", 5, "a b c d x"},   // it must be: why else would they be five?
 		{3, "a b c", "a b c x y", 3, ""},                 // they do not make a group larger
 		{3, "", "x1 x2 x3 x4 x5", 3, ""},                 // an open world
 		{5, "", "x1 x2 x3 x4 x5 x6", 5, ""},

@@ -94,13 +94,18 @@ func (sv *Supervisor) Responsible(info nodemsg.Region) bool {
 	return false
 }
 
-// misplaced reports whether a live node that should be a member is not one, a member is gone and can be replaced, or there are too many. It adds
-// the nodes whose state it needs to peers.
+// misplaced reports whether a live node that should be a member is not one, a member is gone and can be replaced or leave, or there are too many.
+// It adds the nodes whose state it needs to peers.
 func (sv *Supervisor) misplaced(info nodemsg.Region, peers failuredetector.Watched) bool {
 	members, voters := make([]string, len(info.Members)), make([]string, 0, len(info.Members))
+	states := make([]membership.Member, len(info.Members))
 	for i, m := range info.Members {
 		peers.Add(m.Peer, sv.Detector.Every)
 		members[i] = m.Peer
+		states[i] = membership.Member{
+			Peer: m.Peer, Learner: m.Learner, CaughtUp: true,
+			Gone: m.Peer != sv.Self && sv.Detector.Gone(m.Peer), Lost: m.Peer != sv.Self && sv.Detector.Lost(m.Peer),
+		}
 		if !m.Learner {
 			voters = append(voters, m.Peer)
 		}
@@ -121,5 +126,7 @@ func (sv *Supervisor) misplaced(info nodemsg.Region, peers failuredetector.Watch
 	size, nearest := membership.Choose(sv.Copies, voters, nearest, sv.Records.Operator)
 	isMember := func(peer string) bool { return actor.HasMember(info, peer) }
 	nearest = sv.meter.preferred(info.ID, nearest, size, 0, isMember)
-	return len(voters) > size || slices.ContainsFunc(nearest[:min(size, len(nearest))], func(peer string) bool { return !isMember(peer) })
+	target := nearest[:min(size, len(nearest))]
+	return len(voters) > size || membership.Departing(states, target, size) != "" ||
+		slices.ContainsFunc(target, func(peer string) bool { return !isMember(peer) })
 }

@@ -95,7 +95,7 @@ func (sv *Supervisor) executeStep(ctx context.Context, w Group, next membership.
 
 // inviteLearners asks those learners to join that do not take part yet, and waits until all have caught up. A learner that had
 // its replica id before, or a later one, can never join under it: it is removed, and the next step adds it under a new id. Without
-// learners the step waits for a member that can lead, which is looked for in the next round.
+// learners the step waits until a member can lead, or be spared, which is seen in the next round.
 func (sv *Supervisor) inviteLearners(ctx context.Context, w Group) error {
 	info, err := w.Actor.Info(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func (sv *Supervisor) inviteLearners(ctx context.Context, w Group) error {
 	}
 	members := w.Raft.Status().Members
 	if !slices.ContainsFunc(members, func(m replica.Progress) bool { return m.Learner }) {
-		return errors.New("no other member can lead the region yet")
+		return errors.New("too few other members have all of the log yet")
 	}
 	invite := nodemsg.Invite{Region: info}
 	for _, m := range w.Raft.Configuration().Members {

@@ -166,6 +166,7 @@ func (sv *Supervisor) memberStates(w Group, s replica.Status) []membership.Membe
 			CaughtUp: self || m.Active && !m.Snapshotting && m.Match+actor.NearlyAll >= s.Last,
 			Leaving:  sv.Detector.Leaving(m.Peer),
 			Gone:     !self && !m.Active && sv.Detector.Gone(m.Peer),
+			Lost:     !self && sv.Detector.Lost(m.Peer),
 			Struck:   struck[m.Peer],
 			Full:     !self && w.ID != world.CatalogID && !sv.meter.hasRoom(m.Peer, load),
 		}
