@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"os"
 )
 
 // bbolt does not check the pages of its file. A truncated file or a wild page number ends the process with a bus error, a
@@ -73,11 +74,22 @@ func readMeta(file io.ReaderAt, at int64) (m meta, ok bool) {
 	return m, valid && (at == 0 || at == m.pageSize)
 }
 
+// statedPageSize returns the page size in the first meta page, which is invalid. 0: it cannot be read.
+func statedPageSize(file io.ReaderAt) int64 {
+	var size [4]byte
+	if _, err := file.ReadAt(size[:], headerSize+8); err != nil {
+		return 0
+	}
+	return int64(native.Uint32(size[:]))
+}
+
 // readMetas returns the newer one of the two meta pages. stale means that the other one is invalid.
 func readMetas(file io.ReaderAt) (newest meta, stale bool, err error) {
 	first, ok := readMeta(file, 0)
 	if !ok {
-		for size := int64(1024); size <= maxPageSize; size *= 2 {
+		// Other pages have bytes that others chose. So the second one is looked for nowhere else than where it must be: behind a
+		// first one of the size that this says, or of the machine's, if even that is damaged.
+		for _, size := range [...]int64{statedPageSize(file), int64(os.Getpagesize())} {
 			if second, ok := readMeta(file, size); ok {
 				return second, true, nil
 			}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -21,8 +22,12 @@ import (
 //
 // There are two journal files: commits go to one while a checkpoint moves the contents of the other into the tables.
 // docs/disk-format.md describes them.
+//
+// Rows have bytes that others chose, and a file is reused over its older contents. So each generation of a file has a
+// random salt, which is in each of its records: nothing else in the file counts. The tables have the salt before it is
+// used, and the transaction that makes a file's records superfluous replaces it (docs/adr/0086).
 const (
-	journalHead = 16       // bytes before a record's writes: length u32, checksum u32, number u64, big-endian
+	journalHead = 24       // bytes before a record's writes: checksum u32, length u32, salt u64, number u64, big-endian
 	journalMax  = 16 << 20 // bytes of one file
 	journalStep = 64 << 10 // first growth of a file; later it doubles
 	align       = 8        // records begin at multiples of so many bytes
@@ -32,11 +37,21 @@ const (
 type journal struct {
 	files [2]*os.File // nil if it could not be opened yet
 	paths [2]string
-	sizes [2]int64 // size in bytes, written or zero
-	at    int      // index of the current file
-	off   int64    // where the next record begins in it
-	last  uint64   // number of the newest record; the next one has the next number
+	sizes [2]int64  // size in bytes, written or zero
+	at    int       // index of the current file
+	off   int64     // where the next record begins in it
+	last  uint64    // number of the newest record; the next one has the next number
+	salts [2]uint64 // of each file's generation; that of the current file is in the tables
 }
+
+// newSalt returns a salt that nobody can predict. 0 means that there is none.
+func newSalt() uint64 {
+	var salt [8]byte
+	rand.Read(salt[:]) // it never fails
+	return max(1, binary.BigEndian.Uint64(salt[:]))
+}
+
+func newSalts() [2]uint64 { return [2]uint64{newSalt(), newSalt()} }
 
 // journalPaths names the files beside the tables' file: voxeld.db has voxeld.journal-0 and -1.
 func journalPaths(path string) (paths [2]string) {
@@ -54,7 +69,7 @@ type record struct {
 }
 
 // encodeRecord returns the bytes of a record with the requests' writes, and the writes with keys and values that point
-// into these bytes, which the store owns. append fills in the head.
+// into these bytes, which the store owns. setHead fills in the head.
 func encodeRecord(requests []*request) (encoded []byte, writes []kv.Write) {
 	size, n := journalHead, 0
 	for _, r := range requests {
@@ -89,15 +104,21 @@ func (j *journal) room(n int) bool { return j.off+padded(n) <= journalMax }
 
 func padded(n int) int64 { return (int64(n) + align - 1) / align * align }
 
+// setHead fills in the head of an encoded record.
+func setHead(encoded []byte, salt, number uint64) {
+	binary.BigEndian.PutUint32(encoded[4:], uint32(len(encoded)-journalHead))
+	binary.BigEndian.PutUint64(encoded[8:], salt)
+	binary.BigEndian.PutUint64(encoded[16:], number)
+	binary.BigEndian.PutUint32(encoded, crc32.Checksum(encoded[4:], castagnoli))
+}
+
 // append makes a record durable. ErrFull: nothing was written, and the caller may retry. After any other error the state
 // of the disk is unknown.
 func (j *journal) append(encoded []byte) (err error) {
 	if err := j.grow(j.off + padded(len(encoded))); err != nil {
 		return translate(err)
 	}
-	binary.BigEndian.PutUint32(encoded, uint32(len(encoded)-journalHead))
-	binary.BigEndian.PutUint64(encoded[8:], j.last+1)
-	binary.BigEndian.PutUint32(encoded[4:], crc32.Checksum(encoded[8:], castagnoli))
+	setHead(encoded, j.salts[j.at], j.last+1)
 	if _, err := j.files[j.at].WriteAt(encoded, j.off); err != nil {
 		return err
 	}
@@ -153,8 +174,12 @@ func (j *journal) grow(need int64) error {
 	return nil
 }
 
-// switchFile switches to the other file, whose records are all in the tables.
-func (j *journal) switchFile() { j.at, j.off = 1-j.at, 0 }
+// switchFile switches to the other file, whose records are all in the tables. The file that was current has no generation
+// to write to until the tables have its records and its new salt.
+func (j *journal) switchFile() {
+	j.salts[j.at] = newSalt()
+	j.at, j.off = 1-j.at, 0
+}
 
 // remove deletes the files, whose records are all in the tables.
 func (j *journal) remove() error {
@@ -182,19 +207,58 @@ func (j *journal) close() error {
 	return errors.Join(all...)
 }
 
-// readJournal returns the records after number done, which is already in the tables, in order.
-func readJournal(paths [2]string, done uint64) ([]record, error) {
-	var runs [2][]record
-	for i, path := range paths {
-		data, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+// mark is the row of the meta table from which the next start reads the journal.
+type mark struct {
+	number uint64    // of the last record that the tables have
+	salts  [2]uint64 // of each file; 0 before format 3
+}
+
+func (m mark) encode() []byte {
+	row := binary.BigEndian.AppendUint64(make([]byte, 0, 24), m.number)
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(row, m.salts[0]), m.salts[1])
+}
+
+// decodeMark decodes the row. Format 1 had none, format 2 only the number.
+func decodeMark(row []byte) (m mark, err error) {
+	if n := len(row); n != 0 && n != 8 && n != 24 {
+		return mark{}, damaged("the journal's row has %d bytes", n)
+	}
+	if len(row) > 0 {
+		m.number = binary.BigEndian.Uint64(row)
+	}
+	if len(row) == 24 {
+		m.salts = [2]uint64{binary.BigEndian.Uint64(row[8:]), binary.BigEndian.Uint64(row[16:])}
+		if m.salts[0] == 0 || m.salts[1] == 0 {
+			return mark{}, damaged("the journal's row has no salts")
 		}
-		if err == nil {
-			runs[i], err = decodeJournal(data, done)
+	}
+	return m, nil
+}
+
+// readJournal returns the records after the mark's, which are already in the tables, in order.
+func readJournal(paths [2]string, m mark) ([]record, error) {
+	var files [2][]byte
+	for i, path := range paths {
+		var err error
+		if files[i], err = os.ReadFile(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("read journal: %w", err)
+		}
+	}
+	return decodeJournal(files, m)
+}
+
+// decodeJournal is readJournal on the contents of the files.
+func decodeJournal(files [2][]byte, m mark) ([]record, error) {
+	var runs [2][]record
+	for i, data := range files {
+		var err error
+		if m.salts[i] == 0 {
+			runs[i], err = decodeUnsalted(data)
+		} else {
+			runs[i], err = decodeFile(data, m.salts[i])
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read journal %s: %w", path, err)
+			return nil, fmt.Errorf("journal-%d: %w", i, err)
 		}
 	}
 	if len(runs[0]) > 0 && len(runs[1]) > 0 && runs[1][0].number < runs[0][0].number {
@@ -202,62 +266,85 @@ func readJournal(paths [2]string, done uint64) ([]record, error) {
 	}
 	var all []record
 	for _, r := range append(runs[0], runs[1]...) {
-		if r.number <= done {
+		if r.number <= m.number {
 			continue
 		}
-		if r.number != done+uint64(len(all))+1 {
-			return nil, damaged("the journal goes on with record %d behind %d", r.number, done+uint64(len(all)))
+		if r.number != m.number+uint64(len(all))+1 {
+			return nil, damaged("the journal goes on with record %d behind %d", r.number, m.number+uint64(len(all)))
 		}
 		all = append(all, r)
 	}
 	return all, nil
 }
 
-// decodeJournal returns the records at the beginning of the file. They end where a crash tore a write, or where the
-// file's older contents begin, whose numbers are at most done. A later record behind the end means damage.
-func decodeJournal(data []byte, done uint64) (run []record, err error) {
-	at := 0
+// decodeFile returns the records of the generation with this salt, which is not 0. They begin with the file, and end where a
+// crash tore the write of the last one, which was not acknowledged. A record of this generation behind it means damage.
+func decodeFile(data []byte, salt uint64) (run []record, err error) {
+	at, next := 0, uint64(0)
 	for {
-		number, body, ok := recordAt(data, at)
-		if !ok || len(run) > 0 && number != run[len(run)-1].number+1 {
+		number, body, ok := recordAt(data, at, salt)
+		if !ok {
 			break
+		}
+		if len(run) > 0 && number != next {
+			return nil, damaged("record %d stands in the place of record %d", number, next)
 		}
 		writes, err := decodeWrites(body)
 		if err != nil {
 			return nil, fmt.Errorf("record %d: %w", number, err)
 		}
-		run = append(run, record{number, writes})
+		run, next = append(run, record{number, writes}), number+1
 		at += int(padded(journalHead + len(body)))
 	}
-	last := done
-	if len(run) > 0 {
-		last = max(last, run[len(run)-1].number)
-	}
-	for at += align; at+journalHead <= len(data); at += align {
-		if number := binary.BigEndian.Uint64(data[at+8:]); number > last && number < last+1<<20 {
-			if _, _, ok := recordAt(data, at); ok {
-				return nil, damaged("record %d cannot be read, but record %d is there", last+1, number)
-			}
+	// Each record is written after the one before it was acknowledged. So the head of a later one is enough.
+	for later := at + align; later+journalHead <= len(data); later += align {
+		if binary.BigEndian.Uint64(data[later+8:]) == salt {
+			return nil, damaged("the record at byte %d cannot be read, but there is another one at byte %d", at, later)
 		}
 	}
 	return run, nil
 }
 
-// recordAt reads the record at an offset, if there is a complete one.
-func recordAt(data []byte, at int) (number uint64, body []byte, ok bool) {
+// recordAt reads the record of this generation at an offset, if there is a complete one.
+func recordAt(data []byte, at int, salt uint64) (number uint64, body []byte, ok bool) {
 	if at+journalHead > len(data) {
 		return 0, nil, false
 	}
 	head := data[at : at+journalHead]
-	n := int64(binary.BigEndian.Uint32(head))
-	if number = binary.BigEndian.Uint64(head[8:]); number == 0 || n > int64(len(data)-at-journalHead) {
+	n := int64(binary.BigEndian.Uint32(head[4:]))
+	number = binary.BigEndian.Uint64(head[16:])
+	if binary.BigEndian.Uint64(head[8:]) != salt || number == 0 || n > int64(len(data)-at-journalHead) {
 		return 0, nil, false
 	}
 	end := at + journalHead + int(n)
-	if crc32.Checksum(data[at+8:end], castagnoli) != binary.BigEndian.Uint32(head[4:]) {
+	if crc32.Checksum(data[at+4:end], castagnoli) != binary.BigEndian.Uint32(head) {
 		return 0, nil, false
 	}
 	return number, data[at+journalHead : end], true
+}
+
+// decodeUnsalted returns the records at the beginning of a file of format 2, whose heads are length u32, checksum u32 of
+// number and writes, number u64. They end at the first place without a complete record with the next number. What is
+// behind it may be anybody's bytes, and is not looked at.
+func decodeUnsalted(data []byte) (run []record, err error) {
+	const head = 16
+	for at := 0; at+head <= len(data); {
+		n, number := int64(binary.BigEndian.Uint32(data[at:])), binary.BigEndian.Uint64(data[at+8:])
+		if n > int64(len(data)-at-head) || number == 0 || len(run) > 0 && number != run[len(run)-1].number+1 {
+			break
+		}
+		end := at + head + int(n)
+		if crc32.Checksum(data[at+8:end], castagnoli) != binary.BigEndian.Uint32(data[at+4:]) {
+			break
+		}
+		writes, err := decodeWrites(data[at+head : end])
+		if err != nil {
+			return nil, fmt.Errorf("record %d: %w", number, err)
+		}
+		run = append(run, record{number, writes})
+		at += int(padded(head + int(n)))
+	}
+	return run, nil
 }
 
 // decodeWrites decodes a record's writes, which point into data.

@@ -33,13 +33,39 @@ func abandoned(t *testing.T, n int) (path string) {
 		}
 		mustCommit(t, db, kv.Write{Table: "t", Key: fmt.Appendf(nil, "%04d", i), Value: fmt.Append(nil, i)}, kv.Write{Table: "last", Key: []byte("k"), Value: fmt.Append(nil, i)})
 	}
-	path = newPath(t)
-	to := journalPaths(path)
-	for i, from := range journalPaths(db.tables.path) {
+	return crashCopy(t, db.tables.path)
+}
+
+// crashCopy returns a copy of a store's files as they are, as after a crash. Nobody may write to it.
+func crashCopy(t *testing.T, path string) (crashed string) {
+	t.Helper()
+	crashed = newPath(t)
+	to := journalPaths(crashed)
+	for i, from := range journalPaths(path) {
 		copyFile(t, from, to[i])
 	}
-	copyFile(t, db.tables.path, path)
-	return path
+	copyFile(t, path, crashed)
+	return crashed
+}
+
+// markOf returns the mark of a store that is closed or was abandoned.
+func markOf(t *testing.T, path string) (m mark) {
+	t.Helper()
+	bolt, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = bolt.View(func(tx *bbolt.Tx) error {
+		row, err := getIn(tx, metaTable, journalKey)
+		if err == nil {
+			m, err = decodeMark(row)
+		}
+		return err
+	})
+	if err := errors.Join(err, bolt.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return m
 }
 
 func copyFile(t *testing.T, from, to string) {
@@ -89,20 +115,15 @@ func TestJournalCutAndDamaged(t *testing.T) {
 	const n = 40
 	path := abandoned(t, n)
 	var full string // the current journal file
-	for _, p := range journalPaths(path) {
+	var whole []byte
+	for i, p := range journalPaths(path) {
 		if data, err := os.ReadFile(p); err == nil {
-			if run, err := decodeJournal(data, 0); err == nil && len(run) > 0 && run[len(run)-1].number == n {
-				full = p
+			if run, err := decodeFile(data, markOf(t, path).salts[i]); err != nil {
+				t.Fatal(err)
+			} else if len(run) == n/2 {
+				full, whole = p, data
 			}
 		}
-	}
-	whole, err := os.ReadFile(full)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, err := decodeJournal(whole, 0)
-	if err != nil || len(run) == 0 {
-		t.Fatalf("%d records, %v", len(run), err)
 	}
 	used := len(bytes.TrimRight(whole, "\x00"))
 	for at := 0; at < used; at += 29 {
@@ -211,7 +232,7 @@ func TestJournalTurns(t *testing.T) {
 	}
 }
 
-// A version 1 store has no journal; it becomes version 2, which version 1 refuses.
+// A version 1 store has no journal; it becomes the current version, which version 1 refuses.
 func TestFormatIsRaised(t *testing.T) {
 	path := newPath(t)
 	db, err := Open(Options{Path: path})
@@ -229,7 +250,8 @@ func TestFormatIsRaised(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = older.Update(func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte(metaTable)).Put(formatKey, seal(metaTable, formatKey, []byte{0, 0, 0, 1}))
+		meta := tx.Bucket([]byte(metaTable))
+		return errors.Join(meta.Delete(journalKey), meta.Put(formatKey, seal(metaTable, formatKey, []byte{0, 0, 0, 1})))
 	})
 	if err := errors.Join(err, older.Close()); err != nil {
 		t.Fatal(err)
@@ -250,8 +272,11 @@ func TestFormatIsRaised(t *testing.T) {
 
 // FuzzJournal: whatever a journal file contains, reading it ends with records or an error.
 func FuzzJournal(f *testing.F) {
+	const salt = 0x0123456789abcdef
 	encoded, _ := encodeRecord([]*request{{writes: []kv.Write{{Table: "t", Key: []byte("k"), Value: []byte("v")}, {Table: "u", Key: []byte("k")}}}})
+	setHead(encoded, salt, 1)
 	f.Add(encoded)
+	f.Add(encoded[journalHead:])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if writes, err := decodeWrites(data); err == nil {
 			again, own := encodeRecord([]*request{{writes: writes}})
@@ -259,8 +284,12 @@ func FuzzJournal(f *testing.F) {
 				t.Errorf("%x was read, and %x would be written", data, again[journalHead:])
 			}
 		}
-		if _, err := decodeJournal(data, 0); err != nil && !errors.Is(err, kv.ErrDamaged) {
-			t.Error(err)
+		_, err := decodeFile(data, salt)
+		_, unsalted := decodeUnsalted(data)
+		for _, err := range []error{err, unsalted} {
+			if err != nil && !errors.Is(err, kv.ErrDamaged) {
+				t.Error(err)
+			}
 		}
 	})
 }

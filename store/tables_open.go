@@ -17,8 +17,8 @@ import (
 
 // Format is the version of the file's layout that this program writes and reads.
 //
-// Version 1 had no journal; Open converts it to version 2.
-const Format = 2
+// Version 1 had no journal, that of version 2 no salts. The first transaction converts them (putMark).
+const Format = 3
 
 var formatKey = []byte("format")
 
@@ -188,7 +188,7 @@ func (t opening) finish(unfinished string) error {
 	if _, err := os.Lstat(t.path); err == nil { // also a link whose target is missing
 		return errors.Join(fs.ErrExist, os.Remove(unfinished))
 	}
-	if err := t.writeFormat(); err != nil {
+	if err := t.update(func(tx *bbolt.Tx) error { return putMark(tx, mark{0, newSalts()}) }); err != nil {
 		return fmt.Errorf("write format: %w", err)
 	}
 	if err := t.file.Sync(); err != nil {
@@ -210,28 +210,10 @@ func (t opening) checkFormat() error {
 			t.path, ErrFormat)
 	}
 	switch v := binary.BigEndian.Uint32(value); v {
-	case Format:
+	case 1, 2, Format:
 		return nil
-	case 1:
-		// From now on some commits may be in the journal alone, which version 1 would not read.
-		if err := t.writeFormat(); !errors.Is(err, ErrFull) {
-			return err
-		}
-		return nil // works without the journal while there is no space
 	default:
 		return fmt.Errorf("%s: %w %d, this voxeld supports %d; run the version that wrote it, "+
 			"or restore a backup that this one made", t.path, ErrFormat, v, Format)
 	}
-}
-
-func (t opening) writeFormat() error {
-	return guard(func() error {
-		return t.bolt.Update(func(tx *bbolt.Tx) error {
-			meta, err := tx.CreateBucketIfNotExists([]byte(metaTable))
-			if err != nil {
-				return err
-			}
-			return meta.Put(formatKey, seal(metaTable, formatKey, binary.BigEndian.AppendUint32(nil, Format)))
-		})
-	})
 }

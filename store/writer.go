@@ -24,8 +24,7 @@ const (
 	spareBytes = 32 << 20
 )
 
-// journalKey is the row of the meta table with the number of the last journal record that the tables contain: u64,
-// big-endian.
+// journalKey is the row of the meta table with the mark: what the tables have of the journal.
 var journalKey = []byte("journal")
 
 // writer makes commits durable. It belongs to the goroutine that has locked it: DB.Run, or a caller of DB.Commit that finds
@@ -52,30 +51,30 @@ type writer struct {
 	stuck           bool          // the last checkpoint failed for lack of space; its layer is still the flushing one
 }
 
-// recover moves what a crash left in the journal into the tables.
+// recover moves what a crash left in the journal into the tables, and gives both files new generations.
 func (w *writer) recover() error {
 	w.journal.paths = journalPaths(w.tables.path)
-	value, err := w.tables.get(metaTable, journalKey)
+	row, err := w.tables.get(metaTable, journalKey)
 	if err != nil {
 		return err
 	}
-	if value != nil {
-		if len(value) != 8 {
-			return w.tables.explain(damaged("the journal's row has %d bytes", len(value)))
-		}
-		w.number = binary.BigEndian.Uint64(value)
-	}
-	records, err := readJournal(w.journal.paths, w.number)
+	m, err := decodeMark(row)
 	if err != nil {
 		return w.tables.explain(err)
 	}
-	w.journal.last = w.number + uint64(len(records))
+	w.number, w.journal.last, w.journal.salts = m.number, m.number, m.salts
+	if left, err := findJournal(w.tables.path); err != nil || left == "" && m.salts[0] != 0 {
+		return err
+	}
+	records, err := readJournal(w.journal.paths, m)
+	if err != nil {
+		return w.tables.explain(err)
+	}
 	if len(records) == 0 && w.tables.stale {
 		return w.tables.explain(damaged("one of its two meta pages is invalid, and the journal lacks what it had"))
 	}
-	if len(records) == 0 {
-		return nil
-	}
+	w.journal.last += uint64(len(records))
+	w.number, w.journal.salts = w.journal.last, newSalts()
 	flushing := make(layer)
 	for _, r := range records {
 		flushing.put(r.writes)
@@ -84,8 +83,7 @@ func (w *writer) recover() error {
 		}
 	}
 	w.overlay.flushing = flushing
-	w.number = w.journal.last
-	err = w.write(flushing, w.number)
+	err = w.write(flushing, w.mark())
 	if errors.Is(err, ErrFull) {
 		w.log.Error("the store is full: the journal waits for space in the tables", "path", w.tables.path, "error", err)
 		w.stuck = true
@@ -148,7 +146,7 @@ func (w *writer) makeDurable(batch []*request, alone int) error {
 			}
 		}
 		// The number is used up, so that a journal which lacks this commit is known to lack it (docs/adr/0021).
-		return put(tx, kv.Write{Table: metaTable, Key: journalKey, Value: binary.BigEndian.AppendUint64(nil, w.journal.last+1)})
+		return putMark(tx, mark{w.journal.last + 1, w.journal.salts})
 	})
 	if err == nil {
 		w.journal.last++
@@ -223,11 +221,12 @@ func (w *writer) appendJournal(batch []*request) error {
 // beginCheckpoint starts to move the journal's contents into the tables. Commits continue in the other file. No
 // checkpoint may be in progress.
 func (w *writer) beginCheckpoint() {
-	flushing, number := w.rotate(), w.number
+	flushing := w.rotate()
+	m := w.mark()
 	done := make(chan error, 1)
 	w.checkpoint = done
 	go func() { // awaited by awaitCheckpoint
-		done <- w.write(flushing, number)
+		done <- w.write(flushing, m)
 		select {
 		case w.checkpointDone <- struct{}{}:
 		default: // a signal is pending already
@@ -306,7 +305,7 @@ func (w *writer) flush() error {
 		return err
 	}
 	if w.stuck {
-		if err := w.checkpointEnded(w.write(w.overlay.flushing, w.number)); err != nil {
+		if err := w.checkpointEnded(w.write(w.overlay.flushing, w.mark())); err != nil {
 			return err
 		}
 	}
@@ -314,18 +313,30 @@ func (w *writer) flush() error {
 		return nil
 	}
 	flushing := w.rotate()
-	return w.checkpointEnded(w.write(flushing, w.number))
+	return w.checkpointEnded(w.write(flushing, w.mark()))
 }
 
-// write writes a layer into the tables, with the number of its last record. Any goroutine may call it, one at a time.
-func (w *writer) write(l layer, number uint64) error {
+// mark returns what the tables have of the journal once they have the flushing layer.
+func (w *writer) mark() mark { return mark{w.number, w.journal.salts} }
+
+// putMark also raises the format: an older program does not read a journal with salts.
+func putMark(tx *bbolt.Tx, m mark) error {
+	format := kv.Write{Table: metaTable, Key: formatKey, Value: binary.BigEndian.AppendUint32(nil, Format)}
+	if err := put(tx, format); err != nil {
+		return err
+	}
+	return put(tx, kv.Write{Table: metaTable, Key: journalKey, Value: m.encode()})
+}
+
+// write writes a layer into the tables, with the mark that is true then. Any goroutine may call it, one at a time.
+func (w *writer) write(l layer, m mark) error {
 	err := w.tables.update(func(tx *bbolt.Tx) error {
 		for _, row := range l.inOrder() {
 			if err := put(tx, row); err != nil {
 				return fmt.Errorf("write to table %s: %w", row.Table, err)
 			}
 		}
-		return put(tx, kv.Write{Table: metaTable, Key: journalKey, Value: binary.BigEndian.AppendUint64(nil, number)})
+		return putMark(tx, m)
 	})
 	if err == nil {
 		w.metrics.fsyncs.Add(2)

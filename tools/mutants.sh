@@ -51,6 +51,7 @@ region/incarnation list-beside-creations TestReplicaMadeMeanwhileIsAbandoned can
 region/incarnation reuse-forgotten-ids TestOldCopyIsAbandoned cannot
 region/incarnation create-unlisted TestOldCopyIsAbandoned cannot
 store   no-sync                   TestCommitIsOnTheDisk          cannot
+store   reuse-salts               TestEachGenerationHasItsSalt   cannot
 store   create-in-place           TestManyCreateAtOnce           cannot
 store   full-is-fatal             TestFullStoreKeepsReadingAndDeleting cannot
 region  admit-old-copies          TestNothingIsReadOfAnOldCopy   cannot
