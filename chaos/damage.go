@@ -16,27 +16,12 @@ import (
 
 // This file makes disks full, and flips bits in databases.
 
-// fills fills the disk of one node, or of all, and frees it again.
-func (d *driver) fills(ctx context.Context) error {
-	for i := 0; d.more(ctx, i); i++ {
-		victims := d.drawNodes(1)
-		if i%3 == 2 {
-			victims = d.Nodes
-		}
-		if err := d.fill(ctx, victims, 10*time.Second); err != nil {
-			return err
-		}
-		if err := d.waitHealthy(ctx); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
-}
-
-func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) error {
-	kind := "disk full: one node"
-	if len(victims) > 1 {
-		kind = "disk full: all nodes"
+// fill fills the disk of one node, or in every third event of all, and frees it again.
+func (d *driver) fill(ctx context.Context) error {
+	const hold = 10 * time.Second
+	kind, victims := "disk full: one node", d.drawNodes(1)
+	if d.report.Events%3 == 0 {
+		kind, victims = "disk full: all nodes", d.Nodes
 	}
 	d.log(kind, victims)
 	d.report.Fault(kind)
@@ -75,53 +60,46 @@ func (d *driver) fill(ctx context.Context, victims []*Node, hold time.Duration) 
 	return ctx.Err()
 }
 
-// flips flips bits in the database of one node while it is stopped. The node may refuse the database, at once or
-// later: then it is wiped, as an operator would, and joins as a new node. Or it continues, because no used page was
-// hit, or because it repairs itself. It must not show wrong blocks: it is read when it is back, and all nodes are
-// read at the end.
-func (d *driver) flips(ctx context.Context) error {
-	for i := 0; d.more(ctx, i); i++ {
-		n := d.drawNodes(1)[0]
-		bits := []int{1, 8, 64}[d.rng.IntN(3)]
-		d.log("bits flipped", []*Node{n}, "bits", bits)
-		d.report.Fault(fmt.Sprintf("bits flipped: %d", bits))
-		d.mayDie.Store(n)
-		if err := n.kill(); err != nil {
-			return err
-		}
-		if err := machine.FlipBits(filepath.Join(n.dir, "voxeld.db"), bits, d.rng); err != nil {
-			return err
-		}
-		if err := d.startFlipped(ctx, n); err != nil {
-			return err
-		}
-		pause(ctx, 2*time.Second)
-		if _, died := n.exitedUnexpectedly(); died || !n.Serves() {
-			d.report.Count("flips: database refused while the node ran", "", 1)
-			if err := d.replace(ctx, n, n.logTail()); err != nil {
-				return err
-			}
-		}
-		if err := d.waitHealthy(ctx); err != nil {
-			return err
-		}
-		if !n.Serves() {
-			d.report.Count("flips: database refused while the node ran", "", 1)
-			if err := d.replace(ctx, n, n.logTail()); err != nil {
-				return err
-			}
-			if err := d.waitHealthy(ctx); err != nil {
-				return err
-			}
-		}
-		d.mayDie.Store(nil)
-		// A second node must not be damaged before the first has recovered: that would be more than a minority.
-		if _, err := d.expect(ctx, healLimit, func() string { return d.missing(ctx) }); err != nil {
-			return ctx.Err()
-		}
-		d.readNow(ctx)
+// flip flips bits in the database of one node while it is stopped. The node may refuse the database, at once or later: then it
+// is wiped, as an operator would, and joins as a new node. Or it continues, because no used page was hit, or because it repairs
+// itself. It must not show wrong blocks: it is read when it is back, and all nodes are read at the end.
+func (d *driver) flip(ctx context.Context) error {
+	n := d.drawNodes(1)[0]
+	bits := []int{1, 8, 64}[d.rng.IntN(3)]
+	d.log("bits flipped", []*Node{n}, "bits", bits)
+	d.report.Fault(fmt.Sprintf("bits flipped: %d", bits))
+	d.mayDie.Store(n)
+	defer d.mayDie.Store(nil)
+	if err := n.kill(); err != nil {
+		return err
 	}
-	return ctx.Err()
+	if err := machine.FlipBits(filepath.Join(n.dir, "voxeld.db"), bits, d.rng); err != nil {
+		return err
+	}
+	if err := d.startFlipped(ctx, n); err != nil {
+		return err
+	}
+	pause(ctx, 2*time.Second)
+	if _, died := n.exitedUnexpectedly(); died || !n.Serves() {
+		d.report.Count("flips: database refused while the node ran", "", 1)
+		if err := d.replace(ctx, n, n.logTail()); err != nil {
+			return err
+		}
+	}
+	if err := d.waitHealthy(ctx); err != nil {
+		return err
+	}
+	if !n.Serves() {
+		d.report.Count("flips: database refused while the node ran", "", 1)
+		if err := d.replace(ctx, n, n.logTail()); err != nil {
+			return err
+		}
+	}
+	// A second node must not be damaged before the first has recovered: that would be more than a minority.
+	if _, err := d.expect(ctx, healLimit, func() string { return d.missing(ctx) }); err != nil {
+		return errHurt
+	}
+	return nil
 }
 
 // startFlipped starts a node with a damaged database. If it refuses the database, it is replaced by a new node.

@@ -19,13 +19,15 @@
 // it was sent, or never. But once any player has received the change of an unknown edit, it has taken effect, and
 // must stay.
 //
-// The protocol has no linearizable read: a gateway shows its mirror, which follows the region's leader. Three things
+// The protocol has no linearizable read: a gateway shows its mirror, which follows the region's leader. Four things
 // take the place of reads:
 //
 //   - Final readings. After recovery, when every edit is answered, a new session at every gateway receives the whole
 //     area. All must agree, and porcupine must find an order of each block's edits that ends with what they show.
 //   - Intermediate readings. From time to time, while the cluster is healthy, the same is done during edits. Such a
 //     reading is of some time between 2 s before its session was opened (a mirror may lag) and its end.
+//   - Joins. During the whole run, faults included, a new session joins at every gateway again and again, and receives the
+//     whole area. No block may lack an edit that was acknowledged more than 2 s before the session began to join.
 //   - Changes that players receive. A block's edits put different blocks in turn, so a change identifies its edit, if
 //     only one is possible. A change must have been asked for. Two changes must not arrive in an order that their
 //     intervals exclude. An observer who receives changes before and after an acknowledged edit must not miss it,
@@ -35,10 +37,11 @@
 //
 // # Ownership
 //
-// A run is one goroutine, which injects the faults and owns the nodes. Each player is a goroutine, with one more that
-// reads its connection; players.Writers.Stop awaits them. They share the Ledger and whether a Node serves. A slot separates
-// concurrent runs on one machine. Its sweep removes what a killed run left: processes, mounts, loop devices,
-// namespaces, files.
+// A run is one goroutine, which injects the faults and owns the nodes. A scenario is a shape of cluster and a list of strikes,
+// which that goroutine injects one after another. Each player is a goroutine, with one more that reads its connection;
+// players.Writers.Stop awaits them. A goroutine for each gateway joins there. They share the Ledger and whether a Node
+// serves. A slot separates concurrent runs on one machine. Its sweep removes what a killed run left: disks that hang,
+// processes, mounts, loop devices, namespaces, files.
 //
 // Layer 6: only cmd/chaos imports it. It imports chunk, grid, testkit and wire only, so that it has no means that another
 // client lacks. Package hostile, which attacks nodes, is made of what nodes are made of.

@@ -31,6 +31,7 @@ type driver struct {
 	o Options
 	*faults
 
+	kinds  []strike             // of the scenario, as far as this machine has what they need
 	mayDie atomic.Pointer[Node] // this node may exit by itself at the moment
 }
 
@@ -41,14 +42,6 @@ func (d *driver) more(ctx context.Context, event int) bool {
 	}
 	d.report.Events = event + 1
 	return true
-}
-
-// restart starts nodes again, and waits until the cluster is healthy and players edit everywhere.
-func (d *driver) restart(ctx context.Context, nodes []*Node) error {
-	if err := d.startAll(ctx, nodes); err != nil {
-		return err
-	}
-	return d.waitHealthy(ctx)
 }
 
 // pause waits, unless ctx ends before.

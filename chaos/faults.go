@@ -11,7 +11,8 @@ import (
 // faults draws victims, and injects single faults.
 type faults struct {
 	*observer
-	rng *rand.Rand
+	rng   *rand.Rand
+	spans []span // of the faults that lasted
 }
 
 // drawNodes draws that many nodes.

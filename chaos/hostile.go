@@ -55,7 +55,10 @@ func (d *driver) attacks(ctx context.Context) error {
 	if err := last.wipe(); err != nil {
 		return err
 	}
-	return d.restart(ctx, []*Node{last})
+	if err := d.startAll(ctx, []*Node{last}); err != nil {
+		return err
+	}
+	return d.waitHealthy(ctx)
 }
 
 // run attacks, and has the liar revoked.

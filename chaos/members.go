@@ -35,29 +35,27 @@ const goneAfter = 10 * time.Second
 // gone loses a node for good, and measures how long it takes, from the end of the grace period, until every region
 // has three running replicas again. Then a new node replaces it.
 func (d *driver) gone(ctx context.Context) error {
-	for i := 0; d.more(ctx, i); i++ {
-		n, cells, err := d.leader(ctx)
-		if err != nil {
-			return err
-		}
-		d.log("gone for good", []*Node{n}, "leads", len(cells))
-		d.report.Fault("node gone for good")
-		if err := n.kill(); err != nil {
-			return err
-		}
-		took, _ := d.expect(ctx, goneAfter+2*healLimit, func() string {
-			return d.missingMembers(ctx, d.writers.Chunks(), 3, len(d.Nodes)-2)
-		})
-		d.report.Time("node gone: every region has three members that run, since the grace period ended", "≤ 30 s", max(0, took-goneAfter))
-		if err := n.wipe(); err != nil {
-			return err
-		}
-		if err := d.restart(ctx, []*Node{n}); err != nil {
-			return err
-		}
-		if _, err := d.expect(ctx, healLimit, func() string { return d.missing(ctx) }); err != nil {
-			return ctx.Err()
-		}
+	n, cells, err := d.leader(ctx)
+	if err != nil {
+		return err
 	}
-	return ctx.Err()
+	d.log("gone for good", []*Node{n}, "leads", len(cells))
+	d.report.Fault("node gone for good")
+	if err := n.kill(); err != nil {
+		return err
+	}
+	took, _ := d.expect(ctx, goneAfter+2*healLimit, func() string {
+		return d.missingMembers(ctx, d.writers.Chunks(), 3, len(d.Nodes)-2)
+	})
+	d.report.Time("node gone: every region has three members that run, since the grace period ended", "≤ 30 s", max(0, took-goneAfter))
+	if err := n.wipe(); err != nil {
+		return err
+	}
+	if err := d.startAll(ctx, []*Node{n}); err != nil {
+		return err
+	}
+	if _, err := d.expect(ctx, healLimit, func() string { return d.missing(ctx) }); err != nil {
+		return errHurt
+	}
+	return nil
 }

@@ -141,3 +141,15 @@ func (o *observer) answered(ctx context.Context, mark int, last time.Duration) (
 	})
 	return edits, ctx.Err()
 }
+
+// joinRepeatedly has new players join at a gateway during the whole run.
+func (o *observer) joinRepeatedly(ctx context.Context, g *players.Gateway) {
+	players.JoinRepeatedly(ctx, g, o.ledger, players.Joins{
+		Whole: func(took time.Duration) { o.report.Time("join to the whole area", "", took) },
+		Part:  func() { o.report.Count("joins that were not shown the whole area", "", 1) },
+		None: func(err error) {
+			o.report.Count("joins that failed", "", 1)
+			o.logger.Debug("join failed", "error", err)
+		},
+	})
+}

@@ -12,56 +12,35 @@ import (
 
 // This file measures what nodes do that are cut off from each other.
 
-// partitions cuts nodes off for a while, and heals.
-func (d *driver) partitions(ctx context.Context) error {
-	return d.partitionsFor(ctx, 6*time.Second, 15*time.Second)
+// partition cuts nodes off for a while, and heals.
+func (d *driver) partition(ctx context.Context) error {
+	return d.partitionFor(ctx, d.between(6*time.Second, 15*time.Second))
 }
 
-// longPartitions cuts nodes off for longer: by then TCP retransmits rarely, and redial backoffs have grown.
-func (d *driver) longPartitions(ctx context.Context) error {
-	return d.partitionsFor(ctx, 15*time.Second, 40*time.Second)
+// longPartition cuts nodes off for longer: by then TCP retransmits rarely, and redial backoffs have grown.
+func (d *driver) longPartition(ctx context.Context) error {
+	return d.partitionFor(ctx, d.between(15*time.Second, 40*time.Second))
 }
 
-func (d *driver) partitionsFor(ctx context.Context, shortest, longest time.Duration) error {
-	for i := 0; d.more(ctx, i); i++ {
-		c, err := d.drawCut(ctx)
-		if err != nil {
-			return err
-		}
-		if err := d.partition(ctx, c, d.between(shortest, longest), 10*time.Second); err != nil {
-			return err
-		}
-		if err := d.waitHealthy(ctx); err != nil {
-			return err
-		}
-		if (i+1)%5 == 0 {
-			d.readNow(ctx)
-		}
+func (d *driver) partitionFor(ctx context.Context, hold time.Duration) error {
+	c, err := d.drawCut(ctx)
+	if err != nil {
+		return err
 	}
-	return ctx.Err()
+	return d.measureCut(ctx, c, hold, 10*time.Second)
 }
 
-// splits splits the nodes for longer than connections and their time-outs last.
-func (d *driver) splits(ctx context.Context) error {
-	for i := 0; d.more(ctx, i); i++ {
-		all := d.drawNodes(len(d.Nodes))
-		c := split("islands", all[:len(all)/2], all[len(all)/2:])
-		if err := d.partition(ctx, c, islandsFor, 30*time.Second); err != nil {
-			return err
-		}
-		if err := d.waitHealthy(ctx); err != nil {
-			return err
-		}
-		d.readNow(ctx)
-	}
-	return ctx.Err()
+// splitLong splits the nodes for longer than connections and their time-outs last.
+func (d *driver) splitLong(ctx context.Context) error {
+	all := d.drawNodes(len(d.Nodes))
+	return d.measureCut(ctx, split("islands", all[:len(all)/2], all[len(all)/2:]), islandsFor, 30*time.Second)
 }
 
 // islandsFor is longer than libp2p keeps a connection whose other end is silent.
 const islandsFor = 90 * time.Second
 
-// partition makes one cut, holds it, heals it, and measures what the sides do.
-func (d *driver) partition(ctx context.Context, c cutOff, hold, asked time.Duration) error {
+// measureCut makes one cut, holds it, heals it, and measures what the sides do.
+func (d *driver) measureCut(ctx context.Context, c cutOff, hold, asked time.Duration) error {
 	d.log("partition: "+c.kind, d.cutNodes(c), "for", hold.Round(time.Millisecond))
 	d.report.Fault("partition: " + c.kind)
 	before := d.openRegions(ctx)

@@ -16,22 +16,12 @@ import (
 // announced is how long a node must run on after a snapshot of its disk until other nodes can know: it counts its promises every 10 s.
 const announced = 21 * time.Second
 
-// rollbacks puts old copies of the data of one node or two back, while others go on. It ends with the first world that does not become
-// healthy: another copy could then cost a majority what it has promised.
-func (d *driver) rollbacks(ctx context.Context) error {
-	for i := 0; d.more(ctx, i); i++ {
-		before := len(d.report.Problems)
-		if err := d.rollback(ctx); err != nil || len(d.report.Problems) > before {
-			return err
-		}
-		if i%5 == 4 {
-			d.readNow(ctx)
-		}
-	}
-	return ctx.Err()
-}
-
+// rollback puts an old copy of the data of one node or two back, while others go on. In a world that has not become healthy,
+// another copy could cost a majority what it has promised.
 func (d *driver) rollback(ctx context.Context) error {
+	if len(d.report.Problems) > 0 {
+		return errHurt
+	}
 	members := slices.Clone(d.replicas(ctx))
 	d.rng.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
 	victim, witness := members[0], members[1]
@@ -86,7 +76,7 @@ func (d *driver) rollback(ctx context.Context) error {
 	if err := errors.Join(victim.kill(), machine.CopyDir(d.copyOf(victim), victim.dir)); err != nil {
 		return err
 	}
-	return d.restart(ctx, []*Node{victim})
+	return d.startAll(ctx, []*Node{victim})
 }
 
 func (d *driver) copyOf(n *Node) string {

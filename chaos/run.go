@@ -30,7 +30,7 @@ func Run(ctx context.Context, o Options, logger *slog.Logger) (*report.Report, e
 	}
 	o = o.withDefaults(s.events)
 	r := &report.Report{Scenario: o.Scenario, Seed: o.Seed, Command: o.Command, Out: o.Out, Faults: make(map[string]int)}
-	disks, networks, possible := s.prepare(r)
+	has, kinds, possible := s.prepare(r)
 	if !possible {
 		return r, nil
 	}
@@ -41,9 +41,11 @@ func Run(ctx context.Context, o Options, logger *slog.Logger) (*report.Report, e
 	if err != nil {
 		return r, err
 	}
-	d := &driver{o: o, faults: &faults{observer: &observer{report: r, logger: logger, copies: cmp.Or(s.copies, 3)}, rng: rand.New(rand.NewPCG(o.Seed, 7))}}
+	d := &driver{o: o, kinds: kinds, faults: &faults{
+		observer: &observer{report: r, logger: logger, copies: cmp.Or(s.copies, 3)}, rng: rand.New(rand.NewPCG(o.Seed, 7)),
+	}}
 	cluster := ClusterOptions{
-		Binary: o.Binary, Nodes: o.Nodes, Disks: disks, Networks: networks,
+		Binary: o.Binary, Nodes: o.Nodes, Disks: has&disks != 0, Networks: has&networks != 0,
 		LogDir: filepath.Join(o.Out, "logs"), Args: s.args,
 	}
 	if o.Divide {
@@ -76,16 +78,19 @@ func (d *driver) run(ctx context.Context, s *scenario) (err error) {
 	if err != nil {
 		return err
 	}
-	d.logger.Info("world is up", "nodes", d.o.Nodes)
+	d.logger.Info("world is up", "nodes", d.o.Nodes, "events", d.o.Events, "expected", s.expected(d.o.Events).Round(time.Minute))
 	start := time.Now()
 	d.writers = players.StartWriters(ctx, gatewaysOf(d.Nodes), d.ledger, players.WriterOptions{Rate: d.o.Rate, Seed: d.o.Seed}, d.logger)
 	watch, stopWatch := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	watcher.Go(func() { d.watch(watch) })
+	for _, g := range gatewaysOf(d.Nodes) {
+		watcher.Go(func() { d.joinRepeatedly(watch, g) })
+	}
 	err = d.inject(ctx, s)
 	d.report.Took = time.Since(start)
 	if err == nil {
-		err = d.end(ctx)
+		err = d.end(ctx, s)
 	}
 	d.writers.Stop()
 	stopWatch()
@@ -106,20 +111,27 @@ func (d *driver) inject(ctx context.Context, s *scenario) error {
 	if _, err := eventually(ctx, 60*time.Second, func() string { return d.missingEdits(mark) }); err != nil {
 		return fmt.Errorf("wait for edits before the first fault: %w", err)
 	}
-	if d.o.Divide {
-		dividing, stop := context.WithCancel(ctx)
-		var divider sync.WaitGroup
-		divider.Go(func() { d.keepDividing(dividing) })
-		err := s.run(d, ctx)
-		stop()
-		divider.Wait()
-		return cmp.Or(err, d.examine(ctx))
+	if !d.o.Divide {
+		return d.hit(ctx, s)
 	}
-	return s.run(d, ctx)
+	dividing, stop := context.WithCancel(ctx)
+	var divider sync.WaitGroup
+	divider.Go(func() { d.keepDividing(dividing) })
+	err := d.hit(ctx, s)
+	stop()
+	divider.Wait()
+	return cmp.Or(err, d.examine(ctx))
+}
+
+func (d *driver) hit(ctx context.Context, s *scenario) error {
+	if s.run != nil {
+		return s.run(d, ctx)
+	}
+	return d.strike(ctx, s)
 }
 
 // end lets the cluster recover, waits for outstanding answers, and checks the history.
-func (d *driver) end(ctx context.Context) error {
+func (d *driver) end(ctx context.Context, s *scenario) error {
 	took, err := eventually(ctx, 90*time.Second, func() string { return d.missing(ctx) })
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -149,6 +161,7 @@ func (d *driver) end(ctx context.Context) error {
 	d.report.Count("sessions begun", "", int(d.writers.Begun.Load()))
 	d.report.Count("sessions lost", "", int(d.writers.Lost.Load()))
 	d.measureLatency()
+	d.judgeWaits(s)
 	d.logger.Info("checking the history", "edits", d.ledger.Count(), "sights", len(d.ledger.Sights()))
 	for i := range readings {
 		readings[i].Final = true

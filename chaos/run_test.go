@@ -14,7 +14,8 @@ import (
 )
 
 // TestShort is a short run: five real daemons; a split, kill -9 of its leader and of all nodes, SIGSTOP, SIGTERM, and where the
-// machine allows it a power cut of all nodes, a full disk and a partition. `make chaos` makes long runs.
+// machine allows it a power cut of all nodes, a disk that is full, one that hangs and one that is slow, and cuts. `make chaos`
+// makes long runs.
 func TestShort(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts daemons")
@@ -42,8 +43,29 @@ func TestShort(t *testing.T) {
 	for _, s := range report.Skipped {
 		t.Logf("SKIPPED %s", s)
 	}
-	if report.Verdict.Acknowledged < 300 {
-		t.Errorf("only %d edits were acknowledged", report.Verdict.Acknowledged)
+	if v := report.Verdict; v.Acknowledged < 300 || v.Joins < 50 {
+		t.Errorf("only %d edits were acknowledged, and %d joins were shown land", v.Acknowledged, v.Joins)
 	}
 	os.RemoveAll(out)
+}
+
+// Each scenario's strikes exist, and each strike is of a scenario.
+func TestScenarios(t *testing.T) {
+	used := make(map[string]bool)
+	for _, s := range scenarios {
+		if len(s.kinds()) != len(s.strikes) || (s.run == nil) == (len(s.strikes) == 0) {
+			t.Errorf("%s: strikes %v", s.name, s.strikes)
+		}
+		for _, name := range s.strikes {
+			used[name] = true
+		}
+	}
+	for _, k := range strikes {
+		if !used[k.name] {
+			t.Errorf("no scenario has the strike %s", k.name)
+		}
+	}
+	if mix := find("mix"); mix.expected(mix.events) > 40*time.Minute {
+		t.Errorf("the mix takes %v", mix.expected(mix.events))
+	}
 }

@@ -3,47 +3,119 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/chaos/machine"
 	"github.com/voxelpopuli/voxeld/chaos/report"
+	"github.com/voxelpopuli/voxeld/testkit/clockstep"
 	"github.com/voxelpopuli/voxeld/testkit/netns"
 )
 
-// scenario is a kind of run.
+// scenario is a kind of run: a shape of cluster, and the strikes that hit it in random order.
 type scenario struct {
-	name     string
-	about    string
-	events   int  // default
-	disks    bool // nodes have disks of their own
-	networks bool // nodes have namespaces of their own
-	partly   bool // continues without disks or namespaces if they are not available
-	hidden   bool // runs only by name
-	alone    bool // begins with one node
-	copies   int  // of a region, if not 3
-	args     []string
-	run      func(d *driver, ctx context.Context) error
+	name    string
+	about   string
+	events  int      // default
+	strikes []string // names; as many of each as of the others
+	settle  bool     // the cluster is healthy before each event; so how long edits wait is judged
+	reads   int      // events between two intermediate readings; default 25
+	hidden  bool     // runs only by name
+	alone   bool     // begins with one node
+	copies  int      // of a region, if not 3
+	args    []string
+
+	// A scenario that is more than its strikes has no list of them, but these. It uses what it needs if the machine has it.
+	run   func(d *driver, ctx context.Context) error
+	needs need
+	takes time.Duration // of an event, on average
 }
 
 var scenarios = []scenario{
-	{name: "kill", about: "kill -9 of one node, two, all replicas of a region, or all nodes", events: 300, run: repeated((*driver).kill)},
-	{name: "power", about: "power cuts of one node, two, all replicas of a region, or all nodes", events: 300, disks: true, run: repeated((*driver).cutPower)},
-	{name: "pause", about: "SIGSTOP for 0.2 to 6 s, then SIGCONT", events: 100, run: repeated((*driver).pause)},
-	{name: "failover", about: "kill -9 of a region's leader: how long until its regions take edits again", events: 200, run: (*driver).failovers},
-	{name: "stop", about: "SIGTERM of a region's leader: what players notice", events: 50, run: (*driver).stops},
-	{name: "partition", about: "halves, minorities, isolated leaders, one-way cuts, for 6 to 15 s", events: 30, networks: true, run: (*driver).partitions},
-	{name: "severed", about: "the same for 15 to 40 s", events: 12, networks: true, run: (*driver).longPartitions},
-	{name: "islands", about: "two groups of nodes apart for 90 s", events: 3, networks: true, run: (*driver).splits},
-	{name: "grow", about: "one node, then five: how long until all regions have three members", events: 1, alone: true, run: (*driver).grow},
-	{name: "gone", about: "a node is lost for good: how long until others have taken its place", events: 5, args: []string{"--replace-after", goneAfter.String()}, run: (*driver).gone},
-	{name: "full", about: "full disks, of one node or all, then room again", events: 10, disks: true, run: (*driver).fills},
-	{name: "flips", about: "flipped bits in a stopped node's database", events: 30, args: []string{"--replace-after", goneAfter.String()}, run: (*driver).flips},
-	{name: "rollback", about: "old copies of nodes' data are put back while others go on", events: 200, run: (*driver).rollbacks},
-	{name: "rollback5", about: "the same with five replicas", events: 50, copies: 5, args: []string{"--replicas", "5"}, run: (*driver).rollbacks},
-	{name: "divide", about: "regions are split and merged while their members are killed, stopped, cut off or go on", events: 340, networks: true, partly: true, run: (*driver).divides},
-	{name: "hostile", about: "an admitted node lies about everything, while a stranger floods another one; then it is revoked", events: 36, networks: true, partly: true, args: []string{"--replace-after", goneAfter.String()}, run: (*driver).attacks},
-	{name: "mixed", about: "all of kill, power, pause, SIGTERM, partition, full", events: 200, disks: true, networks: true, partly: true, run: (*driver).mix},
-	{name: "short", about: "one of each, half a minute: what CI runs", events: 9, disks: true, networks: true, partly: true, hidden: true, run: (*driver).short},
+	{
+		name: "kill", about: "kill -9 of one node, two, all replicas of a region, or all nodes",
+		events: 300, strikes: []string{"kill"},
+	},
+	{
+		name: "power", about: "power cuts of one node, two, all replicas of a region, or all nodes",
+		events: 300, strikes: []string{"power"},
+	},
+	{name: "pause", about: "SIGSTOP for 0.2 to 6 s, then SIGCONT", events: 100, strikes: []string{"pause"}},
+	{name: "hang", about: "a disk hangs for 5 to 60 s", events: 50, strikes: []string{"hang"}, settle: true},
+	{
+		name: "slow", about: "a disk syncs only every 0.1 to 0.8 s, for 10 to 30 s",
+		events: 30, strikes: []string{"slow"}, settle: true,
+	},
+	{
+		name: "partial", about: "a leader and another member of its region cannot reach each other, one way or both, for 6 to 15 s",
+		events: 30, strikes: []string{"partial"}, settle: true,
+	},
+	{
+		name: "step", about: "wall clocks are off by 30 s to 400 days, for 40 to 130 s",
+		events: 16, strikes: []string{"step"}, settle: true,
+	},
+	{
+		name: "failover", about: "kill -9 of a region's leader: how long until its regions take edits again",
+		events: 200, strikes: []string{"failover"},
+	},
+	{name: "stop", about: "SIGTERM of a region's leader: what players notice", events: 50, strikes: []string{"stop"}},
+	{
+		name: "partition", about: "halves, minorities, isolated leaders, one-way cuts, for 6 to 15 s",
+		events: 30, strikes: []string{"partition"}, settle: true, reads: 5,
+	},
+	{
+		name: "severed", about: "the same for 15 to 40 s",
+		events: 12, strikes: []string{"severed"}, settle: true, reads: 5,
+	},
+	{
+		name: "islands", about: "two groups of nodes apart for 90 s",
+		events: 3, strikes: []string{"islands"}, settle: true, reads: 1,
+	},
+	{
+		name: "grow", about: "one node, then five: how long until all regions have three members",
+		events: 1, alone: true, run: (*driver).grow, takes: 30 * time.Second,
+	},
+	{
+		name: "gone", about: "a node is lost for good: how long until others have taken its place",
+		events: 5, args: []string{"--replace-after", goneAfter.String()}, strikes: []string{"gone"}, settle: true,
+	},
+	{
+		name: "full", about: "full disks, of one node or all, then room again",
+		events: 10, strikes: []string{"full"}, settle: true,
+	},
+	{
+		name: "flips", about: "flipped bits in a stopped node's database",
+		events: 30, args: []string{"--replace-after", goneAfter.String()}, strikes: []string{"flip"}, settle: true, reads: 1,
+	},
+	{
+		name: "rollback", about: "old copies of nodes' data are put back while others go on",
+		events: 200, strikes: []string{"rollback"}, settle: true, reads: 5,
+	},
+	{
+		name: "rollback5", about: "the same with five replicas",
+		events: 50, copies: 5, args: []string{"--replicas", "5"}, strikes: []string{"rollback"}, settle: true, reads: 5,
+	},
+	{
+		name: "divide", about: "regions are split and merged while their members are killed, stopped, cut off or go on",
+		events: 340, run: (*driver).divides, needs: networks, takes: 6 * time.Second,
+	},
+	{
+		name: "hostile", about: "an admitted node lies about everything, while a stranger floods another one; then it is revoked",
+		events: 36, run: (*driver).attacks, needs: networks, takes: 12 * time.Second, args: []string{"--replace-after", goneAfter.String()},
+	},
+	{
+		name: "mix", about: "kills, power cuts, disks that hang or are slow, clocks that step, partial cuts",
+		events: 72, strikes: []string{"kill", "power", "hang", "slow", "step", "partial"},
+	},
+	{
+		name: "mixed", about: "all short strikes: kill, power, pause, SIGTERM, cut, full disk",
+		events: 200, strikes: []string{"kill", "power", "pause", "terminate", "cut", "fill"},
+	},
+	{
+		name: "short", about: "one of each, a minute: what CI runs",
+		events: 12, hidden: true, run: (*driver).short, needs: disks | networks, takes: 5 * time.Second,
+	},
 }
 
 // Scenarios returns the names of the scenarios that run if none is named.
@@ -66,26 +138,74 @@ func find(name string) *scenario {
 	return nil
 }
 
-// prepare determines which facilities of the scenario this machine has, and records what is missing. It returns false
-// if the scenario is impossible without that.
-func (s *scenario) prepare(r *report.Report) (disks, networks, possible bool) {
-	disks, networks = s.disks, s.networks
-	if why := machine.DisksMissing(); disks && why != "" {
-		disks = false
-		r.Skip("power cuts and full disks", why)
+// need is what the machine must have for a strike.
+type need uint8
+
+const (
+	disks    need = 1 << iota // nodes have disks of their own
+	networks                  // nodes have namespaces of their own
+	clocks                    // nodes have wall clocks of their own
+)
+
+// needs of the strikes by which a missing one is reported, and how to find out whether the machine has it.
+var facilities = []struct {
+	need
+	serves  string
+	missing func() string
+}{
+	{disks, "power cuts, and disks that hang, are slow or full", machine.DisksMissing},
+	{networks, "partitions", netns.Missing},
+	{clocks, "steps of clocks", clockstep.Missing},
+}
+
+// kinds returns the scenario's strikes.
+func (s *scenario) kinds() (all []strike) {
+	for _, k := range strikes {
+		if slices.Contains(s.strikes, k.name) {
+			all = append(all, k)
+		}
 	}
-	if why := netns.Missing(); networks && why != "" {
-		networks = false
-		r.Skip("partitions", why)
+	return all
+}
+
+// prepare determines what this machine has of what the scenario needs, and which of its strikes are possible with that. It records
+// what is missing. It returns false if nothing of the scenario is possible.
+func (s *scenario) prepare(r *report.Report) (has need, kinds []strike, possible bool) {
+	needs := s.needs
+	for _, k := range s.kinds() {
+		needs |= k.needs
 	}
-	return disks, networks, s.partly || disks == s.disks && networks == s.networks
+	for _, f := range facilities {
+		if needs&f.need == 0 {
+			continue
+		}
+		if why := f.missing(); why != "" {
+			r.Skip(f.serves, why)
+			continue
+		}
+		has |= f.need
+	}
+	kinds = slices.DeleteFunc(s.kinds(), func(k strike) bool { return k.needs&^has != 0 })
+	return has, kinds, s.run != nil || len(kinds) > 0
+}
+
+// pauses is how long it is between two events, on average: see driver.strike.
+const pauses = 1400 * time.Millisecond
+
+// Expected returns how long a run of that many events takes, roughly.
+func (s *scenario) expected(events int) time.Duration {
+	each := s.takes
+	for _, k := range s.kinds() {
+		each += (k.takes + pauses) / time.Duration(len(s.strikes))
+	}
+	return time.Minute + time.Duration(events)*each
 }
 
 // About describes each scenario in a line.
 func About() string {
 	var text strings.Builder
 	for _, s := range scenarios {
-		fmt.Fprintf(&text, "  %-10s %s\n", s.name, s.about)
+		fmt.Fprintf(&text, "  %-10s %s; %d, about %v\n", s.name, s.about, s.events, s.expected(s.events).Round(time.Minute))
 	}
 	return text.String()
 }

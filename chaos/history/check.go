@@ -39,6 +39,10 @@ type Verdict struct {
 	Reversed  int // pairs of changes that an observer received in the wrong order
 	Disagree  int // blocks that gateways show differently at the end
 
+	Joins  int           // sessions that joined during the run to read the land
+	Stale  int           // those that were shown a block without an edit that was acknowledged more than Staleness before they began
+	Oldest time.Duration // at most for so long a missing edit had been acknowledged
+
 	Findings []Finding
 }
 
@@ -52,7 +56,7 @@ type Finding struct {
 
 // Bad reports whether any violation was found.
 func (v *Verdict) Bad() bool {
-	return v.Lost+v.Illegal+v.Phantom+v.Skipped+v.Reversed+v.Disagree > 0
+	return v.Lost+v.Illegal+v.Phantom+v.Skipped+v.Reversed+v.Disagree+v.Stale > 0
 }
 
 // history is everything recorded about one block.
@@ -86,6 +90,7 @@ const drawn = 20
 // Check checks the ledger and the final readings. Histories that are not legal are drawn into dir.
 func Check(l *Ledger, readings []Reading, dir string) (*Verdict, error) {
 	v := &Verdict{}
+	v.judgeJoins(l)
 	all := collect(v, l, readings)
 	for _, h := range all {
 		v.identifySights(h)
@@ -101,6 +106,21 @@ func Check(l *Ledger, readings []Reading, dir string) (*Verdict, error) {
 func (v *Verdict) add(kind string, pos grid.Pos, file, format string, args ...any) {
 	if len(v.Findings) < 5*drawn {
 		v.Findings = append(v.Findings, Finding{Kind: kind, Pos: pos, Text: fmt.Sprintf(format, args...), File: file})
+	}
+}
+
+func (v *Verdict) judgeJoins(l *Ledger) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v.Joins = len(l.mu.joins)
+	for _, j := range l.mu.joins {
+		v.Oldest = max(v.Oldest, j.age)
+		if j.age <= Staleness {
+			continue
+		}
+		if v.Stale++; v.Stale <= drawn {
+			v.Findings = append(v.Findings, j.Finding)
+		}
 	}
 }
 

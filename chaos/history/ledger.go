@@ -65,8 +65,10 @@ type Ledger struct {
 
 	mu struct {
 		sync.Mutex
-		edits   []*Edit
+		edits   []*Edit // in the order in which they were asked for
+		at      map[grid.Pos][]*Edit
 		sights  []Sight
+		joins   []staleJoin
 		streams []time.Duration // when each ended, by number less one; 0: not before the run did
 		out     *bufio.Writer
 		file    *os.File
@@ -87,6 +89,7 @@ func OpenLedger(path string) (*Ledger, error) {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
 	l := &Ledger{start: time.Now()}
+	l.mu.at = make(map[grid.Pos][]*Edit)
 	l.mu.file, l.mu.out = file, bufio.NewWriterSize(file, 1<<16)
 	return l, nil
 }
@@ -103,6 +106,7 @@ func (l *Ledger) Ask(e *Edit) {
 	defer l.mu.Unlock()
 	e.Number, e.Invoked, e.Outcome, e.open = len(l.mu.edits), l.Now(), Unknown, true
 	l.mu.edits = append(l.mu.edits, e)
+	l.mu.at[e.Pos] = append(l.mu.at[e.Pos], e)
 	l.write(line{"asked", e})
 }
 

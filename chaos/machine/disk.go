@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
-// Disk is a node's own filesystem: ext4 in a file, over a loop device. It can lose power, and be filled.
+// Disk is a node's own filesystem: ext4 in a file, over a loop device. It can lose power, hang, be slow, and be filled.
 type Disk struct {
 	image, at string
 }
@@ -68,24 +69,67 @@ func (d *Disk) unmount() error {
 	return nil
 }
 
+// Requests of a filesystem, to any of its directories.
 const (
 	shutdownCommand = 0x8004587d // EXT4_IOC_SHUTDOWN, FS_IOC_GOINGDOWN elsewhere: _IOR('X', 125, __u32)
 	shutdownNoLog   = 2          // EXT4_GOING_FLAGS_NOLOGFLUSH: not even the journal is written
+	freezeCommand   = 0xc0045877 // FIFREEZE: _IOWR('X', 119, int)
+	thawCommand     = 0xc0045878 // FITHAW: _IOWR('X', 120, int)
 )
+
+// control makes a request of the filesystem that is mounted at a directory.
+func control(at string, command uintptr, argument uint32) error {
+	dir, err := os.Open(at)
+	if err != nil {
+		return err
+	}
+	defer dir.Close() //nolint:errcheck // nothing was written
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, dir.Fd(), command, uintptr(unsafe.Pointer(&argument))); errno != 0 {
+		return fmt.Errorf("%s: %w", at, errno)
+	}
+	return nil
+}
 
 // Cut cuts the power: data that the filesystem has not written to the image yet is lost.
 func (d *Disk) Cut() error {
-	dir, err := os.Open(d.at)
-	if err != nil {
+	if err := control(d.at, shutdownCommand, shutdownNoLog); err != nil {
 		return fmt.Errorf("cut power: %w", err)
 	}
-	flags := uint32(shutdownNoLog)
-	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, dir.Fd(), shutdownCommand, uintptr(unsafe.Pointer(&flags)))
-	if err := dir.Close(); err != nil {
-		return fmt.Errorf("cut power: %w", err)
+	return nil
+}
+
+// Hang makes the disk hang: whoever writes to it, or syncs, waits until Resume. What is in memory can be read. A process that
+// waits for the disk cannot be killed before.
+func (d *Disk) Hang() error {
+	if err := control(d.at, freezeCommand, 0); err != nil {
+		return fmt.Errorf("hang disk: %w", err)
 	}
-	if errno != 0 {
-		return fmt.Errorf("cut power of %s: %w", d.at, errno)
+	return nil
+}
+
+// Resume lets a disk that hangs go on.
+func (d *Disk) Resume() error {
+	if err := control(d.at, thawCommand, 0); err != nil {
+		return fmt.Errorf("resume disk: %w", err)
+	}
+	return nil
+}
+
+// slowGap is how long a slow disk goes on between two stalls. Until the next one begins it has time for a few dozen syncs.
+const slowGap = time.Millisecond
+
+// Slow makes the disk slow until ctx ends: it stalls for a time, goes on for a moment, and stalls again. So a sync takes up to as
+// long as a stall, and half of that on average.
+func (d *Disk) Slow(ctx context.Context, stall time.Duration) error {
+	for ctx.Err() == nil {
+		if err := d.Hang(); err != nil {
+			return err
+		}
+		process.Pause(ctx, stall) //nolint:errcheck // the loop ends with ctx
+		if err := d.Resume(); err != nil {
+			return err
+		}
+		process.Pause(ctx, slowGap) //nolint:errcheck // the loop ends with ctx
 	}
 	return nil
 }

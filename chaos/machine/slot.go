@@ -71,6 +71,13 @@ func (s *Slot) Prefix() string { return fmt.Sprintf("vxchaos%d", s.Number) }
 
 // sweep ends the processes, and removes the namespaces, mounts, loop devices and files that are in the slot.
 func (s *Slot) sweep() error {
+	mounts, err := s.mounts()
+	if err != nil {
+		return err
+	}
+	for _, at := range mounts {
+		control(at, thawCommand, 0) //nolint:errcheck // few hang; a process that waits for its disk cannot be killed
+	}
 	pids, err := filepath.Glob(filepath.Join(s.Dir, "*.pid"))
 	if err != nil {
 		return fmt.Errorf("look for processes of slot %d: %w", s.Number, err)
@@ -78,7 +85,13 @@ func (s *Slot) sweep() error {
 	for _, path := range pids {
 		s.end(path)
 	}
-	return errors.Join(netns.Sweep(s.Prefix()), s.sweepMounts(), os.RemoveAll(s.Dir))
+	errs := []error{netns.Sweep(s.Prefix())}
+	for _, at := range mounts { // their loop devices go with them
+		if err := syscall.Unmount(at, syscall.MNT_DETACH); err != nil {
+			errs = append(errs, fmt.Errorf("unmount %s: %w", at, err))
+		}
+	}
+	return errors.Join(append(errs, os.RemoveAll(s.Dir))...)
 }
 
 // end kills the process that a pid file names, if it is still a node of this slot: the number may belong to another
@@ -105,19 +118,16 @@ func (s *Slot) end(pidFile string) {
 	}
 }
 
-// sweepMounts unmounts everything in the slot. Its loop devices go with the mounts.
-func (s *Slot) sweepMounts() error {
+// mounts returns where filesystems are mounted in the slot.
+func (s *Slot) mounts() (all []string, err error) {
 	text, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
-		return fmt.Errorf("look for mounts of slot %d: %w", s.Number, err)
+		return nil, fmt.Errorf("look for mounts of slot %d: %w", s.Number, err)
 	}
-	var errs []error
 	for line := range strings.Lines(string(text)) {
 		if fields := strings.Fields(line); len(fields) > 1 && strings.HasPrefix(fields[1], s.Dir+"/") {
-			if err := syscall.Unmount(fields[1], syscall.MNT_DETACH); err != nil {
-				errs = append(errs, fmt.Errorf("unmount %s: %w", fields[1], err))
-			}
+			all = append(all, fields[1])
 		}
 	}
-	return errors.Join(errs...)
+	return all, nil
 }

@@ -18,10 +18,6 @@ const readView = workarea.High/grid.ChunkSize + 1
 // ReadLimit is the time limit for readers to see everything.
 const ReadLimit = 60 * time.Second
 
-// staleness is how far a gateway's mirror may lag behind what was acknowledged through others while the cluster is
-// healthy. The protocol has no reads with a stronger guarantee.
-const staleness = 2 * time.Second
-
 // ReadAll opens a new session at each running gateway, flies to the middle, and returns the area as each gateway
 // shows it. The cluster must be healthy.
 func ReadAll(ctx context.Context, nodes []*Gateway, l *history.Ledger, limit time.Duration) ([]history.Reading, error) {
@@ -54,7 +50,7 @@ func ReadAll(ctx context.Context, nodes []*Gateway, l *history.Ledger, limit tim
 func readOne(ctx context.Context, n *Gateway, l *history.Ledger, limit time.Duration) (history.Reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	r := history.Reading{Node: n.Number, From: l.Now() - staleness}
+	r := history.Reading{Node: n.Number, From: l.Now() - history.Staleness}
 	s, err := join(ctx, n, fmt.Sprintf("reader%d", n.Number), readView)
 	if err != nil {
 		return r, err

@@ -123,6 +123,8 @@ func (r *Report) WriteTable(out io.Writer) error {
 		p("illegal histories\t%d (%d undecided)\n", v.Illegal, v.Undecided)
 		p("phantom, skipped, reversed changes\t%d, %d, %d\n", v.Phantom, v.Skipped, v.Reversed)
 		p("blocks that gateways show differently\t%d\n", v.Disagree)
+		p("joins\t%d\n", v.Joins)
+		p("  stale joins\t%d (an edit was missing for at most %v)\n", v.Stale, ms(v.Oldest))
 	}
 	for _, m := range r.Measures {
 		asked := ""

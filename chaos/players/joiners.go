@@ -1,0 +1,87 @@
+package players
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/chaos/history"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+const (
+	// joinEvery is how long a joiner waits between two sessions.
+	joinEvery = time.Second
+	// joinLimit is how long a joiner waits for the whole area.
+	joinLimit = 10 * time.Second
+)
+
+// Joins is how the sessions of joiners went. Each is called for one session.
+type Joins struct {
+	Whole func(took time.Duration) // the whole area arrived
+	Part  func()                   // a part did not arrive within joinLimit
+	None  func(err error)          // there was no welcome, or the session ended
+}
+
+// JoinRepeatedly joins at a gateway again and again until ctx ends, and has the ledger judge the land that new players are shown.
+func JoinRepeatedly(ctx context.Context, g *Gateway, l *history.Ledger, done Joins) {
+	for ctx.Err() == nil {
+		if g.Serves() {
+			start := time.Now()
+			whole, err := joinOnce(ctx, g, l)
+			switch {
+			case ctx.Err() != nil:
+				return
+			case err != nil && g.Serves(): // else the node was struck meanwhile
+				done.None(err)
+			case err != nil:
+			case whole:
+				done.Whole(time.Since(start))
+			default:
+				done.Part()
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(joinEvery):
+		}
+	}
+}
+
+// joinOnce joins, and reports whether the whole area arrived. Players begin at the spawn, from where readView reaches all of it.
+func joinOnce(ctx context.Context, g *Gateway, l *history.Ledger) (whole bool, err error) {
+	j := l.BeginJoin(g.Number)
+	s, err := join(ctx, g, fmt.Sprintf("joiner%d", g.Number), readView)
+	if err != nil {
+		return false, err
+	}
+	defer s.Leave()
+	defer j.End()
+	for at, c := range s.Chunks {
+		j.Show(at, c)
+	}
+	limit := time.NewTimer(joinLimit)
+	defer limit.Stop()
+	for !s.complete() {
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-limit.C:
+			return false, nil
+		case m, open := <-s.Inbox:
+			if !open {
+				return false, fmt.Errorf("join at node %d: connection closed", g.Number)
+			}
+			if f, failed := m.FromServer.(sessionmsg.Failure); failed {
+				return false, fmt.Errorf("join at node %d: %s: %s", g.Number, f.Code, f.Message)
+			}
+			if _, err := s.apply(m.FromServer); err != nil {
+				return false, err
+			}
+			if data, ok := m.FromServer.(sessionmsg.ChunkData); ok {
+				j.Show(data.Chunk, s.Chunks[data.Chunk])
+			}
+		}
+	}
+	return true, nil
+}
