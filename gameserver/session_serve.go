@@ -16,6 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/gameserver/sessions"
+	"github.com/voxelpopuli/voxeld/netaddr"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -149,7 +150,8 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	s.g.metrics.joins.WithLabelValues("joined").Inc()
 	s.out.Send(welcomeTo(s))
 	s.permissions.Greet()
-	s.g.Logger.Info("player joined", "player", s.body.Name, "id", s.body.Player.String(), "remote", s.conn.remote().String())
+	s.g.Logger.Info("player joined", "player", s.body.Name, "id", s.body.Player.String(),
+		"remote", s.conn.remote().String(), "address", netaddr.Text(netaddr.ChargedFrom(s.conn.remote())))
 	s.arrive()
 	return s.listen()
 }

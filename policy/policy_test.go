@@ -83,7 +83,7 @@ func TestCommands(t *testing.T) {
 		{"bob", "ban eve 2h griefing the castle", "eve is banned for 2 hours."},
 		{"eve", "register", "! You are banned from this world by bob (2 hours left): griefing the castle."},
 		{"bob", "ban 203.0.113.7/24 1w", "203.0.113.0/24 is banned for 7 days."},
-		{"bob", "ban 10.0.0.0/4", "! the network 10.0.0.0/4 is too large, or not written as an IPv4 or IPv6 network"},
+		{"bob", "ban 10.0.0.0/4", "! the network 10.0.0.0/4 is too large"},
 		{"bob", "mute Zoe", "zoe is muted for good."},
 		{"bob", "mute zoe 5", `! "5" is not a time: write 30m, 2h, 7d or 4w, or begin the reason with another word`},
 		{"bob", "mute zoe 90m", "zoe is muted for 1 hour 30 minutes."},
@@ -172,6 +172,8 @@ func TestJudge(t *testing.T) {
 	s.say("", "ban eve 1h")
 	s.say("", "ban 198.51.100.0/24")
 	s.say("", "ban 2001:db8::/32")
+	s.say("", "ban 2001:db9::7")
+	s.say("", "ban 2001:db9:0:1::7/128")
 	s.say("", "mute loud 10m")
 	s.say("", "set guests visitor")
 	s.say("", "role "+idOf("vic").String()+" none")
@@ -187,6 +189,9 @@ func TestJudge(t *testing.T) {
 		{Subject{Player: idOf("ada"), Name: "ada", Address: netip.MustParseAddr("::ffff:198.51.100.7")}, 0, false, false, false},
 		{Subject{Player: idOf("ada"), Name: "ada", Address: netip.MustParseAddr("2001:db8:1::1")}, 0, false, false, false},
 		{Subject{Player: idOf("ada"), Name: "ada", Address: netip.MustParseAddr("198.51.101.7")}, 0, true, true, true},
+		{Subject{Player: idOf("ada"), Name: "ada", Address: netip.MustParseAddr("2001:db9::ffff:1")}, 0, false, false, false}, // of the same /64
+		{Subject{Player: idOf("ada"), Name: "ada", Address: netip.MustParseAddr("2001:db9:0:1::1")}, 0, false, false, false},
+		{Subject{Player: idOf("ada"), Name: "ada", Address: netip.MustParseAddr("2001:db9:0:2::7")}, 0, true, true, true},
 		{Subject{Player: idOf("x"), Name: "LOUD"}, 0, true, true, false},
 		{Subject{Player: idOf("x"), Name: "loud"}, 11 * time.Minute, true, true, true},
 		{Subject{Player: player.GuestID("gus"), Name: "gus", Guest: true}, 0, true, false, true},
@@ -223,7 +228,7 @@ func TestJudge(t *testing.T) {
 	if name := s.NameFor(idOf("ada"), "Eve"); name == "Eve" || !strings.HasPrefix(name, "Eve-") {
 		t.Errorf("a player takes the name of another as %q", name)
 	}
-	if len(s.Sanctions(s.now)) != 4 || len(s.Sanctions(s.now.Add(2*time.Hour))) != 2 {
+	if len(s.Sanctions(s.now)) != 6 || len(s.Sanctions(s.now.Add(2*time.Hour))) != 4 {
 		t.Errorf("sanctions %+v", s.Sanctions(s.now))
 	}
 }

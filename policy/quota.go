@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
+
+	"github.com/voxelpopuli/voxeld/netaddr"
 )
 
 // Quota is what some players together may add to the policy within a day.
@@ -143,15 +145,11 @@ func setQuota(s *State, args []string) (func() Effect, error) {
 
 // parseRange reads an address, or a range of addresses.
 func parseRange(text string) (netip.Prefix, error) {
-	if address, err := netip.ParseAddr(text); err == nil && address.Zone() == "" {
-		address = address.Unmap()
-		return netip.PrefixFrom(address, address.BitLen()), nil
-	}
-	of, err := netip.ParsePrefix(text)
-	if err != nil || of.Addr().Is4In6() {
+	of, ok := netaddr.Parse(text)
+	if !ok {
 		return netip.Prefix{}, fmt.Errorf("%q is not all, gateway, an address or a range such as 203.0.113.0/24", text)
 	}
-	return of.Masked(), nil
+	return of, nil
 }
 
 // parseQuota reads NAMES and CLAIMS.

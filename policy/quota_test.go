@@ -14,6 +14,7 @@ func TestSetQuota(t *testing.T) {
 		{"set quota 203.0.113.0/24 200 300", "The players of each address in 203.0.113.0/24 may register 200 names and 300 claims a day."},
 		{"set quota 203.0.113.7 0 1", "The players of each address in 203.0.113.7/32 may register 0 names and 1 claim a day."},
 		{"set quota 2001:db8::9/48 50 50", "The players of each address in 2001:db8::/48 may register 50 names and 50 claims a day."},
+		{"set quota 2001:db8:7::9 7 7", "The players of each address in 2001:db8:7::/64 may register 7 names and 7 claims a day."},
 		{"set quota all 5 6", "The players of an address may register 5 names and 6 claims a day."},
 		{"set quota gateway 50 60", "The players of a gateway may register 50 names and 60 claims a day."},
 		{"set quota 203.0.113.0/24 200", "! write how many names, and how many claims, 0 to 100000"},
@@ -28,7 +29,7 @@ func TestSetQuota(t *testing.T) {
 	}
 	for address, want := range map[string]Quota{
 		"203.0.113.8": {200, 300}, "203.0.113.7": {0, 1}, "203.0.114.1": {5, 6}, "::ffff:203.0.113.8": {200, 300},
-		"2001:db8:0:77::1": {50, 50}, "2001:db9::1": {5, 6},
+		"2001:db8:0:77::1": {50, 50}, "2001:db9::1": {5, 6}, "2001:db8:7::1": {7, 7},
 	} {
 		if got := s.Settings().QuotaOf(netip.MustParseAddr(address)); got != want {
 			t.Errorf("the quota of %s is %v, want %v", address, got, want)

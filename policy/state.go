@@ -3,11 +3,11 @@ package policy
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/netaddr"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy/sanction"
 )
@@ -107,10 +107,8 @@ func (s *State) nameOf(t sanction.Target) string {
 	switch {
 	case t.Name != "":
 		return t.Name
-	case t.Network.IsValid() && t.Network.IsSingleIP():
-		return t.Network.Addr().String()
 	case t.Network.IsValid():
-		return t.Network.String()
+		return netaddr.Text(t.Network)
 	}
 	if m := s.members[t.Player]; m != nil {
 		return m.Label()
@@ -127,20 +125,17 @@ func (s *State) Sanctions(now time.Time) []sanction.Sanction {
 	return all
 }
 
-// targetOf returns whom a command names: the player to whom the name is registered, a player's id, an address or a network, else
+// targetOf returns whom a command names: the player to whom the name is registered, a player's id, an address (of IPv6 its /64) or a network, else
 // whoever uses the name.
 func (s *State) targetOf(text string) (sanction.Target, error) {
 	if id, err := player.ParseID(text); err == nil {
 		return sanction.Target{Player: id}, nil
 	}
-	if address, err := netip.ParseAddr(text); err == nil {
-		return sanction.Target{Network: netip.PrefixFrom(address.Unmap(), address.Unmap().BitLen())}, nil
-	}
-	if network, err := netip.ParsePrefix(text); err == nil {
-		if network.Addr().Is4In6() || network.Bits() < 8 {
-			return sanction.Target{}, fmt.Errorf("the network %s is too large, or not written as an IPv4 or IPv6 network", text)
+	if network, ok := netaddr.Parse(text); ok {
+		if network.Bits() < 8 {
+			return sanction.Target{}, fmt.Errorf("the network %s is too large", text)
 		}
-		return sanction.Target{Network: network.Masked()}, nil
+		return sanction.Target{Network: network}, nil
 	}
 	if err := player.CheckName(text); err != nil {
 		return sanction.Target{}, fmt.Errorf("%q is neither a name, a player's id, an address nor a network", text)

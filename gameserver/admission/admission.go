@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/voxelpopuli/voxeld/netaddr"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -121,9 +122,7 @@ func (l *Limits) Admit(remote net.Addr, weight int) (release func(), err error) 
 
 // SameAddress reports whether two connections come from the same address.
 func SameAddress(a, b net.Addr) bool {
-	siteA, _ := siteOf(a)
-	siteB, _ := siteOf(b)
-	return siteA == siteB
+	return netaddr.ChargedFrom(a) == netaddr.ChargedFrom(b)
 }
 
 // siteOf returns the Site of a connection. Addresses that are not IP addresses share one count, that of the zero Prefix.
@@ -135,13 +134,7 @@ func siteOf(remote net.Addr) (site netip.Prefix, counted bool) {
 	return Site(ap.Addr())
 }
 
-// Site returns the key by which clients are counted: an IPv4 address, or the /64 that a single IPv6 customer has at least. Loopback is not
-// counted.
+// Site returns what clients at an address are counted by, and reports whether they are: on loopback they are not.
 func Site(address netip.Addr) (site netip.Prefix, counted bool) {
-	address = address.Unmap().WithZone("")
-	bits := 32
-	if address.Is6() {
-		bits = 64
-	}
-	return netip.PrefixFrom(address, bits).Masked(), !address.IsLoopback()
+	return netaddr.Charged(address), !address.Unmap().IsLoopback()
 }

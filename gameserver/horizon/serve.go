@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/voxelpopuli/voxeld/netaddr"
 )
 
 const (
@@ -124,17 +126,13 @@ func (h *Horizon) serveHosts(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(answer) //nolint:errcheck,errchkjson // the client left
 }
 
-// addressOf returns the address of a request; of IPv6 a /64, which is one customer's.
+// addressOf returns what a request is charged to.
 func addressOf(r *http.Request) netip.Prefix {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Prefix{} // it has that form
 	}
-	address := from.Addr().Unmap()
-	if address.Is4() {
-		return netip.PrefixFrom(address, address.BitLen())
-	}
-	return netip.PrefixFrom(address.WithZone(""), 64).Masked()
+	return netaddr.Charged(from.Addr())
 }
 
 // begin counts a request until end is called. If there are too many, it refuses the request and reports false.
