@@ -41,14 +41,14 @@ func Join(host *transport.Host, opts Options) (*DHT, error) {
 		opts:   opts,
 		key:    key,
 		places: newPlaces(),
-		store:  &datastore{storage: opts.Storage, quotas: records},
+		store:  &datastore{storage: opts.Storage, quotas: records, stepped: opts.Stepped},
 		joined: time.Now(),
 		logger: opts.Logger,
 
 		maxPublished: maxOfSigner,
 	}
 	d.placement = placement{d.places, opts.Certificate}
-	d.regions, d.players = record.NewValidators(opts.World, opts.Placement)
+	d.regions, d.players = record.NewValidators(opts.World, opts.Placement, opts.Now)
 	d.mu.published = make(map[string]publication)
 	if err := d.loadPublished(); err != nil {
 		return nil, err

@@ -27,6 +27,12 @@ type Options struct {
 	Logger     *slog.Logger          // nil discards
 	Registerer prometheus.Registerer // nil registers nowhere
 
+	// Now returns the time of the world, Settled reports whether what is too old by it may be deleted, and Stepped whether the machine's clock, by which
+	// kad-dht drops records, is another one. Nil: the time is the machine's.
+	Now     func() time.Time
+	Settled func() bool
+	Stepped func() bool
+
 	// BucketSize is Kademlia's k: peers per bucket, and nodes that hold a record. (Of a player's record, five nodes hold
 	// the newest version: docs/adr/0016.) Default 20. It must be the same on all nodes of a world.
 	BucketSize int
@@ -62,6 +68,12 @@ var worldForm = regexp.MustCompile(`^[0-9a-f]{16,128}$`)
 func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Settled == nil {
+		o.Settled = func() bool { return true }
 	}
 	if o.BucketSize == 0 {
 		o.BucketSize = 20

@@ -25,9 +25,6 @@ type publication struct {
 
 const playerPrefix = "/player/"
 
-// roundsToExpire is how many times records are republished before expired ones are retracted: usually for a day.
-const roundsToExpire = 24
-
 // publish puts a record that this node has just signed, and keeps it for republishing. Player records are also stored on
 // disk: nodes drop a record after 48 h, and a world may be switched off for longer than that.
 func (d *DHT) publish(ctx context.Context, kind, key string, value []byte) error {
@@ -180,7 +177,7 @@ func (d *DHT) expedite(peers int) {
 }
 
 // republish publishes every due record again, one after the other. Records that other nodes have replaced are retracted, and so are
-// those of expired guests, from a day after the start: a clock that was wrong then has been set.
+// those of expired guests, once the clock has settled.
 func (d *DHT) republish(ctx context.Context) {
 	for _, key := range d.duePublications(time.Now()) {
 		if ctx.Err() != nil {
@@ -211,8 +208,8 @@ func (d *DHT) republishOne(ctx context.Context, key string, p publication) error
 		if r, err = d.players.Open(key, p.value); err != nil {
 			return err
 		}
-		if r.Expired(time.Now()) {
-			if time.Since(d.joined) < roundsToExpire*d.opts.RepublishEvery {
+		if r.Expired(d.opts.Now()) {
+			if !d.opts.Settled() {
 				return nil
 			}
 			return d.retract(p.kind, key, p.value)

@@ -96,7 +96,7 @@ func (d *DHT) runRedial(ctx context.Context) error {
 	var unsaved []kv.Write
 	for {
 		// At once: nodes that are all killed, and were given no address to join, find each other by their saved peers.
-		unsaved = append(unsaved, d.updateKnownPeers(time.Now())...)
+		unsaved = append(unsaved, d.updateKnownPeers(d.opts.Now())...)
 		if len(unsaved) > 0 && time.Since(failed) >= saveAgain {
 			if err := d.store.commit(unsaved); err != nil {
 				d.logger.Error("known peers not saved", "error", err)
@@ -127,7 +127,7 @@ func (d *DHT) runRedial(ctx context.Context) error {
 				<-outcomes
 			}
 			d.lastTable.at = time.Time{} // once more, for addresses found since
-			if err := d.store.commit(append(unsaved, d.updateKnownPeers(time.Now())...)); err != nil {
+			if err := d.store.commit(append(unsaved, d.updateKnownPeers(d.opts.Now())...)); err != nil {
 				return fmt.Errorf("save known peers: %w", err)
 			}
 			return nil
@@ -243,5 +243,5 @@ func (d *DHT) updateKnownPeers(now time.Time) []kv.Write {
 			}
 		}
 	}
-	return d.dials.Update(seen, now)
+	return d.dials.Update(seen, now, d.opts.Settled())
 }

@@ -70,8 +70,10 @@ type Options struct {
 	Admission  admission.Settings
 	People     moderation.People
 	History    moderation.History
-	Ready      func() error    // why the node should not be sent players now; nil if it may
-	Drained    func(DrainStep) // receives the steps of the drain, from several goroutines; nil for none
+	Wall       func() time.Time // the time of the world; nil: that of the machine
+	Settled    func() bool      // reports whether what is too old by it may be deleted; nil: it may
+	Ready      func() error     // why the node should not be sent players now; nil if it may
+	Drained    func(DrainStep)  // receives the steps of the drain, from several goroutines; nil for none
 
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -86,13 +88,18 @@ type Options struct {
 // testHooks are settings that only tests change.
 type testHooks struct {
 	builders      int           // how many build chunks at once; one builds them in strict order
-	clockOffset   time.Duration // offset of this node's wall clock
+	clockOffset   time.Duration // what the time of the world is off here
 	unorderedChat bool          // chat is shown as it arrives
 	actedFor      time.Duration // replaces actedFor
 }
 
-// wall returns the node's wall clock, which need not be right.
-func (o *Options) wall() time.Time { return time.Now().Add(o.clockOffset) }
+// wall returns the time of the world, which need not be right.
+func (o *Options) wall() time.Time {
+	if o.Wall == nil {
+		return time.Now().Add(o.clockOffset)
+	}
+	return o.Wall()
+}
 
 // defaultBuilders is the number of goroutines that build chunks.
 const defaultBuilders = 2
@@ -155,7 +162,7 @@ func (g *Gateway) hasMap() bool { return g.Ranges != nil && g.settings.Load().Ma
 func (g *Gateway) now() time.Duration { return time.Since(g.start) }
 
 // timeOfDay returns the world's time in minutes since midnight.
-func (g *Gateway) timeOfDay() float64 { return g.World.TimeOfDay(time.Now().UnixMilli()) }
+func (g *Gateway) timeOfDay() float64 { return g.World.TimeOfDay(g.wall().UnixMilli()) }
 
 // SetAdmission changes who may play, and what they may take. Nobody is sent away: players who are here keep their view distance until they change it, and
 // guests may stay.

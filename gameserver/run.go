@@ -65,7 +65,7 @@ func New(o Options) *Gateway {
 		History: o.History, Ranges: o.Ranges, Terrain: o.Terrain, Policy: g.enforcer.Read, Height: o.World.Height(), Wall: g.wall,
 	})
 	g.surroundings = surroundings.New(o.Ranges, here{g}.names, o.Terrain)
-	g.players = players.NewStore(players.Options{Storage: o.Storage, Network: o.Players, Peer: o.Peer, Wall: g.wall, Logger: o.Logger})
+	g.players = players.NewStore(players.Options{Storage: o.Storage, Network: o.Players, Peer: o.Peer, Wall: g.wall, Settled: o.Settled, Logger: o.Logger})
 	g.chat = chat.NewSequencer(chat.Options{
 		Now: g.now, Awaited: g.interest.awaitedAuthors, Unordered: o.unorderedChat, Registerer: o.Registerer,
 	})

@@ -336,7 +336,7 @@ func (s *session) edit(e sessionmsg.Edit) {
 	if refused == "" && e.Text != "" {
 		refused = s.permissions.RefuseText(e)
 	}
-	if refused == "" && e.Seq > firstSeq(time.Now().Add(seqAhead)) {
+	if refused == "" && e.Seq > firstSeq(s.g.wall().Add(seqAhead)) {
 		refused = wire.RefusedStale
 	}
 	if refused != "" && s.place.detached() {

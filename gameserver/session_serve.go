@@ -260,7 +260,7 @@ func welcomeTo(s *session) sessionmsg.Welcome {
 		Version: s.client.version,
 		World:   g.World.ID(), WorldName: g.World.Name, Sections: g.World.Sections,
 		Player: s.body.Player.String(), Name: s.body.Name, Guest: s.body.Guest,
-		NextSeq: firstSeq(time.Now()),
+		NextSeq: firstSeq(g.wall()),
 		Pose:    s.place.pose(), View: int(s.view.chunks.Load()), Reach: g.rules.Reach,
 		TickMS:    int(region.TickEvery.Milliseconds()),
 		TimeOfDay: g.timeOfDay(), DayMS: g.World.DayLength().Milliseconds(),

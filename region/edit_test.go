@@ -106,9 +106,9 @@ func TestSequencesCannotRunAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newNetwork(t).start("A", newDisk()).follow(here)
 		in := func(d time.Duration) uint64 { return uint64(time.Now().Add(d).UnixMicro()) }
-		day, later, never := in(26*time.Hour), in(28*time.Hour), uint64(1<<62)
-		refused := g.edit(stone(4), stone(day), stone(later), stone(never))
-		for seq, want := range map[uint64]string{4: "", day: "", later: wire.RefusedStale, never: wire.RefusedStale} {
+		soon, later, never := in(11*time.Minute), in(13*time.Minute), uint64(1<<62)
+		refused := g.edit(stone(4), stone(soon), stone(later), stone(never))
+		for seq, want := range map[uint64]string{4: "", soon: "", later: wire.RefusedStale, never: wire.RefusedStale} {
 			if got := refused[seq].Refused; got != want {
 				t.Errorf("edit %d is refused with %q, want %q", seq, got, want)
 			}

@@ -35,6 +35,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/succession"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wallclock"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -76,6 +77,7 @@ type Options struct {
 	Issued     policy.Issued          // which nodes are issuers; nil in an open world: all may be
 	Operator   policysync.Operator    // signs commands that are typed on this node
 	Balance    placement.Balance      // of load between nodes; the zero value: none
+	Clock      *wallclock.Clock       // the time of the world; nil: one that begins now
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -135,13 +137,16 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Clock == nil {
+		o.Clock = wallclock.New()
+	}
 	h := &Host{
 		Options: o, tasks: background.NewTasks(), questions: transport.Questions{Peers: o.Peers}, registry: registry,
 		foundings:      transport.NewPeerLimits(foundRate, foundBurst),
 		contradictions: health.NewContradictions(), failures: &integrity.Failures{}, regions: &regions{copies: o.Copies, metrics: newMetrics(o.Registerer)},
 	}
 	h.detector = failuredetector.New(o.Grace, h.questions.Description, o.Peers.Connected)
-	h.detector.Excluded = o.Excluded
+	h.detector.Excluded, h.detector.Clock = o.Excluded, o.Clock
 	h.regions.issuers = &succession.Issuers{
 		World: o.World, Issued: issued(o.Issued), Key: o.Operator.Key, Sign: o.Operator.Sign, Charter: o.Operator.Charter,
 	}
@@ -153,7 +158,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	})
 	if h.Policy, err = policysync.Open(policysync.Options{
 		World: o.World, Self: o.Self.Peer, Storage: o.Storage, Directory: h.Directory, Detector: h.detector, Catalog: h.regions.Catalog,
-		Issued: issued(o.Issued), Operator: o.Operator, Logger: o.Logger, Registerer: o.Registerer,
+		Issued: issued(o.Issued), Operator: o.Operator, Now: o.Clock.Now, Logger: o.Logger, Registerer: o.Registerer,
 	}); err != nil {
 		return nil, err
 	}
@@ -262,7 +267,7 @@ func (h *Host) wireIntegrity() (err error) {
 	}
 	h.History = rollback.New(rollback.Options{
 		Node: node, Lands: h.regions.lands, Lead: h.Splitter.Lead, Ranges: h.Ranges, Ordered: ordered, Base: h.BaseOf, Ground: h.Ground,
-		Registerer: h.Registerer, Founded: func(ctx context.Context) ([]nodemsg.Region, error) {
+		Now: h.Clock.Now, Settled: h.Clock.Settled, Registerer: h.Registerer, Founded: func(ctx context.Context) ([]nodemsg.Region, error) {
 			catalog, err := h.Directory.CatalogMembers(ctx)
 			if err != nil {
 				return nil, err
@@ -284,6 +289,7 @@ func (h *Host) wireRegions() {
 	if h.World != "" {
 		r.proofs.Signed = signature.New(h.World).Signed
 	}
+	r.now = h.Clock.Now
 	r.splitter, r.autoSplit, r.policy, r.world = h.Splitter, h.AutoSplit, h.Policy, h.World
 	r.actors = actor.NewMetrics(h.Registerer)
 	r.probe = provocation()

@@ -48,6 +48,7 @@ type regions struct {
 	metrics      *metrics
 	loading      background.Shared[*actor.Land]
 	joining      background.Shared[*actor.Land] // joins by invitation
+	now          func() time.Time               // of the world
 	// For tests: cpu measures how long a piece of a tick's work keeps a core busy, and probe is passed to the lands.
 	cpu   func(work func()) time.Duration
 	probe func(l *actor.Land, entry []byte)

@@ -2,6 +2,7 @@ package region
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/census"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/wallclock"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -126,6 +128,7 @@ func (o *observer) count() States {
 	quarantined := h.failures.AllQuarantined()
 	now := States{Load: h.supervisor.Load()}
 	leader := false
+	var times []wallclock.Reading
 	for peer, n := range nodes {
 		if n.Answers || n.Leaving {
 			exist[peer] = true
@@ -134,7 +137,13 @@ func (o *observer) count() States {
 			quarantined = append(quarantined, n.About.Quarantined...)
 			leader = leader || n.About.CatalogLeader != ""
 			now.Skew = max(now.Skew, n.About.Skew.Abs())
+			if n.About.Time != nil {
+				times = append(times, *n.About.Time)
+			}
 		}
+	}
+	if corrected := h.Clock.Consider(times); corrected != 0 {
+		h.Logger.Warn("time corrected", "by", corrected, "nodes", len(times), "machine_ahead", h.Clock.MachineAhead())
 	}
 	own, all := o.tallies()
 	own.AddPeers(exist)
@@ -184,8 +193,10 @@ func (r *regions) catalogLeader() string {
 // description answers nodemsg.Describe.
 func (o *observer) description() nodemsg.Answer {
 	quarantined := o.host.failures.AllQuarantined()
+	at, age := o.host.Clock.Vote()
 	return nodemsg.Answer{
-		Member: &o.host.Self, Clock: time.Now().UnixMilli(), CatalogLeader: o.host.regions.catalogLeader(),
-		Quarantined: quarantined[:min(len(quarantined), nodemsg.MaxQuarantined)], Version: nodemsg.Version, Load: o.host.supervisor.Load(),
+		Member: &o.host.Self, Clock: time.Now().UnixMilli(), Time: at.UnixMilli(), TimeAge: uint32(min(age/time.Second, math.MaxUint32)), //nolint:gosec // not negative
+		CatalogLeader: o.host.regions.catalogLeader(),
+		Quarantined:   quarantined[:min(len(quarantined), nodemsg.MaxQuarantined)], Version: nodemsg.Version, Load: o.host.supervisor.Load(),
 	}
 }

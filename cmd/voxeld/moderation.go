@@ -106,7 +106,7 @@ func newOwnerToken(ctx context.Context, people *policysync.Copy) (string, error)
 
 func (m moderation) answerBans(w http.ResponseWriter, _ *http.Request) {
 	var all []sanction.Sanction
-	m.people.Read(func(p *policy.State) { all = p.Sanctions(time.Now()) })
+	m.people.Read(func(p *policy.State) { all = p.Sanctions(m.people.Now()) })
 	reply(w, all)
 }
 

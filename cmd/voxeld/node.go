@@ -29,6 +29,7 @@ import (
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/terrain"
+	"github.com/voxelpopuli/voxeld/wallclock"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -38,6 +39,7 @@ type node struct {
 	logger  *slog.Logger
 	metrics *prometheus.Registry
 	started time.Time
+	clock   *wallclock.Clock // what is stored, or compared with stored times, has its time
 
 	db       *store.DB
 	host     *transport.Host
@@ -64,7 +66,7 @@ type node struct {
 
 func newNode(cfg config.Config, logger *slog.Logger) *node {
 	n := &node{
-		cfg: cfg, logger: logger, metrics: prometheus.NewRegistry(), started: time.Now(), shutdown: &shutdownProgress{begin: func() {}},
+		cfg: cfg, logger: logger, metrics: prometheus.NewRegistry(), started: time.Now(), clock: wallclock.New(), shutdown: &shutdownProgress{begin: func() {}},
 		reloader: reload.New(config.Settings{Config: cfg}, nil), hangups: make(chan os.Signal, 1),
 	}
 	n.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

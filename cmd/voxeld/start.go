@@ -235,7 +235,10 @@ func (n *node) enterWorld(ctx context.Context, parts *stack) error {
 			return err
 		}
 	}
-	options := dht.Options{World: n.world.ID(), Placement: n.world.Placement, Storage: n.db, Logger: n.logger, Registerer: n.metrics}
+	options := dht.Options{
+		World: n.world.ID(), Placement: n.world.Placement, Storage: n.db, Logger: n.logger, Registerer: n.metrics,
+		Now: n.clock.Now, Settled: n.clock.Settled, Stepped: func() bool { return n.clock.MachineAhead().Abs() > time.Minute },
+	}
 	if gate != nil {
 		options.Certificate = gate.Seen.Certificate
 	}
@@ -249,7 +252,7 @@ func (n *node) enterWorld(ctx context.Context, parts *stack) error {
 }
 
 func (n *node) joining() *joining.Node {
-	return &joining.Node{Host: n.host, Storage: n.db, DataDir: n.cfg.DataDir, Logger: n.logger, Registerer: n.metrics}
+	return &joining.Node{Host: n.host, Storage: n.db, DataDir: n.cfg.DataDir, Now: n.clock.Now, Logger: n.logger, Registerer: n.metrics}
 }
 
 // chooseWorld sets n.world to the world of the data directory, the world that --join names, the planned world, or a
@@ -355,8 +358,8 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		DamagedRegions: suspects,
 		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(), Players: n.dht.StoredPlayers,
 		World: n.world.ID(), Operator: policysync.Operator{Key: key[:], Sign: n.host.Sign, Charter: func() uint64 { return 0 }},
-		Balance: n.load(),
-		Logger:  n.logger, Registerer: n.metrics,
+		Balance: n.load(), Clock: n.clock,
+		Logger: n.logger, Registerer: n.metrics,
 	}
 	if gate := n.access.Gate; gate != nil {
 		options.Attester = admission.Attester{Gate: gate}
@@ -397,7 +400,7 @@ func (n *node) beginIncarnation(ctx context.Context) (*incarnation.Keeper, error
 		NotServed: transport.ErrNotServed, Held: func() (map[uint64]uint64, error) { return replica.Replicas(n.db, n.host.PeerID()) },
 		Fellows:     func() ([]string, error) { return replica.Fellows(n.db, n.host.PeerID()) },
 		OpenFellows: func() []string { return replica.OpenFellows(n.replicas) },
-		Promised:    n.replicas.Promised, Logger: n.logger, Registerer: n.metrics,
+		Promised:    n.replicas.Promised, Now: n.clock.Now, Logger: n.logger, Registerer: n.metrics,
 	})
 	if err != nil {
 		return nil, err
@@ -417,7 +420,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 		HTTP: n.playerURL(), Origins: n.pageOrigins(), Game: n.gameAddress(),
 		Regions: n.regions, Ranges: n.regions.Ranges.Query, Nodes: n.peers(), Understood: func(version int) bool { return len(n.regions.Policy.Detector.Older(version)) == 0 }, Players: n.dht, Storage: n.db, Client: client(),
 		Admission: admissionSettings(n.cfg.Players),
-		People:    n.regions.Policy, History: n.regions.History,
+		People:    n.regions.Policy, History: n.regions.History, Wall: n.clock.Now, Settled: n.clock.Settled,
 		Overlay: n.cfg.Overlay, Streams: n.peers(),
 		Ready: n.ready, Drained: n.shutdown.report, Logger: n.logger, Registerer: n.metrics,
 	})
@@ -524,7 +527,7 @@ func serveUntil(parts *stack, name string, l net.Listener, handler http.Handler)
 func (n *node) startBackups(_ context.Context, parts *stack) error {
 	n.backups = backups.New(backups.Options{
 		Backup: n.regions.Exporter.Backup, Header: n.backupHeader, World: n.world,
-		Every: n.cfg.BackupEvery, Keep: n.cfg.BackupKeep, Dir: n.cfg.BackupDirectory(),
+		Every: n.cfg.BackupEvery, Keep: n.cfg.BackupKeep, Dir: n.cfg.BackupDirectory(), Now: n.clock.Now,
 		Logger: n.logger, Registerer: n.metrics,
 	})
 	parts.start("backups", n.backups.Run)

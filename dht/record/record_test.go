@@ -75,7 +75,7 @@ func (s signer) sealPlayer(t testing.TB, key string, p nodemsg.PlayerRecord) []b
 }
 
 func testValidators(p grid.Placement) (*Regions, *Players) {
-	return NewValidators(testWorld, p)
+	return NewValidators(testWorld, p, time.Now)
 }
 
 func TestEnvelope(t *testing.T) {

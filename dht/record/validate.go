@@ -35,6 +35,7 @@ type Regions struct {
 // Players opens and validates the records under /player/. It is safe for concurrent use.
 type Players struct {
 	cache  *cache
+	now    func() time.Time
 	logins *lru.Cache[login, struct{}] // that were verified: a session publishes many records with the same one
 }
 
@@ -49,12 +50,12 @@ var (
 	_ librecord.Validator = (*Players)(nil)
 )
 
-// NewValidators returns the validators of a world's records. The placement of its cells determines their keys.
-func NewValidators(world string, placement grid.Placement) (*Regions, *Players) {
+// NewValidators returns the validators of a world's records, with the time of the world. The placement of its cells determines their keys.
+func NewValidators(world string, placement grid.Placement, now func() time.Time) (*Regions, *Players) {
 	c := newCache(world)
 	regions := &Regions{cache: c}
 	regions.mu.keys = grid.NewKeys(placement)
-	return regions, &Players{cache: c, logins: must(lru.New[login, struct{}](maxCached))}
+	return regions, &Players{cache: c, now: now, logins: must(lru.New[login, struct{}](maxCached))}
 }
 
 // Key returns the key of a cell's record.
@@ -151,7 +152,7 @@ func (v *Players) Open(key string, value []byte) (nodemsg.PlayerRecord, error) {
 	if rec.Player.Key() != key {
 		return nodemsg.PlayerRecord{}, fmt.Errorf("check player record: it is of player %v", rec.Player)
 	}
-	if err := checkPlayer(rec); err != nil {
+	if err := checkPlayer(rec, v.now()); err != nil {
 		return nodemsg.PlayerRecord{}, err
 	}
 	if rec.Gateway != s.signer.String() {
@@ -179,9 +180,9 @@ func (v *Players) proves(l login) bool {
 var ErrImplausible = errors.New("a number is implausibly large")
 
 // checkPlayer checks what nodemsg.DecodePlayerRecord does not.
-func checkPlayer(rec nodemsg.PlayerRecord) error {
+func checkPlayer(rec nodemsg.PlayerRecord, now time.Time) error {
 	switch {
-	case !rec.Plausible(time.Now()):
+	case !rec.Plausible(now):
 		return fmt.Errorf("check player record: %w", ErrImplausible)
 	case rec.SavedAt <= 0 || rec.SavedAt > wire.MaxDone:
 		return errors.New("check player record: time of saving is missing")

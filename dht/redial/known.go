@@ -67,9 +67,10 @@ func KnownRow(id string, addrs []string, now time.Time) kv.Write {
 	return kv.Write{Table: table, Key: []byte(id), Value: value}
 }
 
-// updateKnown updates the known peers from the routing table, and drops the oldest when there are too many.
+// updateKnown updates the known peers from the routing table, and drops the oldest when there are too many, or they are too old and the clock has
+// settled.
 // It returns the writes that this requires.
-func updateKnown(known map[peer.ID]knownPeer, seen map[peer.ID][]string, now time.Time) []kv.Write {
+func updateKnown(known map[peer.ID]knownPeer, seen map[peer.ID][]string, now time.Time, settled bool) []kv.Write {
 	var writes []kv.Write
 	for id, addrs := range seen {
 		slices.Sort(addrs)
@@ -90,7 +91,7 @@ func updateKnown(known map[peer.ID]knownPeer, seen map[peer.ID][]string, now tim
 	}
 	slices.SortFunc(oldest, func(a, b peer.ID) int { return int(known[a].Seen - known[b].Seen) })
 	for i, id := range oldest {
-		if i >= len(oldest)-maxKnown && now.Unix()-known[id].Seen < int64(forgetKnown/time.Second) {
+		if i >= len(oldest)-maxKnown && (!settled || now.Unix()-known[id].Seen < int64(forgetKnown/time.Second)) {
 			break
 		}
 		delete(known, id)

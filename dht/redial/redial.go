@@ -72,9 +72,9 @@ func newSchedule(every time.Duration, bootstrap []address.Target, known map[peer
 func (r *Schedule) Knows() bool { return len(r.known) > 0 }
 
 // Update updates the known peers from the addresses of the peers in the routing table, and drops the oldest peers when
-// there are too many. It returns the writes that this requires.
-func (r *Schedule) Update(seen map[peer.ID][]string, now time.Time) []kv.Write {
-	writes := updateKnown(r.known, seen, now)
+// there are too many, and those that were not seen for a month if the clock has settled. It returns the writes that this requires.
+func (r *Schedule) Update(seen map[peer.ID][]string, now time.Time, settled bool) []kv.Write {
+	writes := updateKnown(r.known, seen, now, settled)
 	if len(writes) > 0 {
 		r.refresh()
 	}

@@ -160,13 +160,14 @@ func TestKnownPeers(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	known := make(map[peer.ID]knownPeer)
 	storage := make(peerTable)
+	settled := false
 	see := func(ids []peer.ID, addr string, now time.Time) int {
 		t.Helper()
 		seen := make(map[peer.ID][]string)
 		for _, id := range ids {
 			seen[id] = []string{addr}
 		}
-		writes := updateKnown(known, seen, now)
+		writes := updateKnown(known, seen, now, settled)
 		storage.commit(writes)
 		return len(writes)
 	}
@@ -202,6 +203,11 @@ func TestKnownPeers(t *testing.T) {
 			t.Error("an older peer was kept")
 		}
 	}
+	see(nil, "", now.Add(forgetKnown+time.Hour))
+	if len(storage) != maxKnown {
+		t.Errorf("%d peers known after a month by a clock that has not settled", len(storage))
+	}
+	settled = true
 	see(nil, "", now.Add(forgetKnown+time.Hour))
 	if len(storage) != 0 {
 		t.Errorf("%d peers known after a month", len(storage))

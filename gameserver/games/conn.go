@@ -49,9 +49,10 @@ type Conn struct {
 	arrived    chan struct{}      // closed when the session has welcomed the player, or has ended; the rest is set before
 	arrive     func()             // closes it
 	welcome    sessionmsg.Welcome // of this session
-	world      string             // of the challenge
-	lastSeq    uint64             // of a signed command
-	state      atomic.Int32       // lastSession, anotherSession or closed
+	welcomed   time.Time
+	world      string       // of the challenge
+	lastSeq    uint64       // of a signed command
+	state      atomic.Int32 // lastSession, anotherSession or closed
 }
 
 // The states of a Conn.
@@ -197,7 +198,7 @@ func (c *Conn) sign(text []byte) string { return hex.EncodeToString(ed25519.Sign
 
 // signed returns a command with the player's signature.
 func (c *Conn) signed(text string) sessionmsg.Command {
-	c.lastSeq = max(c.lastSeq+1, uint64(time.Now().UnixMicro())) //nolint:gosec // positive
+	c.lastSeq = max(c.lastSeq+1, c.welcome.NextSeq+uint64(time.Since(c.welcomed).Microseconds())) //nolint:gosec // positive
 	act := nodemsg.Act{Seq: c.lastSeq, Name: c.welcome.Name, Text: text}
 	return sessionmsg.Command{Text: text, Seq: act.Seq, Signature: c.sign(policy.SignedText(c.world, act))}
 }
@@ -230,7 +231,7 @@ func (c *Conn) Send(message []byte) error {
 		if err := c.Client.Send(m); err != nil {
 			return err
 		}
-		c.welcome = m
+		c.welcome, c.welcomed = m, time.Now()
 		text := c.told // before the reader goes on
 		c.arrive()
 		return c.tell(text)

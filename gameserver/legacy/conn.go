@@ -36,10 +36,10 @@ type conn struct {
 // sequence numbers the edits of original clients, whose protocol does not.
 type sequence struct{ last atomic.Uint64 }
 
-func (q *sequence) next() uint64 {
+func (q *sequence) next(now time.Time) uint64 {
 	for {
 		last := q.last.Load()
-		next := max(last+1, uint64(time.Now().UnixMicro())) // as those of sessions (docs/adr/0006)
+		next := max(last+1, uint64(now.UnixMicro())) // as those of sessions (docs/adr/0006)
 		if q.last.CompareAndSwap(last, next) {
 			return next
 		}
@@ -234,7 +234,7 @@ func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 		return
 	}
 	lc.Edited(by.id, block)
-	lc.sub.Edit(nodemsg.Intent{Player: by.id, Seq: lc.seqs.next(), Pos: pos, Block: block, Proof: nodemsg.Proof{Name: by.label}}, lc)
+	lc.sub.Edit(nodemsg.Intent{Player: by.id, Seq: lc.seqs.next(lc.Wall()), Pos: pos, Block: block, Proof: nodemsg.Proof{Name: by.label}}, lc)
 }
 
 // endByReset makes a connection end by a reset, whether this gateway closes it or the system does because the process has died.

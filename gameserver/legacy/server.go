@@ -185,7 +185,7 @@ func (s *Server) Run(ctx context.Context) {
 
 // sendTime sends the time of day to the players here. It stops the ticker until a client connects if none is connected.
 func (s *Server) sendTime(ticker *time.Ticker) {
-	minutes := s.World.TimeOfDay(time.Now().UnixMilli())
+	minutes := s.World.TimeOfDay(s.Wall().UnixMilli())
 	packet := appendPacket(nil, legacymsg.TimeOfDay{Minutes: math.Round(minutes*60) / 60})
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -50,7 +50,8 @@ type Options struct {
 	Storage Storage
 	Network Network
 	Peer    string           // this node's peer id, which records name as the player's gateway
-	Wall    func() time.Time // the node's wall clock, which need not be right
+	Wall    func() time.Time // the time of the world, which need not be right
+	Settled func() bool      // reports whether what is too old by it may be deleted; nil: it may
 	Logger  *slog.Logger
 }
 
@@ -266,7 +267,7 @@ func (ps *Store) deleteExpired() error {
 	now := ps.Wall()
 	err := ps.Storage.Scan(Table, nil, func(key, value []byte) error {
 		r, err := nodemsg.DecodePlayerRecord(value)
-		if err == nil && r.Expired(now) {
+		if err == nil && r.Expired(now) && (ps.Settled == nil || ps.Settled()) {
 			expired = append(expired, row{bytes.Clone(key), r.SavedAt})
 		} else {
 			others = append(others, row{bytes.Clone(key), r.SavedAt})

@@ -58,6 +58,7 @@ type editQueue struct {
 	hash           func(grid.ChunkPos)
 	rejected       func(error)
 	proposesSigned func() bool // reports whether signed batches are proposed: once one is applied, or all members understand them
+	now            func() time.Time
 	proposesTexts  func() bool // reports whether texts of signs are proposed: all members understand them
 
 	waiting     []queued                    // edits to be proposed, in order
@@ -73,9 +74,9 @@ type editQueue struct {
 	gathering   bool        // it runs
 }
 
-func newEditQueue(c *hub.Contents, cell grid.Cell, g Group) *editQueue {
+func newEditQueue(c *hub.Contents, cell grid.Cell, g Group, now func() time.Time) *editQueue {
 	q := &editQueue{
-		contents: c, cell: cell, group: g, pending: make(map[edit]pendingEdit), bases: make(map[grid.ChunkPos]*[32]byte),
+		contents: c, cell: cell, group: g, now: now, pending: make(map[edit]pendingEdit), bases: make(map[grid.ChunkPos]*[32]byte),
 		gatherTimer: time.NewTimer(time.Hour),
 	}
 	q.gatherTimer.Stop()
@@ -102,9 +103,8 @@ func (q *editQueue) forget(s *hub.Subscriber) {
 }
 
 // seqAhead is how far ahead of this node's clock an edit's sequence may be, which counts microseconds since 1970 (docs/adr/0006). Later
-// ones would shut the player out until the clock reaches them. Clocks of nodes may differ by nearly as much (trust.Skew); gateways allow
-// ten minutes.
-const seqAhead = 27 * time.Hour
+// ones would shut the player out until the clock reaches them. Gateways allow ten minutes, and their clocks agree with this one (docs/adr/0092).
+const seqAhead = 12 * time.Minute
 
 // add queues an edit. Refused is why the region accepts none; empty if it does. If the edit is already pending because another link
 // sent it, only the subscriber that gets the answer changes.
@@ -122,7 +122,7 @@ func (q *editQueue) add(s *hub.Subscriber, intent nodemsg.Intent, refused string
 	if intent.Text != "" && !q.proposesTexts() {
 		refused = cmp.Or(refused, wire.RefusedUnavailable)
 	}
-	if intent.Seq > uint64(time.Now().Add(seqAhead).UnixMicro()) {
+	if intent.Seq > uint64(q.now().Add(seqAhead).UnixMicro()) {
 		refused = cmp.Or(refused, wire.RefusedStale)
 	}
 	pos := intent.Pos.Chunk()
@@ -277,7 +277,7 @@ func (q *editQueue) propose() {
 		return
 	}
 	if texts > 0 || q.proposesSigned() {
-		batch.Time = time.Now().UnixMilli()
+		batch.Time = q.now().UnixMilli()
 	}
 	if err := q.group.Propose(batch.Encode()); err != nil {
 		q.rejected(err)

@@ -63,6 +63,8 @@ type LandOptions struct {
 	// Understood reports whether all members, and all nodes that are alive, understand signed batches and a version of the messages between nodes. If
 	// nil, no signed batch is proposed before one is applied, and none with texts of signs.
 	Understood func(members []nodemsg.Member, version int) bool
+	// Now returns the time of edits. If nil, it is that of the machine.
+	Now func() time.Time
 	// CPU measures how long a piece of work keeps a core busy. If nil, it is measured as the system allows.
 	CPU func(work func()) time.Duration
 	// Probe, if not nil, is called after commands were handled, with no entry, and with every entry before it is applied. Tests make
@@ -105,12 +107,15 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 	if o.CPU == nil {
 		o.CPU = budget.ThreadTime
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	if o.StayAwake == nil {
 		o.StayAwake = func(uint64) bool { return false }
 	}
 	c := &hub.Contents{Land: land, Crowd: crowd.New(info.Cell)}
 	l := &Land{
-		Actor: newActor(base, info, g), LandOptions: o, contents: c, hub: hub.New(c), edits: newEditQueue(c, info.Cell, g),
+		Actor: newActor(base, info, g), LandOptions: o, contents: c, hub: hub.New(c), edits: newEditQueue(c, info.Cell, g, o.Now),
 		budget: budget.New(o.CPU), careful: careful, changed: make(map[grid.ChunkPos]int),
 	}
 	l.machine = l

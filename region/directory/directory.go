@@ -90,7 +90,7 @@ type Directory struct {
 	located     *prometheus.CounterVec            // by source: cache, link, walk, dht, catalog, founded
 	flights     background.Shared[nodemsg.Region] // one search per cell at a time
 
-	silent atomic.Int64 // when the catalog last did not answer about a route: Unix nanoseconds
+	silent atomic.Pointer[time.Time] // when the catalog last did not answer about a route; nil: it has answered since
 
 	mu struct {
 		sync.Mutex

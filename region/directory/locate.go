@@ -95,14 +95,14 @@ func (d *Directory) Confirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.R
 // chunk. An answer that comes too late for the caller is listed, too.
 func askListed(ctx context.Context, d *Directory, pos grid.ChunkPos, known nodemsg.Region, before bool) (nodemsg.Region, error) {
 	limit := lookTime
-	if before || time.Now().UnixNano()-d.silent.Load() < int64(silentFor) {
+	if at := d.silent.Load(); before || at != nil && time.Since(*at) < silentFor {
 		limit = relistTime
 	}
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	key := fmt.Sprintf("%v of %v", pos, known.Cell)
 	return d.flights.Do(waiting, d.Tasks, key, func(ctx context.Context) (nodemsg.Region, error) {
-		silent := func() { d.silent.Store(time.Now().UnixNano()) }
+		silent := func() { now := time.Now(); d.silent.Store(&now) }
 		late := time.AfterFunc(lookTime, silent)
 		listed, err := d.Exactly(ctx, known.Cell)
 		if err == nil && listed.ID != known.ID || errors.Is(err, ErrNotFounded) {
@@ -110,7 +110,7 @@ func askListed(ctx context.Context, d *Directory, pos grid.ChunkPos, known nodem
 		}
 		late.Stop()
 		if err == nil || errors.Is(err, ErrNotFounded) {
-			d.silent.Store(0)
+			d.silent.Store(nil)
 		} else {
 			silent()
 		}

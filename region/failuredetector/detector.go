@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/voxelpopuli/voxeld/wallclock"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -40,6 +41,8 @@ type Detector struct {
 	StrangerEvery time.Duration // the same for a node that shares no group led by this one
 	// Excluded reports whether a node is excluded from the world: it is not alive, and gone at once. If nil, none is.
 	Excluded func(peer string) bool
+	// Clock is this node's clock, by which others' times are understood. If nil, they do not count.
+	Clock *wallclock.Clock
 
 	grace     time.Duration
 	describe  Describe
@@ -81,11 +84,12 @@ type nodeState struct {
 
 // About is what a node said in its last description, besides how to reach it.
 type About struct {
-	Quarantined   []uint64      // regions that are quarantined there
-	CatalogLeader string        // the catalog's leader as that node sees it, if it is a member of the catalog
-	Skew          time.Duration // how far its clock is ahead of this node's; 0 if that is less than can be measured
-	Load          *nodemsg.Load // how busy it is; nil if it did not say
-	Version       int           // of the messages between nodes; 0 is one before versions were numbered
+	Quarantined   []uint64           // regions that are quarantined there
+	CatalogLeader string             // the catalog's leader as that node sees it, if it is a member of the catalog
+	Skew          time.Duration      // how far its machine's clock is ahead of this one's; 0 if that is less than can be measured
+	Time          *wallclock.Reading // the time of the world as it has it; nil if it did not say
+	Load          *nodemsg.Load      // how busy it is; nil if it did not say
+	Version       int                // of the messages between nodes; 0 is one before versions were numbered
 }
 
 // leavingTimeout is how long a leaving node may take to stop. Afterwards its leaving flag is ignored.
@@ -219,7 +223,15 @@ func (d *Detector) Check(ctx context.Context, peer string) (nodemsg.Member, erro
 		}
 		return nodemsg.Member{}, err
 	}
-	d.noteAbout(peer, About{answer.Quarantined, answer.CatalogLeader, Skew(answer.Clock, asked, time.Since(asked)), answer.Load, answer.Version})
+	took := time.Since(asked)
+	about := About{
+		Quarantined: answer.Quarantined, CatalogLeader: answer.CatalogLeader, Skew: Skew(answer.Clock, asked, took), Load: answer.Load, Version: answer.Version,
+	}
+	if answer.Time != 0 && d.Clock != nil {
+		reading := d.Clock.Heard(time.UnixMilli(answer.Time), time.Duration(answer.TimeAge)*time.Second, asked, took)
+		about.Time = &reading
+	}
+	d.noteAbout(peer, about)
 	d.note(peer, asked, *answer.Member, true)
 	return *answer.Member, nil
 }

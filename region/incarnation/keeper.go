@@ -59,6 +59,7 @@ type Options struct {
 	OpenFellows func() []string
 	// Promised counts what the node has promised as a member of groups.
 	Promised   func() uint64
+	Now        func() time.Time // the time of the world; nil: that of the machine
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -91,6 +92,9 @@ type Keeper struct {
 
 // Open returns the keeper of a node that starts. The new incarnation is durable before Open returns.
 func Open(o Options) (*Keeper, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	k := &Keeper{Options: o, outdatedTotal: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "voxeld_replicas_rolled_back_total",
 		Help: "Replicas not used because this node's data was put back to an earlier state; other members replace them.",
@@ -179,7 +183,7 @@ func timeWrite(key []byte, t time.Time) kv.Write {
 
 // storePromised is store, for a lineage that counts what the node has promised until now.
 func (k *Keeper) storePromised(own lineage) error {
-	now := time.Now()
+	now := k.Now()
 	if err := k.store(own, timeWrite(promisedKey, now)); err != nil {
 		return err
 	}

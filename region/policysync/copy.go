@@ -50,7 +50,7 @@ const (
 	announcedFor = 30 * time.Second
 	// maxSkew is how far the number of a command, which counts microseconds since 1970, may be ahead of this node's clock. The player's
 	// later commands would be refused until the clock reaches it.
-	maxSkew = 24 * time.Hour
+	maxSkew = 10 * time.Minute
 	// commandRate and commandBurst are how many commands a second a node may enter, and how many at once: registered names, mostly.
 	commandRate, commandBurst = 10, 200
 	// othersFor is how long the catalog must have other acts than this node until they replace those here: the world was restored from a
@@ -83,6 +83,7 @@ type Options struct {
 	Catalog   func() *actor.Catalog // the catalog if this node is a member of it, else nil
 	Issued    policy.Issued
 	Operator  Operator
+	Now       func() time.Time
 
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -307,7 +308,7 @@ func (c *Copy) add(page []nodemsg.Act) (err error) {
 		if waiting != nil {
 			waiting <- did
 		}
-		if did.Say != "" && time.Since(time.UnixMilli(act.At)) < announcedFor {
+		if did.Say != "" && c.Now().Sub(time.UnixMilli(act.At)) < announcedFor {
 			announce(did.Say)
 		}
 	}
@@ -401,7 +402,7 @@ func (c *Copy) Read(read func(*policy.State)) {
 // RefuseEdit returns why a player may not change a block, empty if they may, for leaders of regions. The proof is nil if it is not known to be
 // right. It waits for no lock.
 func (c *Copy) RefuseEdit(id player.ID, proof *nodemsg.Proof, at grid.Pos) string {
-	why := c.builders.Load().Refuse(id, proof, at, time.Now())
+	why := c.builders.Load().Refuse(id, proof, at, c.Now())
 	if why != "" {
 		c.metrics.refused.WithLabelValues(why).Inc()
 	}

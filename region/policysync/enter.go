@@ -29,7 +29,7 @@ func (c *Copy) Operate(ctx context.Context, text string) (string, error) {
 
 // sign returns a command of the operator, numbered after those before even if the clock is set back. The caller holds operating.
 func (c *Copy) sign(text string) (act nodemsg.Act, err error) {
-	c.numbered = max(uint64(time.Now().UnixMicro()), c.numbered+1)
+	c.numbered = max(uint64(c.Now().UnixMicro()), c.numbered+1)
 	act = nodemsg.Act{
 		Key: c.Operator.Key, Seq: c.numbered, Operator: true, Charter: c.Operator.Charter(), Text: text,
 	}
@@ -158,7 +158,7 @@ func (c *Copy) check(act nodemsg.Act) error {
 
 // verify returns why the act was not signed, or not now, by the player or operator that it names.
 func (c *Copy) verify(act nodemsg.Act) error {
-	if act.Seq > uint64(time.Now().Add(maxSkew).UnixMicro()) {
+	if act.Seq > uint64(c.Now().Add(maxSkew).UnixMicro()) {
 		return errors.New("the number of the command is of the future: set the clock of your machine")
 	}
 	return policy.Verify(c.World, act, c.Issued)
@@ -168,7 +168,7 @@ func (c *Copy) verify(act nodemsg.Act) error {
 func (c *Copy) try(act nodemsg.Act) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	now := time.Now()
+	now := c.Now()
 	by := policy.Subject{Player: player.IDOf(act.Key)}
 	if c.importing.Load() && !act.Operator && !c.mu.list.state.Judge(by, now).Role.AtLeast(policy.Moderator) {
 		return errImporting
@@ -234,6 +234,6 @@ func (c *Copy) AnswerEnter(ctx context.Context, peer string, catalog *actor.Cata
 	if err := c.chargeGateway(peer, act); err != nil {
 		return 0, err
 	}
-	act.At = time.Now().UnixMilli()
+	act.At = c.Now().UnixMilli()
 	return catalog.Enter(ctx, act)
 }

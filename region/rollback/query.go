@@ -45,7 +45,7 @@ func (k *Keeper) Query(ctx context.Context, q Query) (r Result, err error) {
 		return r, fmt.Errorf("ask for 1 to %d changes", maxListed)
 	}
 	if q.Most > nodemsg.HistoryPage && q.Until == 0 {
-		q.Until = time.Now().UnixMilli() // changes that come between two pages would shift them
+		q.Until = k.Now().UnixMilli() // changes that come between two pages would shift them
 	}
 	var lock sync.Mutex
 	found := make(map[uint64][]nodemsg.HistoryRecord) // by region

@@ -46,7 +46,10 @@ type Options struct {
 	// Base returns the terrain with the hash for a chunk of which this node generates other terrain.
 	Base func(ctx context.Context, pos grid.ChunkPos, hash [32]byte) (*chunk.Chunk, error)
 	// Ground generates a chunk. If nil, what was natural is not restored by this node.
-	Ground     func(grid.ChunkPos) *chunk.Chunk
+	Ground func(grid.ChunkPos) *chunk.Chunk
+	// Now returns the time; Settled reports whether what is too old by it may be deleted.
+	Now        func() time.Time
+	Settled    func() bool
 	Registerer prometheus.Registerer
 }
 

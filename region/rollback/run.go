@@ -108,7 +108,7 @@ func (r *runner) start(ctx context.Context, due []policy.Rollback) {
 func (k *Keeper) due() []policy.Rollback {
 	var due []policy.Rollback
 	for _, r := range k.Ordered() {
-		if r.Left(time.Now()) {
+		if r.Left(k.Now()) {
 			due = append(due, r)
 		}
 	}
@@ -127,7 +127,7 @@ func (k *Keeper) Passed(ctx context.Context, l *actor.Land) (number int64, err e
 	}
 	number = s.rolledBack
 	for _, r := range k.Ordered() {
-		if _, left := nextFor([]policy.Rollback{r}, l.Cell(), s.rolledBack); left && r.Left(time.Now()) && s.keeps {
+		if _, left := nextFor([]policy.Rollback{r}, l.Cell(), s.rolledBack); left && r.Left(k.Now()) && s.keeps {
 			return 0, fmt.Errorf("rollback %d is not complete in %v: wait until it is, resume it if it is paused, or abort it", r.ID, l.Cell())
 		}
 		number = max(number, r.Number)
@@ -317,7 +317,7 @@ func (w *work) round(ctx context.Context, s state) (left bool, err error) {
 		if s.frozen || time.Since(p.proposed) < proposedFor || blocks >= roundBlocks || decoded > 0 && decoded+p.bytes > roundBytes {
 			continue
 		}
-		step := world.RollbackStep{Rollback: w.rollback, Time: time.Now().UnixMilli(), Chunk: c.pos}
+		step := world.RollbackStep{Rollback: w.rollback, Time: w.keeper.Now().UnixMilli(), Chunk: c.pos}
 		now := p.changes[:min(len(p.changes), world.MaxRollback)]
 		if step.Natural, err = w.natural(ctx, c, now); err != nil {
 			return false, err
@@ -374,10 +374,13 @@ func propose(ctx context.Context, l *actor.Land, entry []byte) error {
 	return cmp.Or(failed, err)
 }
 
-// trim has old history dropped in the regions that this node leads.
+// trim has old history dropped in the regions that this node leads: what there is too much of, and once the clock has settled what is too old.
 func (k *Keeper) trim() {
 	most := k.keep.Load()
-	before := time.Now().Add(-most.Time).UnixMilli()
+	before := int64(0)
+	if k.Settled() {
+		before = k.Now().Add(-most.Time).UnixMilli()
+	}
 	for _, l := range k.Lands() {
 		l.Enqueue(func() {
 			size, oldest := l.Contents().HistorySize()

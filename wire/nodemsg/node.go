@@ -187,6 +187,9 @@ type Answer struct {
 	Regions []Region `cbor:"6,keyasint,omitempty"`
 	// Clock, with Statuses or Member, is the peer's wall clock in Unix milliseconds.
 	Clock int64 `cbor:"7,keyasint,omitempty"`
+	// Time, with Member, is the time of the world as the peer has it, in Unix milliseconds, and TimeAge for how many seconds it has gone on evenly.
+	Time    int64  `cbor:"29,keyasint,omitempty"`
+	TimeAge uint32 `cbor:"30,keyasint,omitempty"`
 	// Replica answers Rejoin: the asker's replica id that its group has removed. With Error it answers Invite: the
 	// replica id that can never join again on this node.
 	Replica uint64 `cbor:"4,keyasint,omitempty"`

@@ -34,6 +34,7 @@ type Options struct {
 	Keep   int                  // how many scheduled backups are kept
 	Dir    string               // where they are
 	World  world.Genesis        // its name and id are part of their names
+	Now    func() time.Time     // the time of the world; nil: that of the machine
 
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -49,6 +50,9 @@ type Backups struct {
 
 // New returns the backups of a node.
 func New(o Options) *Backups {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	return &Backups{Options: o, metrics: newMetrics(o.Registerer, o.Every), busy: make(chan struct{}, 1)}
 }
 
@@ -120,7 +124,7 @@ func (b *Backups) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	wait := b.untilDue(time.Now())
+	wait := b.untilDue(b.Now())
 	for {
 		select {
 		case <-ctx.Done():
@@ -167,10 +171,10 @@ func (b *Backups) scheduled(ctx context.Context) error {
 	if err := os.MkdirAll(b.Dir, 0o700); err != nil {
 		return fmt.Errorf("create directory of backups: %w", err)
 	}
-	if err := b.removeUnfinished(time.Now()); err != nil {
+	if err := b.removeUnfinished(b.Now()); err != nil {
 		return err
 	}
-	begun := time.Now()
+	begun := b.Now()
 	name := filepath.Join(b.Dir, b.name()+"-"+begun.UTC().Format(timeLayout))
 	c, err := backup.Create(name+unsignedSuffix, name+incompleteSuffix, func(w io.Writer) error {
 		return b.make(ctx, w, region.BackupOptions{Header: b.Header()})

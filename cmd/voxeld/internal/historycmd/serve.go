@@ -100,6 +100,7 @@ func refuse(w http.ResponseWriter, err error) { http.Error(w, err.Error(), http.
 // values are the parameters of a request.
 type values struct {
 	url.Values
+	now func() time.Time
 	err error
 }
 
@@ -127,11 +128,11 @@ func (v *values) ago(name string) int64 {
 	}
 	d, err := policy.ParseDuration(v.Get(name))
 	v.err = cmp.Or(v.err, err)
-	return time.Now().Add(-d).UnixMilli()
+	return v.now().Add(-d).UnixMilli()
 }
 
 func (s Server) answerHistory(w http.ResponseWriter, r *http.Request) {
-	v := values{Values: r.URL.Query()}
+	v := values{Values: r.URL.Query(), now: s.Regions.Clock.Now}
 	q := rollback.Query{Newest: true, Most: v.number("last")}
 	q.Box, q.Since, q.Until = v.box(), v.ago("since"), v.ago("until")
 	if of := v.Get("player"); of != "" {
@@ -164,7 +165,7 @@ func (s Server) answerHistory(w http.ResponseWriter, r *http.Request) {
 
 // answerRollback answers how far the rollback with an id is, or what one would do.
 func (s Server) answerRollback(w http.ResponseWriter, r *http.Request) {
-	v := values{Values: r.URL.Query()}
+	v := values{Values: r.URL.Query(), now: s.Regions.Clock.Now}
 	if id := v.number("id"); id != 0 || v.err != nil {
 		s.answerOrdered(w, r, id, v.err)
 		return

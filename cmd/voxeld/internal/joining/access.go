@@ -86,7 +86,7 @@ func (a Access) goodToken(path string) *trust.Secret {
 		return nil
 	}
 	old, err := config.ParseToken(string(text))
-	if err != nil || old.World != a.World || old.Secret == nil || !a.Gate.Invites(old.Secret.ID(), time.Now().Add(fileLife/2)) {
+	if err != nil || old.World != a.World || old.Secret == nil || !a.Gate.Invites(old.Secret.ID(), a.Node.Now().Add(fileLife/2)) {
 		return nil
 	}
 	return old.Secret

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"log/slog"
 	"path/filepath"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -21,6 +22,7 @@ type Node struct {
 	Host       *transport.Host
 	Storage    admission.Storage
 	DataDir    string
+	Now        func() time.Time // the time of the world
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -28,7 +30,7 @@ type Node struct {
 func (n *Node) options(id trust.World) admission.Options {
 	return admission.Options{
 		World: id, Storage: n.Storage, Host: n.Host, Root: func() (trust.Signer, error) { return n.rootKey() },
-		Logger: n.Logger, Registerer: n.Registerer,
+		Logger: n.Logger, Registerer: n.Registerer, Now: n.Now,
 	}
 }
 
