@@ -260,10 +260,10 @@ func (a *Authority) Forget(now time.Time) bool {
 	return len(a.revoked) < before
 }
 
-// obsolete reports whether a revocation has no effect any more: all certificates that it ended have expired, and renewals were refused.
+// obsolete reports whether a revocation has no effect any more: all certificates that it ended have expired, and can be renewed no more.
 // The revocation of an operator, a token or an issuer also concerns later certificates, and that of a former issuer those that it backdates.
 func (a *Authority) obsolete(r Revocation, now time.Time) bool {
-	return r.Kind == RevokeNode && time.UnixMilli(r.At).Add(Lifetime+3*Skew).Before(now) &&
+	return r.Kind == RevokeNode && time.UnixMilli(r.At).Add(Lifetime+RenewAfter+3*Skew).Before(now) &&
 		!slices.ContainsFunc(a.chain, func(c sealedCharter) bool { return c.Issues(Key(r.Subject)) })
 }
 
@@ -299,14 +299,26 @@ func (a *Authority) Check(raw []byte, node Key, now time.Time) (Certificate, err
 
 // CheckRead is Check for a certificate and an issuer that ReadCertificate has returned: it verifies no signature again.
 func (a *Authority) CheckRead(c Certificate, issuer, node Key, now time.Time) error {
+	if err := a.checkUndated(c, issuer, node); err != nil {
+		return err
+	}
+	return c.Valid(now)
+}
+
+// Renewable returns an error unless a certificate admits the node, or would if it were not for the date.
+func (a *Authority) Renewable(c Certificate, issuer, node Key, now time.Time) error {
+	if now.Add(-RenewAfter).After(c.Expires()) {
+		return c.Valid(now)
+	}
+	return a.checkUndated(c, issuer, node)
+}
+
+func (a *Authority) checkUndated(c Certificate, issuer, node Key) error {
 	switch {
 	case c.Node != node || c.World != a.charter.World:
 		return ErrNotOwn
 	case !a.charter.Issues(issuer) && !a.issuedBefore(c, issuer):
 		return fmt.Errorf("%w: issuer %v, charter %d, and %d is the newest here", ErrNotIssued, issuer, c.Charter, a.charter.Number)
-	}
-	if err := c.Valid(now); err != nil {
-		return err
 	}
 	reason, revoked := a.Excluded(c)
 	if !revoked {

@@ -11,6 +11,9 @@ const (
 	Lifetime = 30 * 24 * time.Hour
 	// RenewBefore is what is left of it when it is renewed.
 	RenewBefore = 20 * 24 * time.Hour
+	// RenewAfter is how long after its end it can still be renewed, by itself: the node was off, or clocks were wrong. Revocations are kept for
+	// longer.
+	RenewAfter = 400 * 24 * time.Hour
 
 	// Skew is the difference between the clocks of an issuer and of another node that does no harm.
 	Skew = 26 * time.Hour
@@ -53,8 +56,8 @@ func (c Certificate) Valid(now time.Time) error {
 		return fmt.Errorf("%w: it is valid from %s on, and here it is %s: set this machine's clock",
 			ErrExpired, stamp(time.Unix(c.NotBefore, 0)), stamp(now))
 	case now.Add(-Skew).After(c.Expires()):
-		return fmt.Errorf("%w: it ended at %s, and here it is %s: if the clock is right, the node needs a new token of voxeld invite",
-			ErrExpired, stamp(c.Expires()), stamp(now))
+		return fmt.Errorf("%w: it ended at %s, and here it is %s: if the clock is right, an issuer renews it within %d days, afterwards the node needs a new token of voxeld invite",
+			ErrExpired, stamp(c.Expires()), stamp(now), RenewAfter/(24*time.Hour))
 	}
 	return nil
 }

@@ -120,4 +120,4 @@ func (r sealedRevocation) after(other sealedRevocation) bool {
 	return cmp.Or(cmp.Compare(r.At, other.At), bytes.Compare(r.raw, other.raw)) > 0
 }
 
-var errManyRevocations = fmt.Errorf("there are %d revocations already: wait until some of nodes end, after 33 days; those of operators, tokens and issuers do not", MaxRevocations)
+var errManyRevocations = fmt.Errorf("there are %d revocations already: wait until some of nodes end, after 14 months; those of operators, tokens and issuers do not", MaxRevocations)

@@ -377,7 +377,8 @@ func TestRevocations(t *testing.T) {
 
 	before := len(a.Revocations())
 	want(t, a.Forget(now), false)
-	want(t, a.Forget(now.Add(60*24*time.Hour)), true)
+	want(t, a.Forget(now.Add(trust.RenewAfter)), false)
+	want(t, a.Forget(now.Add(trust.RenewAfter+60*24*time.Hour)), true)
 	want(t, len(a.Revocations()) < before, true)
 	_, revoked := a.Revoked(trust.OperatorSubject("Eve"))
 	want(t, revoked, true) // operators stay revoked
@@ -415,7 +416,7 @@ func TestLongRevocations(t *testing.T) {
 	for _, subject := range []trust.Subject{token, second, node} {
 		sealed = append(sealed, revocation(t, subject, now, false, "issuer"))
 	}
-	later := now.Add(trust.Lifetime + 4*trust.Skew)
+	later := now.Add(trust.Lifetime + trust.RenewAfter + 4*trust.Skew)
 	check := func() {
 		t.Helper()
 		a.Forget(later)

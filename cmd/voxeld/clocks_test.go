@@ -163,8 +163,8 @@ func TestClocksADayOff(t *testing.T) {
 	}
 }
 
-// Certificates are renewed while nodes run, also by restarts on later days. That of a node that was off for over a month has ended: the node
-// says so, and a new token lets it in again.
+// Certificates are renewed while nodes run, also by restarts on later days. That of a node that was off for over a month has ended: the node says
+// so, and an issuer renews it. After more than a year only a new token lets a node in again.
 func TestCertificatesExpire(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -185,8 +185,18 @@ func TestCertificatesExpire(t *testing.T) {
 		})
 	}
 	asleep = skewed(t, asleep, 45*day)
+	asleep.start()
+	eventually(t, "a certificate that had ended is renewed", patience, func() bool { return asleep.access().Error == "" && asleep.connected() == 2 })
+	asleep.terminate()
+	for _, at := range []time.Duration{300 * day, 480 * day} {
+		founder, awake = skewed(t, founder, at), skewed(t, awake, at)
+		founder.start()
+		awake.start()
+		eventually(t, fmt.Sprintf("a certificate renewed after %v", at), patience, func() bool { return awake.access().Error == "" && awake.connected() == 1 })
+	}
+	asleep = skewed(t, asleep, 480*day)
 	if err := asleep.Start(t.Context(), ""); err == nil || !strings.Contains(asleep.Output(), "it ended at") || !strings.Contains(asleep.Output(), "new token of voxeld invite") {
-		t.Errorf("a node that was off for 45 days: %v, %s", err, tail(asleep.Output(), 5))
+		t.Errorf("a node that was off for over a year: %v, %s", err, tail(asleep.Output(), 5))
 	}
 	if err := asleep.Start(t.Context(), founder.operate("invite")); err != nil {
 		t.Fatal(err)

@@ -252,7 +252,7 @@ func (n *node) enterWorld(ctx context.Context, parts *stack) error {
 }
 
 func (n *node) joining() *joining.Node {
-	return &joining.Node{Host: n.host, Storage: n.db, DataDir: n.cfg.DataDir, Now: n.clock.Now, Logger: n.logger, Registerer: n.metrics}
+	return &joining.Node{Host: n.host, Storage: n.db, DataDir: n.cfg.DataDir, Now: n.clock.Now, Settled: n.clock.Settled, Logger: n.logger, Registerer: n.metrics}
 }
 
 // chooseWorld sets n.world to the world of the data directory, the world that --join names, the planned world, or a

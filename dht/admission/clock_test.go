@@ -76,7 +76,8 @@ func TestWrongClocks(t *testing.T) {
 	}
 }
 
-// A certificate is renewed in time, by itself. One that was not is refused, and a new token helps.
+// A certificate is renewed in time, by itself. One that was not is refused, and renewed once its node asks for that, unless it is revoked. After more than
+// a year a new token helps.
 func TestRenewalAndExpiry(t *testing.T) {
 	w := newWorld(t)
 	c := new(clock)
@@ -90,6 +91,13 @@ func TestRenewalAndExpiry(t *testing.T) {
 	}
 	asleep, err := w.joinAt(founder, c)
 	if err != nil {
+		t.Fatal(err)
+	}
+	revoked, err := w.joinAt(founder, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := founder.Revoke(trust.NodeSubject(revoked.key(t)), "a test", false); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range []*testNode{awake, asleep} {
@@ -136,6 +144,22 @@ func TestRenewalAndExpiry(t *testing.T) {
 	if err := asleep.play(t, awake); err == nil {
 		t.Error("a node whose certificate has expired is served")
 	}
+	asleep.KeepUp(nettest.Context(t))
+	if _, err := asleep.Own(); err != nil {
+		t.Errorf("a certificate that has ended is not renewed: %v", err)
+	}
+	nettest.Eventually(t, "the renewed certificate to be known", func() bool { return asleep.play(t, awake) == nil })
+	revoked.KeepUp(nettest.Context(t))
+	if _, err := revoked.Own(); err == nil {
+		t.Error("the certificate of a node that is revoked is renewed")
+	}
+
+	c.set(33*24*time.Hour + trust.RenewAfter + trust.Lifetime)
+	founder.KeepUp(nettest.Context(t))
+	asleep.KeepUp(nettest.Context(t))
+	if _, err := asleep.Own(); !errors.Is(err, trust.ErrExpired) || asleep.Renewable() {
+		t.Errorf("a certificate that ended long ago: %v", err)
+	}
 	secret, err := founder.Invite(trust.Invitation{Operator: "Ada", Uses: 1}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
@@ -148,6 +172,25 @@ func TestRenewalAndExpiry(t *testing.T) {
 	if err := w.open(again).play(t, founder); err != nil {
 		t.Error(err)
 	}
+}
+
+// An issuer whose clock was far ahead when it certified itself is cut off from all, until its clock is right. Then it certifies itself anew.
+func TestIssuerAhead(t *testing.T) {
+	w := newWorld(t)
+	c := new(clock)
+	founder := w.open(w.startAt(c))
+	if err := admission.Appoint(founder.Gate, "Ada", w.root); err != nil {
+		t.Fatal(err)
+	}
+	a := w.join(founder, "Ada")
+	c.set(400 * 24 * time.Hour)
+	founder.KeepUp(nettest.Context(t))
+	if err := a.play(t, founder); err == nil {
+		t.Fatal("a certificate of next year is valid: the test shows nothing")
+	}
+	c.set(0)
+	founder.KeepUp(nettest.Context(t))
+	nettest.Eventually(t, "the issuer to be admitted again", func() bool { return a.play(t, founder) == nil && founder.play(t, a) == nil })
 }
 
 // Whoever has the root key replaces issuers that are lost. The root key can be replaced, too.

@@ -200,8 +200,8 @@ func (g *Gate) Answer(_ context.Context, name string, raw []byte) ([]byte, error
 		g.countRefused(id, judged.err)
 		answer.Refused = judged.err.Error()
 	}
-	if question.Renew && judged.err == nil {
-		if answer.Issued, err = g.renew(id); err != nil {
+	if question.Renew {
+		if answer.Issued, err = g.renew(id, question.Certificate); err != nil {
 			return nil, err
 		}
 	}

@@ -28,7 +28,8 @@ type Options struct {
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 
-	Now func() time.Time // nil: time.Now
+	Now     func() time.Time // nil: time.Now
+	Settled func() bool      // reports whether what is too old by it may be forgotten; nil: it may
 }
 
 func (o Options) now() time.Time {

@@ -21,6 +21,14 @@ func (g *Gate) Own() (trust.Certificate, error) {
 	return g.mu.authority.Check(g.mu.own, g.self.Key(), g.now())
 }
 
+// Renewable reports whether this node's certificate is not valid only because of its date, and an issuer will renew it.
+func (g *Gate) Renewable() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c, issuer := ownCertificate(g)
+	return g.mu.own != nil && c.Valid(g.now()) != nil && g.mu.authority.Renewable(c, issuer, g.self.Key(), g.now()) == nil
+}
+
 // Issues reports whether a node gives out tokens.
 func (g *Gate) Issues(node string) bool {
 	key, err := KeyOfNode(node)

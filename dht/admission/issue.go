@@ -102,13 +102,24 @@ func (g *Gate) redeem(node trust.Key, secret trust.Secret) ([]byte, error) {
 	return raw, addIssuer(g, node, i.Operator, root)
 }
 
-// renew issues a newer certificate for an admitted peer.
-func (g *Gate) renew(id peer.ID) ([]byte, error) {
+// renew issues a newer certificate for a peer that shows one, whatever its date says.
+func (g *Gate) renew(id peer.ID, raw []byte) ([]byte, error) {
+	key, err := KeyOf(id)
+	if err != nil {
+		return nil, err
+	}
+	v, err := g.Seen.read(id, raw)
+	if err != nil {
+		return nil, err
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c := g.mu.admitted[id].certificate
+	c := v.certificate
 	if !g.mu.authority.Charter().Issues(g.self.Key()) {
 		return nil, errNoIssuer
+	}
+	if err := g.mu.authority.Renewable(c, v.issuer, key, g.now()); err != nil {
+		return nil, err
 	}
 	return g.mu.authority.Issue(g.self, c.Node, c.Operator, c.Placement, c.Token, g.now())
 }

@@ -40,11 +40,13 @@ func (g *Gate) Run(ctx context.Context) error {
 // keepUp renews this node's certificate if it is time, or whoever issued it was dismissed, and judges all peers again.
 func (g *Gate) keepUp(ctx context.Context) {
 	g.mu.Lock()
-	g.mu.authority.Forget(g.now())
+	if g.Settled == nil || g.Settled() {
+		g.mu.authority.Forget(g.now())
+	}
 	g.judgeAgain()
 	c, issuer, err := trust.ReadCertificate(g.mu.own)
 	charter := g.mu.authority.Charter()
-	due := err == nil && (g.now().After(c.RenewAt()) || !charter.Issues(issuer))
+	due := err == nil && (g.now().After(c.RenewAt()) || c.Valid(g.now()) != nil || !charter.Issues(issuer))
 	issues := charter.Issues(g.self.Key())
 	if due && issues {
 		if err := g.certifySelf(c.Operator); err != nil {
@@ -80,8 +82,10 @@ func (g *Gate) askRenewal(ctx context.Context) error {
 func (g *Gate) renewFrom(ctx context.Context, id peer.ID) error {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTime)
 	defer cancel()
-	if err := g.Await(ctx, id); err != nil {
-		return err
+	// If this node's certificate has ended, the issuer does not admit it, but renews it. This node may have been told of newer charters.
+	refused := g.Await(ctx, id)
+	if refused != nil && !errors.Is(refused, errRefused) && !errors.Is(refused, trust.ErrExpired) {
+		return refused
 	}
 	question := g.show(id, shown{})
 	question.Renew = true

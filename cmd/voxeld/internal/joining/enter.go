@@ -65,10 +65,14 @@ func (n *Node) Enter(ctx context.Context, g world.Genesis, join config.Bootstrap
 	return gate, nil
 }
 
-// certify uses a token that is new to this node. The node needs one if it has no valid certificate.
+// certify uses a token that is new to this node. The node needs one if it has no valid certificate, nor one that is valid but for its date: that is
+// renewed once an issuer is found.
 func (n *Node) certify(ctx context.Context, gate *admission.Gate, join config.Bootstrap) error {
 	own, without := gate.Own()
 	switch {
+	case join.Secret == nil && gate.Renewable():
+		n.Logger.Warn("the certificate of this node is not valid now: it asks an issuer to renew it", "error", without)
+		return nil
 	case join.Secret == nil && without != nil:
 		return fmt.Errorf("%w: %w: start it with --join and a token that voxeld invite prints on another node", ErrNotAdmitted, without)
 	case join.Secret == nil, without == nil && own.Token == join.Secret.ID():

@@ -23,6 +23,7 @@ type Node struct {
 	Storage    admission.Storage
 	DataDir    string
 	Now        func() time.Time // the time of the world
+	Settled    func() bool      // what is too old by it may be forgotten
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -30,7 +31,7 @@ type Node struct {
 func (n *Node) options(id trust.World) admission.Options {
 	return admission.Options{
 		World: id, Storage: n.Storage, Host: n.Host, Root: func() (trust.Signer, error) { return n.rootKey() },
-		Logger: n.Logger, Registerer: n.Registerer, Now: n.Now,
+		Logger: n.Logger, Registerer: n.Registerer, Now: n.Now, Settled: n.Settled,
 	}
 }
 
