@@ -43,6 +43,7 @@ var ground = sync.OnceValue(func() *terrain.Generator {
 type people struct {
 	changed  func()
 	announce func(string)
+	world    string // its id
 
 	mu    sync.Mutex
 	state *policy.State
@@ -50,7 +51,7 @@ type people struct {
 
 const peoplesWorld = "the world of tests"
 
-func newPeople() *people { return &people{state: policy.New()} }
+func newPeople() *people { return &people{state: policy.New(), world: peoplesWorld} }
 
 func (p *people) Notify(changed func(), announce func(string)) {
 	p.changed, p.announce = changed, announce
@@ -64,7 +65,7 @@ func (p *people) Read(read func(*policy.State)) {
 
 func (p *people) Enter(_ context.Context, act nodemsg.Act, charge func() error) (string, error) {
 	everybody := func(uint64, ed25519.PublicKey) (bool, error) { return true, nil }
-	if err := policy.Verify(peoplesWorld, act, everybody); err != nil {
+	if err := policy.Verify(p.world, act, everybody); err != nil {
 		return "", err
 	}
 	p.mu.Lock()
@@ -91,7 +92,7 @@ func (p *people) operate(t *testing.T, text string) {
 	t.Helper()
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	act := nodemsg.Act{Key: key.Public().(ed25519.PublicKey), Seq: uint64(time.Now().UnixMicro()) + p.state.Acts(), Operator: true, Text: text}
-	act.Signature = ed25519.Sign(key, policy.SignedText(peoplesWorld, act))
+	act.Signature = ed25519.Sign(key, policy.SignedText(p.world, act))
 	if _, err := p.Enter(t.Context(), act, nil); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}

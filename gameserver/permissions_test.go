@@ -2,6 +2,7 @@ package gameserver
 
 import (
 	"crypto/ed25519"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
@@ -159,7 +160,7 @@ func (p *people) command(t *testing.T, name, text string) {
 	t.Helper()
 	key := ed25519.NewKeyFromSeed([]byte(fmt.Sprintf("%-32s", name)))
 	act := nodemsg.Act{Key: key.Public().(ed25519.PublicKey), Seq: uint64(time.Now().UnixMicro()) + p.state.Acts(), Name: name, Text: text}
-	act.Signature = ed25519.Sign(key, policy.SignedText(peoplesWorld, act))
+	act.Signature = ed25519.Sign(key, policy.SignedText(p.world, act))
 	if _, err := p.Enter(t.Context(), act, nil); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -299,5 +300,41 @@ func TestSpawnCommand(t *testing.T) {
 			t.Errorf("%d corrections, the last one because of %q", ann.mu.corrections, ann.mu.reason)
 		}
 		ann.sees(r.lands, 2)
+	})
+}
+
+// Who logs in on another day than that on which they registered their name, has used it, whatever client they have.
+func TestLoginConfirmsName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		people := newPeople()
+		r := newHarness(t, func(o *Options) { o.People = people })
+		people.world = r.g.World.ID()
+		people.register(t, "ann")
+		key := ed25519.NewKeyFromSeed([]byte(fmt.Sprintf("%-32s", "ann")))
+		id := player.IDOf(key.Public().(ed25519.PublicKey))
+		for _, c := range []struct {
+			after     time.Duration
+			confirmed bool
+		}{{time.Hour, false}, {24 * time.Hour, true}} {
+			pass(c.after)
+			conn := r.dial()
+			ann := newClient(t, conn)
+			ann.send(sessionmsg.Join{Version: 1, Name: "ann", View: 1, Encoding: "json", Key: hex.EncodeToString(key.Public().(ed25519.PublicKey))})
+			m, err := sessionmsg.DecodeServer([]byte(readLine(t, conn)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			challenge := m.(sessionmsg.Challenge)
+			ann.send(sessionmsg.Prove{Signature: hex.EncodeToString(ed25519.Sign(key, player.ProofText(challenge.Nonce, challenge.World)))})
+			go ann.listen()
+			pass(time.Second)
+			conn.Close()
+			pass(time.Second)
+			people.Read(func(s *policy.State) {
+				if s.Unconfirmed(id, time.Now().Add(time.Hour*48)) == c.confirmed {
+					t.Errorf("after %v the name is confirmed: %t", c.after, !c.confirmed)
+				}
+			})
+		}
 	})
 }

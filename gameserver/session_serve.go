@@ -150,6 +150,9 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	s.g.metrics.joins.WithLabelValues("joined").Inc()
 	s.out.Send(welcomeTo(s))
 	s.permissions.Greet()
+	if login := s.login; login != nil {
+		s.g.run(func(ctx context.Context) { s.permissions.SeenAt(ctx, s.g.Peer, *login) })
+	}
 	s.g.Logger.Info("player joined", "player", s.body.Name, "id", s.body.Player.String(),
 		"remote", s.conn.remote().String(), "address", netaddr.Text(netaddr.ChargedFrom(s.conn.remote())))
 	s.arrive()

@@ -51,7 +51,7 @@ func (s *State) run(a nodemsg.Act, change bool) (Effect, error) {
 		return Effect{}, fmt.Errorf("there is no command /%s: try /help", name)
 	case s.lastSeq(a) == a.Seq:
 		return Effect{}, ErrRepeated
-	case s.lastSeq(a) > a.Seq, a.Operator && a.Charter < s.charter:
+	case s.lastSeq(a) > a.Seq, !a.Operator && s.lastSeq(a) == 0 && a.Seq <= s.forgotten, a.Operator && a.Charter < s.charter:
 		return Effect{}, errors.New("that command is older than one that was carried out already: if the clock of your machine was set back, wait until it catches up")
 	}
 	by := author{id: authorOf(a), name: s.NameFor(authorOf(a), a.Name), role: s.roleOf(authorOf(a), false), entered: a.At, entering: !change}
@@ -81,7 +81,11 @@ func (s *State) run(a nodemsg.Act, change bool) (Effect, error) {
 		return Effect{}, err
 	}
 	s.noteSeq(a)
-	return do(), nil
+	effect := do()
+	if !a.Operator {
+		s.noteUse(by.id, min(at, by.entered))
+	}
+	return effect, nil
 }
 
 func (s *State) lastSeq(a nodemsg.Act) uint64 {

@@ -65,6 +65,9 @@ type Claim struct {
 	// Open means that everybody may build in it, Private that only those who always may may enter it.
 	Open    bool `json:"open"`
 	Private bool `json:"private"`
+	// At is when it was claimed, in Unix milliseconds. Used means that its owner has come back since, on another day.
+	At   int64 `json:"at"`
+	Used bool  `json:"used"`
 }
 
 // Has reports whether a player is the claim's owner, or a member. The id of a guest is zero.

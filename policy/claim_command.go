@@ -185,7 +185,7 @@ func checkPublic(s *State, box grid.Box) error {
 }
 
 // claimLand adds a claim: CORNER CORNER [NAME].
-func claimLand(s *State, by author, args []string, _ int64) (func() Effect, error) {
+func claimLand(s *State, by author, args []string, at int64) (func() Effect, error) {
 	switch {
 	case by.role == operator:
 		return nil, errors.New("only players claim land")
@@ -200,7 +200,7 @@ func claimLand(s *State, by author, args []string, _ int64) (func() Effect, erro
 	if err != nil {
 		return nil, err
 	}
-	c := &Claim{Owner: by.id, Box: box}
+	c := &Claim{Owner: by.id, Box: box, At: max(at, by.entered)}
 	if len(args) == 3 {
 		c.Name = args[2]
 	}
@@ -219,6 +219,9 @@ func claimLand(s *State, by author, args []string, _ int64) (func() Effect, erro
 	}
 	if err := addable(s, c); err != nil {
 		return nil, err
+	}
+	if s.settings.ApproveClaims && !by.role.AtLeast(Moderator) {
+		return s.request(by, c.At, c)
 	}
 	return func() Effect {
 		s.changeClaims(nil, c)
@@ -430,7 +433,7 @@ func importClaim(s *State, _ author, args []string, _ int64) (func() Effect, err
 	}
 	owner, err := player.ParseID(args[0])
 	box, errBox := parseBox(args[2], args[3])
-	c := &Claim{Owner: owner, Name: args[1], Box: box}
+	c := &Claim{Owner: owner, Name: args[1], Box: box, Used: true}
 	if err := errors.Join(err, errBox); err != nil {
 		return nil, err
 	}

@@ -190,18 +190,26 @@ func registerName(s *State, by author, args []string, at int64) (func() Effect, 
 		return nil, fmt.Errorf("the name %s is registered to you: register another one tomorrow", m.Name)
 	case len(s.names) >= MaxNames || s.acts >= MaxActs/2:
 		return nil, fmt.Errorf("this world has %d registered names, and takes no more", MaxNames)
+	case s.settings.ApproveNames && !by.role.AtLeast(Moderator):
+		return s.request(by, at, nil)
 	}
 	return func() Effect {
-		m := s.member(by.id)
 		text := fmt.Sprintf("The name %s is yours: nobody else can use it.", by.name)
-		if m.Name != "" {
-			delete(s.names, strings.ToLower(m.Name))
-			text += fmt.Sprintf(" The name %s is free now.", m.Name)
+		if before := s.giveName(by.id, by.name, max(at, by.entered)); before != "" { // an older time would end the day for which they are new
+			text += fmt.Sprintf(" The name %s is free now.", before)
 		}
-		m.Name, m.named = by.name, max(at, by.entered) // an older time would end the day for which they are new
-		s.names[strings.ToLower(by.name)] = by.id
 		return Effect{Text: text}
 	}, nil
+}
+
+// giveName registers a name that is free to a player, and returns the one that they had before, which is free now.
+func (s *State) giveName(id player.ID, name string, at int64) (before string) {
+	m := s.member(id)
+	before = m.Name
+	delete(s.names, strings.ToLower(before))
+	m.Name, m.named = name, at
+	s.names[strings.ToLower(name)] = id
+	return before
 }
 
 // releaseName frees a name. Its player keeps their role.
@@ -220,7 +228,7 @@ func releaseName(s *State, by author, args []string, _ int64) (func() Effect, er
 		m := s.members[owner]
 		delete(s.names, strings.ToLower(m.Name))
 		text := fmt.Sprintf("The name %s is free. It was that of %v.", m.Name, owner)
-		m.Name = ""
+		m.Name, m.used = "", false
 		return Effect{Text: text}
 	}, nil
 }

@@ -86,7 +86,7 @@ func importMember(s *State, _ author, args []string, _ int64) (func() Effect, er
 	return func() Effect {
 		m := s.member(id)
 		delete(s.names, strings.ToLower(m.Name))
-		m.Name, m.seq = name, max(m.seq, seq)
+		m.Name, m.seq, m.used = name, max(m.seq, seq), true // a backup does not say how old a name is
 		s.roles.assign(m, role)
 		if name != "" {
 			s.names[strings.ToLower(name)] = id

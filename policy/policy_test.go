@@ -100,7 +100,7 @@ func TestCommands(t *testing.T) {
 		{"ada", "role bob king", `! there is no role "king": choose one of none, visitor, builder, moderator, admin, owner`},
 		{"ada", "set guests visitor", "The role of guests is now visitor."},
 		{"ada", "set guests admin", "! choose none, visitor or builder"},
-		{"ada", "set everything on", "! usage: /set players|guests|message|border|edits|floodban|original|claims|quota VALUE"},
+		{"ada", "set everything on", "! usage: /set players|guests|message|border|edits|floodban|original|claims|quota|approval|expiry VALUE"},
 		{"ada", "set message Be  kind", "Players read when they join: Be kind"},
 		{"bob", "release zoe", "! /release is for the role admin and above; yours is moderator"},
 		{"ada", "release Eve", "The name eve is free. It was that of " + idOf("eve").String() + "."},
@@ -124,7 +124,7 @@ func TestCommands(t *testing.T) {
 func shown(s *State) []Member {
 	members := s.Roles().Members()
 	for i := range members {
-		members[i].seq, members[i].named = 0, 0
+		members[i].seq, members[i].named, members[i].used = 0, 0, false
 	}
 	return members
 }

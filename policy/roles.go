@@ -16,6 +16,7 @@ type Member struct {
 	Role   Role      `json:"role,omitzero"`  // given to them; zero if none was
 	seq    uint64    // of their last act
 	named  int64     // when they registered the name, in Unix milliseconds
+	used   bool      // they have come back since, on another day
 }
 
 // Label returns what the member is called: the registered name, else the id.

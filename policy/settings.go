@@ -34,6 +34,10 @@ type Settings struct {
 	RangeQuotas  []RangeQuota `json:"range_quotas,omitempty"`
 	GatewayQuota Quota        `json:"gateway_quota"`
 
+	Expiry        int64 `json:"expiry_ms"`                // how long names and claims are kept that are not used; 0: for good
+	ApproveNames  bool  `json:"approve_names,omitempty"`  // new names wait for a moderator
+	ApproveClaims bool  `json:"approve_claims,omitempty"` // new claims do
+
 	Spawn      *grid.Pos     `json:"spawn,omitempty"`        // where new players start; nil: where the world was created
 	Border     *place.Border `json:"border,omitempty"`       // nil: none
 	NoOriginal bool          `json:"no_original,omitempty"`  // VoxelPopuli's own clients may not play
@@ -70,6 +74,8 @@ var changes = map[string]struct {
 	"edits":    {"ROLE NUMBER | ROLE default", setEdits},
 	"floodban": {"TIME | off", setFloodBan},
 	"claims":   {"COUNT AREA", setClaims},
+	"approval": {"names|claims on|off", setApproval},
+	"expiry":   {"TIME | off", setExpiry},
 	"quota":    {"all|gateway|RANGE NAMES CLAIMS | all|gateway|RANGE default", setQuota},
 }
 
@@ -254,6 +260,23 @@ func deleteWarp(s *State, _ author, args []string, _ int64) (func() Effect, erro
 	}, nil
 }
 
+// keepingCommands returns the operator's commands that set in another policy what is approved, and what expires.
+func keepingCommands(s Settings) (all []string) {
+	if s.ApproveNames {
+		all = append(all, "set approval names on")
+	}
+	if s.ApproveClaims {
+		all = append(all, "set approval claims on")
+	}
+	switch days := s.Expiry / (24 * time.Hour).Milliseconds(); {
+	case s.Expiry == 0:
+		all = append(all, "set expiry off")
+	case s.Expiry != defaultExpiry.Milliseconds():
+		all = append(all, fmt.Sprintf("set expiry %dd", days))
+	}
+	return all
+}
+
 // settingsCommands returns the operator's commands that make the settings and warps of another policy these.
 func settingsCommands(s *State) []string {
 	all := []string{
@@ -272,7 +295,7 @@ func settingsCommands(s *State) []string {
 	} else if ban > 0 {
 		all = append(all, fmt.Sprintf("set floodban %dm", ban/time.Minute.Milliseconds()))
 	}
-	all = append(all, quotaCommands(s.settings)...)
+	all = append(append(all, quotaCommands(s.settings)...), keepingCommands(s.settings)...)
 	for _, role := range builtInRoles {
 		if n, set := s.settings.Edits[role]; set {
 			all = append(all, fmt.Sprintf("set edits %v %d", role, n))

@@ -10,8 +10,11 @@ import (
 )
 
 // SignedText returns what the author of an act signs: the lines "voxeld command 1", or "voxeld operator command 1", the world's id, the
-// sequence number, the player's name or the number of the charter, and the command, with a line feed between them and none at the end.
+// sequence number, the player's name or the number of the charter, and the command, with a line feed between them and none at the end. Of the command seen it is what a player signs who logs in (player.Login).
 func SignedText(world string, a nodemsg.Act) []byte {
+	if login, gateway, is := loginOf(a); is {
+		return player.ProofText(login.Nonce(gateway), world)
+	}
 	if a.Operator {
 		return fmt.Appendf(nil, "voxeld operator command 1\n%s\n%d\n%d\n%s", world, a.Seq, a.Charter, a.Text)
 	}

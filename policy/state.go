@@ -37,8 +37,13 @@ type State struct {
 	warps     Warps
 	rollbacks []Rollback // by number; never changed in place
 	claims    *Claims
-	claiming  tally // commands about claims
-	undoing   tally // commands about rollbacks, of players below moderator
+	claiming  tally     // commands about claims
+	undoing   tally     // commands about rollbacks, of players below moderator
+	requests  []Request // by ID; never changed in place
+	requested int       // ID of the last one
+	expiring  int64     // when the first command expire came, in Unix milliseconds; 0: none did
+	// forgotten is the highest number of a command of those who are forgotten. Of others of whom nothing is known, older commands do not count.
+	forgotten uint64
 }
 
 // New returns the policy of a new world: everybody may build.
@@ -46,7 +51,7 @@ func New() *State {
 	return &State{
 		members: make(map[player.ID]*Member), roles: newRoles(commands), names: make(map[string]player.ID), nodes: make(map[player.ID]uint64),
 		sanctions: sanction.NewList(), tokens: make(map[string]bool),
-		settings: Settings{Players: Builder, Guests: Builder, Claims: defaultClaims, ClaimArea: defaultClaimArea, AddressQuota: defaultAddressQuota, GatewayQuota: defaultGatewayQuota},
+		settings: Settings{Players: Builder, Guests: Builder, Claims: defaultClaims, ClaimArea: defaultClaimArea, AddressQuota: defaultAddressQuota, GatewayQuota: defaultGatewayQuota, Expiry: defaultExpiry.Milliseconds()},
 		claims:   newClaims(), warps: make(Warps),
 		claiming: tally{what: "claims", most: maxClaimActs}, undoing: tally{what: "rollbacks", most: maxRollbackActs},
 	}

@@ -121,6 +121,20 @@ var commands = []Command{
 		Help: "give your claim to another player",
 	},
 	{
+		Name: "requests", Role: Visitor, Local: true,
+		Help: "list the names and claims that wait for a moderator: moderators all, players theirs",
+	},
+	{
+		Name: "approve", Usage: "NUMBER", Role: Moderator, run: approve,
+		Help:    "give a player the name or the claim that they have requested",
+		Example: "approve 3",
+	},
+	{
+		Name: "deny", Usage: "NUMBER", Role: Moderator, run: deny,
+		Help:    "refuse a player the name or the claim that they have requested",
+		Example: "deny 3",
+	},
+	{
 		Name: "bans", Role: Moderator, Local: true,
 		Help: "list the bans and mutes in force",
 	},
@@ -202,8 +216,8 @@ var commands = []Command{
 	},
 	{
 		Name: "set", Role: Admin, run: set,
-		Usage:   "players|guests|message|border|edits|floodban|original|claims|quota VALUE",
-		Help:    "set what players without a role of their own may do, or guests; what players read when they join; where the world ends; how many blocks a second a role may change; how much land a builder may claim; for how long who floods the chat is banned; how many names and claims an address, a range or a gateway may add a day; whether VoxelPopuli's own clients may play",
+		Usage:   "players|guests|message|border|edits|floodban|original|claims|quota|approval|expiry VALUE",
+		Help:    "set what players without a role of their own may do, or guests; what players read when they join; where the world ends; how many blocks a second a role may change; how much land a builder may claim; for how long who floods the chat is banned; how many names and claims an address, a range or a gateway may add a day; whether new names or claims wait for a moderator; for how long those are kept that are not used; whether VoxelPopuli's own clients may play",
 		Example: "set guests visitor\n  voxeld set message Welcome! Be kind.\n  voxeld set border 2000",
 	},
 	{
@@ -220,6 +234,14 @@ var commands = []Command{
 		Name: "delwarp", Usage: "NAME", Role: Admin, run: deleteWarp,
 		Help:    "delete a warp",
 		Example: "delwarp market",
+	},
+	{
+		Name: seenCommand, Usage: "GATEWAY TIME SALT", Role: Visitor, Hidden: true, run: seen,
+		Help: "say that a player has come back, as their gateway does",
+	},
+	{
+		Name: ExpireCommand, Role: operator, run: expire,
+		Help: "end names, claims and requests that were not used, as operators' nodes do by themselves",
 	},
 	{
 		Name: "token", Usage: "HASH", Role: operator, run: addToken,

@@ -17,6 +17,10 @@ func Needs(text string) (version int, what string) {
 		return nodemsg.VersionPlayers, "rollbacks of several players"
 	case len(words) > 1 && strings.EqualFold(words[0], "set") && words[1] == "quota":
 		return nodemsg.VersionQuotas, "quotas"
+	case len(words) > 1 && strings.EqualFold(words[0], "set") && (words[1] == "approval" || words[1] == "expiry"):
+		return nodemsg.VersionQuotas, words[1]
+	case len(words) > 0 && (strings.EqualFold(words[0], seenCommand) || strings.EqualFold(words[0], ExpireCommand)):
+		return nodemsg.VersionQuotas, "names and claims that expire"
 	}
 	return 0, ""
 }
@@ -24,7 +28,7 @@ func Needs(text string) (version int, what string) {
 // Needed returns the newest version that an act, of which something is left, has needed.
 func (s *State) Needed() int {
 	switch {
-	case len(quotaCommands(s.settings)) > 0:
+	case s.expiring > 0 || len(quotaCommands(s.settings))+len(keepingCommands(s.settings)) > 0:
 		return nodemsg.VersionQuotas
 	case slices.ContainsFunc(s.rollbacks, func(r Rollback) bool { return len(r.Players) > 1 }):
 		return nodemsg.VersionPlayers

@@ -158,7 +158,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	})
 	if h.Policy, err = policysync.Open(policysync.Options{
 		World: o.World, Self: o.Self.Peer, Storage: o.Storage, Directory: h.Directory, Detector: h.detector, Catalog: h.regions.Catalog,
-		Issued: issued(o.Issued), Operator: o.Operator, Now: o.Clock.Now, Logger: o.Logger, Registerer: o.Registerer,
+		Issued: issued(o.Issued), Operator: o.Operator, Now: o.Clock.Now, Settled: o.Clock.Settled, Logger: o.Logger, Registerer: o.Registerer,
 	}); err != nil {
 		return nil, err
 	}

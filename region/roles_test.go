@@ -138,3 +138,33 @@ func TestCommandsWhileNamesAreImported(t *testing.T) {
 		}
 	})
 }
+
+// A node of an operator ends what was never used, once its clock is settled.
+func TestUnusedNamesEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.adjust = func(_ string, o *Options) { o.World = "world" }
+		a := n.start("A", newDisk())
+		if _, err := a.Policy.Operate(t.Context(), "set expiry 2d"); err != nil {
+			t.Fatal(err)
+		}
+		key := operator("ada")
+		act := nodemsg.Act{Key: key.Key, Seq: uint64(time.Now().UnixMicro()), Name: "ada", Text: "register"}
+		act.Signature, _ = key.Sign(policy.SignedText("world", act))
+		if _, err := a.Policy.Enter(t.Context(), act, nil); err != nil {
+			t.Fatal(err)
+		}
+		registered := func() (is bool) {
+			a.Policy.Read(func(s *policy.State) { _, is = s.OwnerOf("ada") })
+			return is
+		}
+		<-time.After(71 * time.Hour) // the time of names begins when the clock is settled, after a day
+		if !registered() {
+			t.Error("a name has ended too early")
+		}
+		<-time.After(4 * time.Hour)
+		if registered() {
+			t.Error("a name that was never used has not ended")
+		}
+	})
+}

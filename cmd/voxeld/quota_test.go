@@ -79,3 +79,35 @@ func TestOneAddressDoesNotFillTheWorld(t *testing.T) {
 		}
 	}
 }
+
+// A name that waits for a moderator is the player's once one approves it: they are told so.
+func TestNamesWaitForApproval(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	d.operate("set", "approval", "names", "on")
+	ada := joinWithKey(t, d.Game, "ada", "ada's key")
+	eve := joinWithKey(t, d.Game, "eve", "eve's key")
+	for p, want := range map[*tester]string{ada: "Your request for the name ada waits", eve: "Your request for the name eve waits"} {
+		if got := p.command("register"); !strings.HasPrefix(got, want) {
+			t.Error(got)
+		}
+	}
+	if got := eve.command("requests"); !strings.HasSuffix(got, "eve wants the name eve") {
+		t.Errorf("eve is shown %q", got)
+	}
+	number := func(of *tester) string {
+		line := of.command("requests")
+		return line[:strings.Index(line, ":")]
+	}
+	told := func(p *tester, text string) {
+		t.Helper()
+		p.until(text, func() bool { return len(p.Notices) > 0 && p.Notices[len(p.Notices)-1] == text })
+	}
+	d.operate("approve", number(ada))
+	told(ada, "Your request for the name ada is approved.")
+	d.operate("deny", number(eve))
+	told(eve, "Your request for the name eve is denied.")
+	if ada.Permissions.Name != "ada" || eve.Permissions.Name != "" {
+		t.Errorf("registered names: %q, %q", ada.Permissions.Name, eve.Permissions.Name)
+	}
+}

@@ -26,6 +26,8 @@ func (s *Permissions) lines(name, rest string, g Gateway) (lines []string) {
 	case "time":
 		minutes := int(g.TimeOfDay())
 		lines = append(lines, fmt.Sprintf("It is %02d:%02d in the world.", minutes/60, minutes%60))
+	case "requests":
+		return s.requestLines()
 	case "rollbacks":
 		return s.rollbackLines()
 	case "claims":
@@ -58,6 +60,23 @@ func (s *Permissions) lines(name, rest string, g Gateway) (lines []string) {
 		for some := range slices.Chunk(warps, 10) {
 			lines = append(lines, strings.Join(some, ", "))
 		}
+	}
+	return lines
+}
+
+// requestLines lists the requests that wait for a moderator: to moderators all, to players theirs.
+func (s *Permissions) requestLines() (lines []string) {
+	s.enforcer.Read(func(p *policy.State) {
+		all := p.RequestsOf(s.who.ClaimID())
+		if s.verdict.Load().Role.AtLeast(policy.Moderator) {
+			all = p.Requests()
+		}
+		for _, r := range all {
+			lines = append(lines, r.String())
+		}
+	})
+	if len(lines) == 0 {
+		lines = append(lines, "No requests wait for a moderator.")
 	}
 	return lines
 }

@@ -52,6 +52,7 @@ type Permissions struct {
 		sent    *sessionmsg.Permissions // that the client was last sent
 		around  around
 		claims  []sessionmsg.Claim // that the client was last sent
+		waiting []policy.Request   // of the player, when they were last judged
 	}
 }
 
@@ -82,7 +83,52 @@ func (s *Permissions) Judge() error {
 		return err
 	}
 	s.tell()
+	s.tellAnswers()
 	return nil
+}
+
+// tellAnswers tells the player which of their requests were answered since they were last judged.
+func (s *Permissions) tellAnswers() {
+	if s.key == nil {
+		return
+	}
+	var waiting []policy.Request
+	given := func(policy.Request) bool { return false }
+	s.mu.Lock()
+	before := s.mu.waiting
+	s.enforcer.Read(func(p *policy.State) {
+		waiting = p.RequestsOf(s.who.Player)
+		has := make(map[int]bool)
+		for _, r := range before {
+			has[r.ID] = p.Has(r)
+		}
+		given = func(r policy.Request) bool { return has[r.ID] }
+	})
+	s.mu.waiting = waiting
+	s.mu.Unlock()
+	for _, r := range before {
+		switch {
+		case slices.ContainsFunc(waiting, func(still policy.Request) bool { return still.ID == r.ID }):
+		case given(r):
+			s.notice(fmt.Sprintf("Your request for %s is approved.", r.What()))
+		default:
+			s.notice(fmt.Sprintf("Your request for %s is denied.", r.What()))
+		}
+	}
+}
+
+// SeenAt enters that the player came back, as their login at a gateway proves, if a name or a claim of theirs is to be confirmed by that.
+func (s *Permissions) SeenAt(ctx context.Context, gateway string, login player.Login) {
+	unconfirmed := false
+	s.enforcer.Read(func(p *policy.State) { unconfirmed = p.Unconfirmed(login.Player(), s.enforcer.wall()) })
+	if !unconfirmed {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, commandTime)
+	defer cancel()
+	if _, err := s.enforcer.Enter(ctx, policy.Seen(gateway, s.who.Name, login), nil); err != nil {
+		s.enforcer.unconfirmed.Inc() // it is tried again when they join the next time
+	}
 }
 
 // refuseName returns an error if another player has registered the name since the player joined.

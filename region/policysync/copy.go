@@ -84,6 +84,7 @@ type Options struct {
 	Issued    policy.Issued
 	Operator  Operator
 	Now       func() time.Time
+	Settled   func() bool // whether what is too old by Now may be deleted
 
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer

@@ -13,6 +13,8 @@ func (c *Copy) Run(ctx context.Context) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	failing := false
+	unused := time.NewTicker(expireEvery)
+	defer unused.Stop()
 	for {
 		err := c.Update(ctx)
 		if ctx.Err() != nil {
@@ -27,6 +29,8 @@ func (c *Copy) Run(ctx context.Context) {
 		failing = err != nil
 		select {
 		case <-ticker.C:
+		case <-unused.C:
+			c.endUnused(ctx)
 		case <-ctx.Done():
 			return
 		}
@@ -50,4 +54,28 @@ func (c *Copy) endOpen(ctx context.Context) {
 	if _, err := c.Operate(ctx, fmt.Sprintf("set players %v", players)); err != nil {
 		c.Logger.Debug("the first command under a charter is not entered yet", "error", err)
 	}
+}
+
+// expireEvery is how often an issuer looks for names and claims that have come to their end.
+const expireEvery = time.Hour
+
+// endUnused ends names and claims that were not used, if this node is an issuer, and its clock is settled. The leader of the catalog has to find the
+// same by its own clock.
+func (c *Copy) endUnused(ctx context.Context) {
+	due := false
+	c.Read(func(s *policy.State) { due = c.Settled() && s.Expires(c.Now()) })
+	if !due {
+		return
+	}
+	if issuer, err := c.Issued(c.Operator.Charter(), c.Operator.Key); err != nil || !issuer {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	done, err := c.Operate(ctx, policy.ExpireCommand)
+	if err != nil {
+		c.Logger.Warn("names and claims that were not used cannot be ended", "error", err)
+		return
+	}
+	c.Logger.Info("names and claims that were not used have ended", "ended", done)
 }

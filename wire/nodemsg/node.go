@@ -235,7 +235,7 @@ const (
 	VersionPlayers = 5 // the first that has rollbacks of several players
 	VersionBlocks  = 5 // the first that has blocks after chunk.LastOfFirst; gateways before it refuse land that has them
 	VersionSigns   = 6 // the first that has signs
-	VersionQuotas  = 7 // the first that has quotas of the policy
+	VersionQuotas  = 7 // the first that has quotas, approval and expiry of names and claims
 	Version        = VersionQuotas
 )
 
