@@ -25,6 +25,8 @@ type sessionPlayer struct {
 	signs        string // the world's id if edits are signed; empty at gateways that do not know that
 	id           string // hex, from Welcome; empty before
 	nextSeq      uint64
+	firstSeq     uint64 // of the last Welcome, and when it came
+	welcomedAt   time.Time
 	pending      map[uint64]sentEdit
 	redirectedAt time.Time // since when a redirect is under way; zero otherwise
 	welcome      bool      // on this connection
@@ -164,8 +166,9 @@ func (p *sessionPlayer) edit() error {
 	if !ok {
 		return nil
 	}
-	seq := p.nextSeq
-	p.nextSeq++
+	// Numbers follow the time: a guest of the same name elsewhere would make those that do not look too old.
+	seq := max(p.nextSeq, p.firstSeq+uint64(time.Since(p.welcomedAt).Microseconds())) //nolint:gosec // positive
+	p.nextSeq = seq + 1
 	p.pending[seq] = sentEdit{at: time.Now(), pos: pos, block: block}
 	p.meter.edited()
 	return p.sendEdit(seq)
@@ -194,6 +197,7 @@ func (p *sessionPlayer) handle(a arrival) error {
 		return p.send("prove", sessionmsg.Prove{Signature: hex.EncodeToString(signature)})
 	case sessionmsg.Welcome:
 		p.id, p.nextSeq, p.reach = m.Player, max(p.nextSeq, m.NextSeq), m.Reach
+		p.firstSeq, p.welcomedAt = m.NextSeq, time.Now()
 		p.welcome = true
 		if p.signs = ""; m.Signed {
 			p.signs = m.World

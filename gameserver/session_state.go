@@ -220,27 +220,49 @@ func (l *lastNotice) isNew(text string) bool {
 	return true
 }
 
-// pendingEdits is the set of a session's unanswered edits. Its lock is a leaf.
+// pendingEdits is a session's unanswered edits: the client's numbers, by those under which they were requested. Its lock is a leaf.
 type pendingEdits struct {
 	mu struct {
 		sync.Mutex
-		seqs    map[uint64]struct{}
+		seqs    map[uint64]uint64
 		settled chan struct{} // nil until hold; closed when no edit waits any more
 	}
 }
 
 // add adds an edit. It reports false when the session accepts no more.
-func (o *pendingEdits) add(seq uint64) bool {
+func (o *pendingEdits) add(seq, clients uint64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.settled != nil {
 		return false
 	}
 	if o.mu.seqs == nil {
-		o.mu.seqs = make(map[uint64]struct{})
+		o.mu.seqs = make(map[uint64]uint64)
 	}
-	o.mu.seqs[seq] = struct{}{}
+	o.mu.seqs[seq] = clients
 	return true
+}
+
+// numberOf returns the number that the client has given an edit.
+func (o *pendingEdits) numberOf(seq uint64) uint64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if number, waits := o.mu.seqs[seq]; waits {
+		return number
+	}
+	return seq
+}
+
+// requested returns under which number an edit is requested that the client has numbered, and reports whether it is.
+func (o *pendingEdits) requested(number uint64) (seq uint64, waits bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for seq, other := range o.mu.seqs {
+		if other == number {
+			return seq, true
+		}
+	}
+	return 0, false
 }
 
 // closed reports whether the session accepts no more.

@@ -80,7 +80,7 @@ func (s *session) SendResult(r nodemsg.EditResult) (waits bool) {
 	if r.Refused != "" {
 		s.g.metrics.refusals.WithLabelValues(wire.RefusalLabel(r.Refused)).Inc()
 	}
-	waits = s.out.PutDeferred(s.codec.Encode(sessionmsg.Ack{Seq: r.Seq, Block: uint16(r.Block), Error: r.Refused}))
+	waits = s.out.PutDeferred(s.codec.Encode(sessionmsg.Ack{Seq: s.edits.numberOf(r.Seq), Block: uint16(r.Block), Error: r.Refused}))
 	s.edits.answered(r.Seq)
 	return waits
 }

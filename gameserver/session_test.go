@@ -318,6 +318,28 @@ func TestSequencesFarAhead(t *testing.T) {
 	})
 }
 
+// A guest who numbers their edits ahead of the clock does not make those of another guest of the name look too old.
+func TestGuestsDoNotPushTheirNamesake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newHarness(t)
+		eve := r.join("ann", 1)
+		eve.seq = firstSeq(time.Now().Add(9 * time.Minute))
+		for range 70 {
+			seq := eve.put(grid.Pos{X: 3, Y: 25, Z: 3}, chunk.Brick)
+			pass(100 * time.Millisecond)
+			if ack := eve.answer(seq); ack.Error != "" {
+				t.Fatalf("her edit is answered %+v", ack)
+			}
+		}
+		ann := r.join("ann", 1)
+		seq := ann.put(grid.Pos{X: 3, Y: 25, Z: 3}, chunk.Planks)
+		pass(time.Second)
+		if ack := ann.answer(seq); ack.Error != "" {
+			t.Errorf("the edit of another one is answered %+v", ack)
+		}
+	})
+}
+
 // An address has room for players; one with an original client holds many connections.
 func TestPlayersPerAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
