@@ -85,6 +85,9 @@ func (h *Host) followOnce(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg
 func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading bool) (link Link, leader string, again bool, err error) {
 	hello := nodemsg.Hello{Region: info.ID, Cell: info.Cell, Reading: reading}
 	tried := make(map[string]bool)
+	if !reading && len(info.Members) > 1 && h.Replicas.Hung() {
+		tried[h.Self.Peer] = true // it could not open the region, nor learn who leads it
+	}
 	var failures []error
 	for next := h.detector.First(info, tried); next != ""; {
 		tried[next] = true

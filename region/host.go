@@ -72,6 +72,7 @@ type Options struct {
 	// Players visits the players in this node's part of the DHT, for backups. It may be nil.
 	Players    func(visit func(nodemsg.PlayerRecord) error) error
 	Excluded   func(peer string) bool // reports whether a node is excluded from the world; nil in an open world
+	NotReady   func() error           // why this node should not be sent players, if others can be; nil if it may. If nil, it always may
 	Attester   export.Attester        // signs backups; nil in an open world
 	World      string                 // its id; if empty, edits are not signed
 	Issued     policy.Issued          // which nodes are issuers; nil in an open world: all may be
@@ -140,6 +141,9 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	if o.Clock == nil {
 		o.Clock = wallclock.New()
 	}
+	if o.NotReady == nil {
+		o.NotReady = func() error { return nil }
+	}
 	h := &Host{
 		Options: o, tasks: background.NewTasks(), questions: transport.Questions{Peers: o.Peers}, registry: registry,
 		foundings:      transport.NewPeerLimits(foundRate, foundBurst),
@@ -164,7 +168,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	}
 	h.supervisor = placement.New(placement.Options{
 		Self: o.Self.Peer, Copies: o.Copies, Records: o.Records, Directory: h.Directory, Registry: registry, Questions: h.questions,
-		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.failures, Balance: o.Balance, Logger: o.Logger, Registerer: o.Registerer,
+		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.failures, Slow: o.Replicas.Slow, Balance: o.Balance, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	h.supervisor.Watch = h.observer.watch
 	h.supervisor.InUse = func() []placement.Use { return useOf(h.regions.lands()) }

@@ -114,3 +114,76 @@ func TestLeadersDiskFull(t *testing.T) {
 		}
 	})
 }
+
+// The leader's disk hangs: a write neither fails nor ends. Gateways are dismissed, find the leader that the others have elected, and their
+// edits wait for 3 s at most. The node itself sends them on at once. When the disk answers again, it does not take the leadership back.
+func TestLeadersDiskHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c, g, info := built(t)
+		var hung *node
+		for _, n := range []*node{a, b, c} {
+			if n.peer == info.Leader {
+				hung = n
+			}
+		}
+		answer := hung.disk.block()
+		start := time.Now()
+		var accepted time.Duration
+		for err := g.Send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(91)}}); accepted == 0; {
+			var frame nodemsg.FromRegion
+			for err == nil && frame.Closed == "" && len(frame.Results) == 0 {
+				frame, err = g.Receive(t.Context())
+			}
+			if len(frame.Results) > 0 {
+				accepted = time.Since(start)
+				break
+			}
+			g = c.refollow()
+			err = g.Send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(91)}})
+		}
+		t.Logf("accepted after %v", accepted)
+		if accepted > 3*time.Second {
+			t.Errorf("an edit was accepted after %v", accepted)
+		}
+		start = time.Now()
+		link, found, err := hung.Follow(t.Context(), here)
+		if err != nil || found.Leader == hung.peer || time.Since(start) > time.Second {
+			t.Errorf("after %v the node whose disk hangs follows %q: %v", time.Since(start), found.Leader, err)
+		} else if s := (gateway{link, t}).state(here); len(s.Edits) != 6 {
+			t.Errorf("it shows %d edits", len(s.Edits))
+		}
+		answer()
+		for range 60 {
+			<-time.After(time.Second)
+			if led, err := b.Locate(t.Context(), here); err == nil && led.Leader == hung.peer {
+				t.Fatal("the node whose disk hung leads again")
+			}
+		}
+	})
+}
+
+// The disks of all members hang. Nobody can lead, so the land is shown as it was; when they answer again, edits are accepted.
+func TestAllDisksHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c, g, _ := built(t)
+		var answer []func()
+		for _, n := range []*node{a, b, c} {
+			answer = append(answer, n.disk.block())
+		}
+		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(90)}}) // so that they notice
+		<-time.After(3 * time.Second)
+		if link, _, err := a.Follow(t.Context(), here); err != nil {
+			t.Errorf("the land is not shown: %v", err)
+		} else if s := (gateway{link, t}).state(here); len(s.Edits) != 5 {
+			t.Errorf("shown are %d edits", len(s.Edits))
+		}
+		for _, again := range answer {
+			again()
+		}
+		<-time.After(5 * time.Second)
+		g = b.refollow()
+		if r := g.edit(stone(92))[92]; r.Refused != "" {
+			t.Errorf("when the disks answer again: %+v", r)
+		}
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/census"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wallclock"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -190,11 +191,26 @@ func (r *regions) catalogLeader() string {
 	return ""
 }
 
+// OthersReady reports whether another node takes players, as it described itself last.
+func (h *Host) OthersReady() bool {
+	for _, n := range h.detector.Nodes() {
+		if n.Answers && n.Answered && n.About.NotReady == "" {
+			return true
+		}
+	}
+	return false
+}
+
 // description answers nodemsg.Describe.
 func (o *observer) description() nodemsg.Answer {
 	quarantined := o.host.failures.AllQuarantined()
 	at, age := o.host.Clock.Vote()
+	notReady := ""
+	if err := o.host.NotReady(); err != nil {
+		notReady = transport.Clip(err)
+	}
 	return nodemsg.Answer{
+		Slow: o.host.Replicas.Slow(), NotReady: notReady,
 		Member: &o.host.Self, Clock: time.Now().UnixMilli(), Time: at.UnixMilli(), TimeAge: uint32(min(age/time.Second, math.MaxUint32)), //nolint:gosec // not negative
 		CatalogLeader: o.host.regions.catalogLeader(),
 		Quarantined:   quarantined[:min(len(quarantined), nodemsg.MaxQuarantined)], Version: nodemsg.Version, Load: o.host.supervisor.Load(),

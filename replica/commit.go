@@ -29,6 +29,7 @@ type committer struct {
 	sentAhead bool       // entries of the batch were sent before they are stored
 	writes    []kv.Write // of a commit: the memory is reused
 
+	watch    diskWatch
 	promised atomic.Uint64 // commits that others may rely on: entries, votes, foundings
 
 	retry   alarm                 // set while stalled
@@ -230,14 +231,15 @@ func (c *committer) commit() {
 
 // store commits writes and counts them. Its error is ErrStorage.
 func (c *committer) store(writes []kv.Write, entries int) error {
-	begin := time.Now()
+	ended := c.watch.begin()
 	err := c.node.Storage.Commit(writes)
+	took := ended()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrStorage, err)
 	}
 	c.metrics.commits.Inc()
 	c.metrics.entries.Add(float64(entries))
-	c.metrics.commitSeconds.Observe(time.Since(begin).Seconds())
+	c.metrics.commitSeconds.Observe(took.Seconds())
 	c.metrics.batchEntries.Observe(float64(entries))
 	return nil
 }
@@ -248,7 +250,6 @@ func (c *committer) enterStall(cause error) {
 		return // only foundings failed, and their callers have the error
 	}
 	c.node.Logger.Error("storage refuses writes", "error", cause, "groups", len(c.groups.replicas))
-	c.metrics.stalled.Set(1)
 	c.stall = cause
 	c.stalled.Store(&cause)
 	for _, r := range c.groups.sorted() {
@@ -325,7 +326,6 @@ func (c *committer) retryStorage() {
 		})
 	}
 	c.node.Logger.Info("storage accepts writes again", "groups", len(parts))
-	c.metrics.stalled.Set(0)
 	c.stall = nil
 	c.stalled.Store(nil)
 	for _, part := range parts {

@@ -41,6 +41,12 @@
 // the two is on the disk, so its owner opens it again. The storage decides whether a success may follow a failed fsync;
 // package store refuses all later writes.
 //
+// # When storage does not answer
+//
+// While a commit is under way Run does nothing else: no promise may leave the node before it is stored. If the commit hangs, the others elect
+// leaders without this node, and it does not learn of them: Leadership{Self: true} may be outdated. Hung reports that, without Run. An owner
+// must not show what it has as the newest state then. Afterwards raft decides by itself who leads.
+//
 // # Members
 //
 // AddLearner, Promote and Remove change one replica at a time, in entries of the log. A change is in force when it is

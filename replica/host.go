@@ -58,11 +58,3 @@ type closing struct {
 // Promised counts the commits after which others rely on what this node stores: entries, votes and terms. It grows only when there
 // was one. Any goroutine may call it.
 func (h *Host) Promised() uint64 { return h.committer.promised.Load() }
-
-// Stalled returns why storage refuses writes; nil while it does not. Any goroutine may call it.
-func (h *Host) Stalled() error {
-	if cause := h.committer.stalled.Load(); cause != nil {
-		return *cause
-	}
-	return nil
-}

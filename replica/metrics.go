@@ -13,10 +13,12 @@ type metrics struct {
 	entries, delivered prometheus.Counter
 	batchEntries       prometheus.Histogram
 	commitSeconds      prometheus.Histogram
-	lag, stalled       prometheus.Gauge
+	lag                prometheus.Gauge
+	stalled            prometheus.GaugeFunc
 }
 
-func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+// newMetrics registers the metrics. Stalled returns why nothing is written, or nil.
+func newMetrics(registerer prometheus.Registerer, stalled func() error) (*metrics, error) {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "voxeld", Subsystem: "replica", Name: name, Help: help})
 	}
@@ -38,7 +40,15 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		batchEntries:  histogram("batch_entries", "Log entries per storage transaction.", prometheus.ExponentialBuckets(1, 2, 14)),
 		commitSeconds: histogram("commit_seconds", "Duration of a storage transaction.", prometheus.ExponentialBuckets(0.00025, 2, 15)),
 		lag:           gauge("apply_lag_entries", "Entries delivered but not yet applied."),
-		stalled:       gauge("stalled", "1 while storage refuses writes."),
+		stalled: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: "voxeld", Subsystem: "replica", Name: "stalled",
+			Help: "1 while storage refuses writes, or a write has been waiting for more than a second.",
+		}, func() float64 {
+			if stalled() != nil {
+				return 1
+			}
+			return 0
+		}),
 	}
 	if registerer == nil {
 		return m, nil

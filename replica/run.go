@@ -30,18 +30,17 @@ func NewHost(o Options) (*Host, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	m, err := newMetrics(o.Registerer)
+	h := &Host{tickEvery: o.TickEvery, stopped: make(chan struct{})}
+	m, err := newMetrics(o.Registerer, h.Stalled)
 	if err != nil {
 		return nil, fmt.Errorf("make replication host: %w", err)
 	}
-	h := &Host{
-		metrics: m, tickEvery: o.TickEvery, stopped: make(chan struct{}),
-	}
+	h.metrics = m
 	h.input.wake, h.input.mu.open = make(chan struct{}, 1), make(map[uint64]*Group)
 	h.node = &raftgroup.Node{
 		Self: o.Self, Storage: o.Storage, Send: o.Send, SendSnapshot: o.SendSnapshot, Logger: o.Logger,
 		ElectionTicks: o.ElectionTicks, Limits: raftgroup.DefaultLimits,
-		Enqueue: h.input.enqueue, Call: h.callFor, Close: h.closeAndWait, Stopped: h.stopped,
+		Enqueue: h.input.enqueue, Hung: h.Hung, Call: h.callFor, Close: h.closeAndWait, Stopped: h.stopped,
 		Proposals: m.proposals, Refused: m.refused, Rejected: m.rejected, Delivered: m.delivered,
 	}
 	h.groups = openGroups{input: &h.input, metrics: m, replicas: make(map[uint64]*hosted)}

@@ -20,6 +20,7 @@ import (
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/cputime"
 	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/gameserver/certs"
@@ -96,13 +97,36 @@ func (p peers) Open(ctx context.Context, peer, protocol string) (io.ReadWriteClo
 	return p.Host.Open(ctx, peer, p.prefix+protocol)
 }
 
-// ready returns why the node cannot take players now, or nil. A node that joins must reach another one, unless the catalog has a leader
-// without any: then this node is all that is left of the world.
+// ready returns why the node cannot take players now, or nil. What impairs all nodes alike, such as a slow disk that they share, or this node
+// when it is alone, must not close the world: then players are better off here than nowhere.
 func (n *node) ready() error {
-	if len(n.cfg.Join) == 0 || !n.alone() || n.regions.States().CatalogQuorum {
-		return nil
+	if err := n.excluded(); err != nil {
+		return err
 	}
-	return errors.New("no other node of the world is connected yet")
+	// Without another node, the catalog must have a leader all the same: then this node is all that is left of the world.
+	if n.alone() && !n.regions.States().CatalogQuorum {
+		return errors.New("no other node of the world is connected, and the catalog has no leader")
+	}
+	if err := n.impaired(); err != nil && n.regions.OthersReady() {
+		return err
+	}
+	return nil
+}
+
+// excluded returns an error if the node is excluded from the world, as far as it knows.
+func (n *node) excluded() error {
+	if gate := n.access.Gate; gate != nil && admission.Excluded(gate, n.host.PeerID()) {
+		return errors.New("this node is excluded from the world: it, its operator or its token was revoked")
+	}
+	return nil
+}
+
+// impaired returns why players should rather be on other nodes, or nil. A disk that is full does not count: land is shown without it.
+func (n *node) impaired() error {
+	if err := n.replicas.Stalled(); errors.Is(err, replica.ErrHung) {
+		return err
+	}
+	return nil
 }
 
 // takesPlayers returns why the node does not take players now, or nil: what /readyz answers.

@@ -26,6 +26,12 @@ const (
 	// NoticeAfter is how long a region must be unreachable before players are notified. A link counts when it has held for
 	// LastRetry.
 	NoticeAfter = 5 * time.Second
+	// AnswerTime is how long an edit may be unanswered over a link before the region is located anew, whatever else arrives: a leader whose
+	// disk hangs still sends moves. Until an edit is answered again, the time doubles with each attempt, up to LastAnswerTime: all members may
+	// be slow.
+	AnswerTime = 1200 * time.Millisecond
+	// LastAnswerTime is the longest one.
+	LastAnswerTime = 10 * time.Second
 )
 
 // run keeps the feed linked with its region, wherever that is led, until it ends.
@@ -90,6 +96,9 @@ func (f *feed) place() grid.ChunkPos {
 // errUnneeded ends a feed that is unused, or whose region another feed has taken over.
 var errUnneeded = errors.New("the feed is not needed")
 
+// errUnanswered ends a link over which an edit was not answered in time.
+var errUnanswered = errors.New("an edit is not answered")
+
 // errClosed ends a link that the region has closed: it is led elsewhere, or was divided or merged.
 var errClosed = errors.New("link closed by the region")
 
@@ -102,31 +111,73 @@ func (f *feed) follow(ctx context.Context, link region.Link, info nodemsg.Region
 	if info.Leader != "" && info.Leader != f.sub.m.Peer {
 		f.sub.m.LedByOthers(info.Cell)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	f.resume()
+	ctx, cancel := context.WithCancelCause(ctx)
+	f.resume(func() { cancel(errUnanswered) })
 	var sending sync.WaitGroup
 	var sent error
 	sending.Go(func() {
 		sent = f.sender.run(ctx, link)
-		cancel()
+		cancel(nil)
 	})
 	err = f.receive(ctx, link)
 	f.pause()
-	cancel()
+	cancel(nil)
 	err = errors.Join(err, link.Close())
+	if errors.Is(context.Cause(ctx), errUnanswered) {
+		err = errors.Join(errUnanswered, err)
+	}
 	sending.Wait()
 	return moved, errors.Join(sent, err)
 }
 
-// resume begins a link with the whole state that the region needs. Chat that was not sent yet is kept.
-func (f *feed) resume() {
+// checkAnswers ends the link over which an edit has not been answered for too long.
+func (f *feed) checkAnswers() {
+	sub := f.sub
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if !f.out.linked {
+		return
+	}
+	f.watched = false
+	for _, e := range sub.mu.pending { // in order: the first one waits the longest
+		if !f.cell.Contains(e.Pos.Chunk()) {
+			continue
+		}
+		if left := f.patience - time.Since(e.sent); left > 0 {
+			f.watched = true
+			f.answers.Reset(left)
+		} else {
+			f.patience = min(2*f.patience, LastAnswerTime)
+			f.breakLink()
+		}
+		return
+	}
+}
+
+// sendEdit puts a pending edit into the next message.
+func (f *feed) sendEdit(e *pendingEdit) {
+	e.sent = time.Now()
+	f.out.message.Edits = append(f.out.message.Edits, e.Intent)
+	switch {
+	case f.watched:
+		return
+	case f.answers == nil:
+		f.answers = time.AfterFunc(f.patience, f.checkAnswers)
+	default:
+		f.answers.Reset(f.patience)
+	}
+	f.watched = true
+}
+
+// resume begins a link, which breakLink ends, with the whole state that the region needs. Chat that was not sent yet is kept.
+func (f *feed) resume(breakLink func()) {
 	sub := f.sub
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	if f.ended {
 		return
 	}
-	f.out.linked = true
+	f.out.linked, f.breakLink, f.watched = true, breakLink, false
 	inOrder := slices.SortedFunc(maps.Values(sub.mu.chunks), func(a, b *Chunk) int { return cmp.Compare(a.order, b.order) })
 	for _, c := range inOrder {
 		if f.cell.Contains(c.at) {
@@ -145,9 +196,9 @@ func (f *feed) resume() {
 		sub.mu.diverged = sub.mu.diverged || b.Velocity.Moving()
 		f.out.message.Enter = append(f.out.message.Enter, b.Body) // nothing that it could replace is queued
 	}
-	for _, e := range sub.mu.pending {
-		if f.cell.Contains(e.Pos.Chunk()) {
-			f.out.message.Edits = append(f.out.message.Edits, e.Intent)
+	for i := range sub.mu.pending {
+		if e := &sub.mu.pending[i]; f.cell.Contains(e.Pos.Chunk()) {
+			f.sendEdit(e)
 		}
 	}
 	f.wake.Set()

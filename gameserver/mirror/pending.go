@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"slices"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
@@ -20,6 +21,7 @@ type pendingEdits []pendingEdit
 type pendingEdit struct {
 	nodemsg.Intent
 	requester Subscriber
+	sent      time.Time // over the current link
 }
 
 // add adds an edit. It reports whether it is new: one that is requested again, perhaps by the player's next session, is not, but
@@ -36,7 +38,7 @@ func (p *pendingEdits) add(e nodemsg.Intent, by Subscriber) (added bool, refused
 	case len(*p) >= MaxPending:
 		return false, wire.RefusedUnavailable
 	}
-	*p = append(*p, pendingEdit{e, by})
+	*p = append(*p, pendingEdit{Intent: e, requester: by})
 	return true, ""
 }
 

@@ -215,7 +215,7 @@ func (sub *Subscription) addEdit(e nodemsg.Intent, by Subscriber) (sendNow *feed
 	if b := sub.mu.bodies[e.Player]; b != nil && f.cell.Contains(b.at) && b.predictor.LastSent() != b.Pose {
 		b.sendMove(b.predictable()) // builders must be shown exactly where they are
 	}
-	f.out.message.Edits = append(f.out.message.Edits, e)
+	f.sendEdit(&sub.mu.pending[len(sub.mu.pending)-1])
 	if len(sub.mu.pending) == 1 {
 		return f, false
 	}

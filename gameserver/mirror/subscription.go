@@ -46,13 +46,17 @@ type feed struct {
 
 	cell        grid.Cell // of the region, as far as known
 	out         outgoing
-	tick        uint64    // of the newest update
-	leader      string    // the node that the newest link is with; empty before the first
-	stable      bool      // linked, for long enough to count
-	notified    bool      // players were notified that the region cannot be reached
-	unusedSince time.Time // since when the feed is unused; zero while it is used
-	ended       bool      // unused, or another feed has taken over its region
-	stop        func()    // ends run; nil before it has begun
+	tick        uint64        // of the newest update
+	breakLink   func()        // ends the link
+	patience    time.Duration // how long an edit may be unanswered
+	answers     *time.Timer   // calls checkAnswers; nil before the first edit
+	watched     bool          // it will do so
+	leader      string        // the node that the newest link is with; empty before the first
+	stable      bool          // linked, for long enough to count
+	notified    bool          // players were notified that the region cannot be reached
+	unusedSince time.Time     // since when the feed is unused; zero while it is used
+	ended       bool          // unused, or another feed has taken over its region
+	stop        func()        // ends run; nil before it has begun
 }
 
 func newSubscription(m *Mirror, cell grid.Cell) *Subscription {
@@ -98,7 +102,7 @@ func (sub *Subscription) feed(pos grid.ChunkPos) *feed {
 	for sub.anyFeedIn(cell) {
 		cell = grid.CellAt(pos, cell.Label.Len()+1)
 	}
-	f := &feed{sub: sub, cell: cell, wake: wake.NewSignal(), flushNow: wake.NewSignal()}
+	f := &feed{sub: sub, cell: cell, wake: wake.NewSignal(), flushNow: wake.NewSignal(), patience: AnswerTime}
 	f.sender.feed = f
 	f.out.moves = make(map[player.ID]int)
 	sub.mu.feeds[cell] = f
@@ -212,6 +216,9 @@ func (f *feed) unlink() {
 		if f.cell.Contains(c.at) {
 			c.shown = false
 		}
+	}
+	if f.answers != nil {
+		f.answers.Stop()
 	}
 }
 

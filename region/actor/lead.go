@@ -65,6 +65,17 @@ const handOverPause = time.Second
 // group and is not informed of a new leader. Afterwards the gateway looks for the other members again.
 const readOnlyTime = 10 * time.Second
 
+// hungReason is why gateways are dismissed while the disk does not answer.
+const hungReason = "this node's disk does not answer"
+
+// leaveToOthers dismisses the gateways while this node's disk does not answer: the other members elect a leader meanwhile, and this node does
+// not learn of it. Gateways that have found no other leader may read.
+func (l *Land) leaveToOthers() {
+	if l.leading && l.hung() {
+		l.hub.DismissWriters(hungReason)
+	}
+}
+
 // subscribe handles a gateway that wants to subscribe.
 //
 // On the leader it is accepted once a majority confirms the leadership, since the land of a deposed leader may be old. If another
@@ -79,6 +90,10 @@ func (l *Land) subscribe(s *hub.Subscriber) {
 		l.hub.Dismiss(s, splitReason)
 	case l.edits.frozen: // it may be over, and the land elsewhere; those who are subscribed already learn what comes of it
 		l.hub.Dismiss(s, "the region is being merged")
+	case l.leading && l.hung() && s.Reading:
+		l.hub.ConfirmReadOnly(s, readOnlyTime)
+	case l.leading && l.hung():
+		l.hub.Dismiss(s, hungReason)
 	case l.leading && !l.isOnlyMember() && l.raft != nil:
 		l.hub.Wait(s)
 		l.confirmLeadership(s)

@@ -161,7 +161,8 @@ func (l *Land) step() {
 	clock.end(phasePublish)
 	l.awaitLeader()
 	l.splitter.tick()
-	l.hub.EndReading(l.leading)
+	l.leaveToOthers()
+	l.hub.EndReading(l.leading && !l.hung())
 	l.idle++
 	if l.hub.Len() > 0 {
 		l.idle = 0

@@ -90,6 +90,8 @@ type About struct {
 	Time          *wallclock.Reading // the time of the world as it has it; nil if it did not say
 	Load          *nodemsg.Load      // how busy it is; nil if it did not say
 	Version       int                // of the messages between nodes; 0 is one before versions were numbered
+	Slow          bool               // its disk does not answer, or did not lately: it should not lead
+	NotReady      string             // why it should not be sent players; empty if it may
 }
 
 // leavingTimeout is how long a leaving node may take to stop. Afterwards its leaving flag is ignored.
@@ -187,6 +189,21 @@ func (d *Detector) Refresh(ctx context.Context, peers Watched) {
 	questions.Wait() //nolint:errcheck // always nil
 }
 
+// CheckLiving asks all nodes that are alive for their description now.
+func (d *Detector) CheckLiving(ctx context.Context) {
+	var questions errgroup.Group
+	questions.SetLimit(MaxQuestions)
+	for peer, n := range d.Nodes() {
+		if n.Answers {
+			questions.Go(func() error {
+				d.Check(ctx, peer) //nolint:errcheck // the result is recorded
+				return nil
+			})
+		}
+	}
+	questions.Wait() //nolint:errcheck // always nil
+}
+
 // lost records whether the peer is connected, and reports whether its connection has been lost since the last call.
 func (d *Detector) lost(peer string, connected bool) bool {
 	d.mu.Lock()
@@ -226,6 +243,7 @@ func (d *Detector) Check(ctx context.Context, peer string) (nodemsg.Member, erro
 	took := time.Since(asked)
 	about := About{
 		Quarantined: answer.Quarantined, CatalogLeader: answer.CatalogLeader, Skew: Skew(answer.Clock, asked, took), Load: answer.Load, Version: answer.Version,
+		Slow: answer.Slow, NotReady: answer.NotReady,
 	}
 	if answer.Time != 0 && d.Clock != nil {
 		reading := d.Clock.Heard(time.UnixMilli(answer.Time), time.Duration(answer.TimeAge)*time.Second, asked, took)

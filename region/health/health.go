@@ -20,6 +20,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -65,6 +66,13 @@ type Examiner struct {
 // seconds; ctx bounds it.
 func (h *Examiner) Examine(ctx context.Context) Health {
 	e := examination{Examiner: h}
+	if excluded := h.Detector.Excluded; excluded != nil && excluded(h.Self.Peer) {
+		// Nobody answers it, so everything would seem to be lost.
+		e.found("excluded", "node", "this node is excluded from the world: it, its operator or its token was revoked",
+			"stop it; if that was a mistake, run on another node: voxeld peers revoke --lift, with what was revoked (voxeld peers revoked lists it)")
+		e.Unknown = append(e.Unknown, "everything else: other nodes do not answer an excluded one")
+		return e.Health
+	}
 	e.node()
 	regions := e.census(ctx)
 	for _, info := range regions {
@@ -87,6 +95,7 @@ func (h *Examiner) Examine(ctx context.Context) Health {
 		}
 	}
 	e.Findings = append(append(e.Findings, seen.findings...), seen.peers...)
+	e.impaired(ctx)
 	e.damage()
 	e.Contradictions.each(func(peer, what string) {
 		e.found("contradicted", peer, what, "ask who runs it: it lies, or its data is damaged; voxeld peers revoke "+peer+" throws it out")
@@ -107,9 +116,27 @@ func (e *examination) found(kind, subject, what, do string) {
 
 // node examines this node itself.
 func (e *examination) node() {
-	if err := e.Replicas.Stalled(); err != nil {
+	err := e.Replicas.Stalled()
+	switch {
+	case errors.Is(err, replica.ErrHung):
+		e.found("storage", "node", fmt.Sprintf("this node cannot write to its disk: %v", err),
+			"look for I/O errors in the kernel log, and at what else uses the disk; other nodes lead its regions meanwhile, and it goes on by itself")
+	case err != nil:
 		e.found("storage", "node", fmt.Sprintf("this node cannot write to its disk: %v", err),
 			"free space on the data directory's disk, or look for I/O errors in the kernel log; edits work again by themselves")
+	}
+}
+
+// impaired names the other nodes that should not be sent players, as they say now.
+func (e *examination) impaired(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, integrity.PollTime)
+	defer cancel()
+	e.Detector.CheckLiving(ctx)
+	nodes := e.Detector.Nodes()
+	for _, peer := range slices.Sorted(maps.Keys(nodes)) {
+		if n := nodes[peer]; n.Answers && n.About.NotReady != "" {
+			e.found("not_ready", peer, "players should not be sent to it: "+n.About.NotReady, "run voxeld doctor on that node")
+		}
 	}
 }
 

@@ -138,6 +138,15 @@ func (h *Hub) DismissAll(why string) {
 	}
 }
 
+// DismissWriters dismisses the gateways that are not subscribed read-only.
+func (h *Hub) DismissWriters(why string) {
+	for s := range h.subscribers {
+		if s.readOnlyUntil.IsZero() {
+			h.Dismiss(s, why)
+		}
+	}
+}
+
 // Abandon is dismissAll for a region that has failed: it touches only the subscribers.
 func (h *Hub) Abandon(why string) {
 	for s := range h.subscribers {

@@ -12,7 +12,7 @@ type Member struct {
 	CaughtUp bool // has nearly all of the log
 	Gone     bool // not heard from for longer than the grace period
 	Lost     bool // does not come back as it is: it is excluded from the world, or an operator has had it forgotten
-	Struck   bool // the region has failed there lately
+	Struck   bool // the region has failed there lately, or its disk did not answer
 	Leaving  bool // has announced that it is about to stop: it stays a member, but must not lead
 	Full     bool // too busy to be given the region
 }
@@ -167,10 +167,12 @@ func surplus(self string, voters []Member, nearest []string, want int) Step {
 	return Step{Kind: Wait}
 }
 
-// preferredLeader transfers leadership to the nearest live member that has nearly all of the log, and room for the region.
+// preferredLeader transfers leadership to the nearest live member that has nearly all of the log, room for the region, and is not struck. If
+// none is better, the leader stays.
 func preferredLeader(self string, voters []Member, target []string) Step {
+	struck := slices.ContainsFunc(voters, func(m Member) bool { return m.Peer == self && m.Struck })
 	for _, peer := range target {
-		if peer == self {
+		if peer == self && !struck {
 			return Step{Kind: Stay}
 		}
 		for _, m := range voters {

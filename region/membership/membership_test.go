@@ -48,6 +48,10 @@ func TestNext(t *testing.T) {
 		{"b", "a~ b c", "a b c", 3, Step{Kind: Stay}}, // a is about to stop
 		{"c", "a~ b c", "a b c", 3, Step{Transfer, "b"}},
 		{"c", "a^ b c", "a b c", 3, Step{Transfer, "b"}}, // it has failed at a
+		{"a", "a^ b c", "a b c", 3, Step{Transfer, "b"}}, // its disk did not answer
+		{"a", "a^ b* c", "a b c", 3, Step{Transfer, "c"}},
+		{"a", "a^ b^ c~", "a b c", 3, Step{Kind: Stay}}, // no other is better
+		{"a", "a^", "a", 3, Step{Kind: Stay}},
 		{"c", "a% b c", "a b c", 3, Step{Transfer, "b"}}, // a is busy
 		{"b", "a% b c", "a b c", 3, Step{Kind: Stay}},
 		{"d", "a b c d", "a b c d", 3, Step{Transfer, "a"}},

@@ -80,7 +80,8 @@ type Options struct {
 	Tasks      *background.Tasks
 	Regions    Regions
 	Failures   Failures
-	Balance    Balance // the zero value: load has no influence
+	Slow       func() bool // reports whether this node's disk does not answer, or did not lately: others should lead
+	Balance    Balance     // the zero value: load has no influence
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -161,13 +162,17 @@ func (sv *Supervisor) memberStates(w Group, s replica.Status) []membership.Membe
 	load := sv.meter.region(w.ID)
 	for i, m := range s.Members {
 		self := m.Peer == sv.Self
+		slow := sv.Slow()
+		if about, _ := sv.Detector.About(m.Peer); !self {
+			slow = about.Slow
+		}
 		states[i] = membership.Member{
 			Peer: m.Peer, Learner: m.Learner,
 			CaughtUp: self || m.Active && !m.Snapshotting && m.Match+actor.NearlyAll >= s.Last,
 			Leaving:  sv.Detector.Leaving(m.Peer),
 			Gone:     !self && !m.Active && sv.Detector.Gone(m.Peer),
 			Lost:     !self && sv.Detector.Lost(m.Peer),
-			Struck:   struck[m.Peer],
+			Struck:   struck[m.Peer] || slow,
 			Full:     !self && w.ID != world.CatalogID && !sv.meter.hasRoom(m.Peer, load),
 		}
 	}

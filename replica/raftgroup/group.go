@@ -31,6 +31,7 @@ type Node struct {
 	Enqueue func(g *Group)                 // makes the host process the group's inbox
 	Call    func(g *Group, f func() error) // makes the host call f for the group's replica, and end it if f fails
 	Close   func(g *Group) error
+	Hung    func() bool     // whether the disk does not answer: until it does, the host does nothing
 	Stopped <-chan struct{} // closed when the host has stopped
 
 	Proposals, Refused, Rejected, Delivered prometheus.Counter
@@ -187,6 +188,10 @@ func (g *Group) propose(entry []byte) error {
 	g.enqueue()
 	return nil
 }
+
+// Hung reports whether the disk of this node does not answer. Until it does, nothing of the group is sent, received or delivered here, so
+// that another member may lead it without that this node knows.
+func (g *Group) Hung() bool { return g.node.Hung() }
 
 // Ready signals that Dequeue has deliveries. One signal may stand for many deliveries.
 func (g *Group) Ready() <-chan struct{} { return g.ready }

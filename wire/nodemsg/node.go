@@ -203,6 +203,10 @@ type Answer struct {
 	Attempt uint64 `cbor:"11,keyasint,omitempty"`
 	// Load, with Member, is how busy the peer is; nil if it does not know.
 	Load *Load `cbor:"12,keyasint,omitempty"`
+	// Slow, with Member, means that the peer's disk does not answer, or did not lately: others should lead.
+	Slow bool `cbor:"31,keyasint,omitempty"`
+	// NotReady, with Member, is why the peer should not be sent players, for people; empty if it may.
+	NotReady string `cbor:"32,keyasint,omitempty"`
 	// Range answers Range.
 	Range *RangeAnswer `cbor:"24,keyasint,omitempty"`
 	// Acts answers Acts, in order: fewer than a full page means that no more follow.

@@ -1,0 +1,71 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// HungAfter is how long a commit may be under way before the disk counts as hung.
+	HungAfter = time.Second
+	// SlowFor is how long a disk counts as slow after a commit that took longer than HungAfter. A disk that has hung once is likely
+	// to hang again, and each time the groups that are led there wait for an election.
+	SlowFor = 5 * time.Minute
+)
+
+// ErrHung is the reason of Stalled while a commit takes longer than HungAfter. Nothing is known of its outcome yet.
+var ErrHung = errors.New("the disk does not answer")
+
+// diskWatch is what is known of the storage's speed, for any goroutine: the one that makes the commits is blocked while the disk hangs.
+// Times are monotonic.
+type diskWatch struct {
+	began atomic.Pointer[time.Time] // when the commit under way began; nil if there is none
+	slow  atomic.Pointer[time.Time] // when the last commit ended that took longer than HungAfter; nil if there was none
+}
+
+// begin records that a commit begins. The caller calls end when it has ended.
+func (w *diskWatch) begin() (end func() time.Duration) {
+	began := time.Now()
+	w.began.Store(&began)
+	return func() time.Duration {
+		w.began.Store(nil)
+		now := time.Now()
+		took := now.Sub(began)
+		if took > HungAfter {
+			w.slow.Store(&now)
+		}
+		return took
+	}
+}
+
+// hung returns for how long the commit under way has taken, if that is longer than HungAfter; else 0.
+func (w *diskWatch) hung() time.Duration {
+	if began := w.began.Load(); began != nil && time.Since(*began) > HungAfter {
+		return time.Since(*began)
+	}
+	return 0
+}
+
+// Hung reports whether a commit has been under way for longer than HungAfter. Until it ends this node takes no part in its groups: it
+// sends and receives nothing, so the other members elect leaders without it, and it does not learn of them. Any goroutine may call it.
+func (h *Host) Hung() bool { return h.committer.watch.hung() > 0 }
+
+// Slow reports whether a commit takes longer than HungAfter, or one did in the last SlowFor. Any goroutine may call it.
+func (h *Host) Slow() bool {
+	ended := h.committer.watch.slow.Load()
+	return h.Hung() || ended != nil && time.Since(*ended) < SlowFor
+}
+
+// Stalled returns why nothing is written: storage refuses it, or does not answer (ErrHung). It is nil while storage works. Any goroutine may
+// call it.
+func (h *Host) Stalled() error {
+	if cause := h.committer.stalled.Load(); cause != nil {
+		return *cause
+	}
+	if hung := h.committer.watch.hung(); hung > 0 {
+		return fmt.Errorf("%w: a write has been waiting for %v", ErrHung, hung.Round(time.Second))
+	}
+	return nil
+}
