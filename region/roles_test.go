@@ -168,3 +168,54 @@ func TestUnusedNamesEnd(t *testing.T) {
 		}
 	})
 }
+
+// A gateway that lies about its players, or has many addresses at its door, adds no more within a day than its quota; others go on, and operators.
+func TestGatewaysHaveQuotas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 2
+		n.adjust = func(_ string, o *Options) { o.World = "world" }
+		a := n.start("A", newDisk())
+		if _, err := a.Locate(t.Context(), here); err != nil { // there is a catalog now
+			t.Fatal(err)
+		}
+		b := n.start("B", newDisk())
+		n.near("A", "B")
+		<-time.After(time.Minute)
+		if _, err := a.Policy.Operate(t.Context(), "set quota gateway 3 0"); err != nil {
+			t.Fatal(err)
+		}
+		register := func(at *node, name string) error {
+			<-time.After(time.Millisecond)
+			key := operator(name)
+			act := nodemsg.Act{Key: key.Key, Seq: uint64(time.Now().UnixMicro()), Name: name, Text: "register"}
+			act.Signature, _ = key.Sign(policy.SignedText("world", act))
+			_, err := at.Policy.Enter(t.Context(), act, nil) // nobody counts addresses here
+			return err
+		}
+		names := 0
+		for i := range 20 {
+			if err := register(b, fmt.Sprintf("squat%d", i)); err == nil {
+				names++
+			} else if !strings.Contains(err.Error(), "set quota gateway") {
+				t.Fatal(err)
+			}
+		}
+		if names != 3 {
+			t.Errorf("a gateway has registered %d names, want 3", names)
+		}
+		if err := register(a, "ann"); err != nil {
+			t.Errorf("a player of another gateway: %v", err)
+		}
+		if _, err := b.Policy.Operate(t.Context(), "say hello"); err != nil {
+			t.Errorf("the operator of the gateway: %v", err)
+		}
+		<-time.After(8 * time.Hour)
+		if err := register(b, "later"); err != nil {
+			t.Errorf("after a third of a day: %v", err)
+		}
+		if err := register(b, "latest"); err == nil {
+			t.Error("the quota is full again after a third of a day")
+		}
+	})
+}

@@ -34,20 +34,35 @@ func (c Client) Allow(a Action) bool {
 	return false
 }
 
+// bits6 is the length of the IPv6 networks that have a quota for all their /64 together, siteQuotas how many times that of one /64 it is: whoever rents
+// one server can have so large a network, and every /64 in it.
+const bits6, siteQuotas = 48, 8
+
 // AllowDaily reports whether the clients of the address may do that now, if they may do it n times a day, and counts it. The count begins anew if n
 // is another one than before. It fills again within a day of monotonic time.
 func (c Client) AllowDaily(a Action, n int) bool {
 	if !c.counted {
 		return true
 	}
-	l := c.of
+	allowed := c.of.daily(c, a, n).Allow()
+	if around, err := c.site.Addr().Prefix(bits6); err == nil && c.site.Addr().Is6() {
+		allowed = allowed && c.of.daily(Client{c.of, around, true}, a, siteQuotas*n).Allow()
+	}
+	if !allowed {
+		c.of.reached.WithLabelValues(a.String()).Inc()
+	}
+	return allowed
+}
+
+// daily returns the limiter of what a client may do n times a day.
+func (l *Limits) daily(c Client, a Action, n int) *rate.Limiter {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	all := l.allowances(c)
 	if all[a] == nil || all[a].Burst() != n {
 		all[a] = rate.NewLimiter(rate.Limit(float64(n)/secondsADay), n)
 	}
-	l.mu.Unlock()
-	return c.Allow(a)
+	return all[a]
 }
 
 // Wait waits until the clients of the address may do that, and counts it.
