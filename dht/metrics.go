@@ -56,6 +56,13 @@ func newMetrics(reg prometheus.Registerer, tableSize func() int) (*metrics, erro
 			Help: "Attempts to connect to bootstrap addresses and known peers.",
 		}, []string{"result"}),
 	}
+	for _, kind := range []string{kindRegion, kindPlayer, kindNearest, kindAddress, kindPutRegion, kindPutPlayer} {
+		m.lookups.WithLabelValues(kind)
+		m.failures.WithLabelValues(kind)
+	}
+	for _, result := range []string{"reached", "failed"} {
+		m.redials.WithLabelValues(result)
+	}
 	if reg == nil {
 		return m, nil
 	}

@@ -6,7 +6,9 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/isolate"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -32,7 +34,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	}
 	messages := vector("voxeld_packets_total", "Messages exchanged with clients.", "direction")
 	bytes := vector("voxeld_packet_bytes_total", "Bytes of messages exchanged with clients, without framing.", "direction")
-	return &metrics{
+	m := &metrics{
 		sessions:    auto.NewGauge(prometheus.GaugeOpts{Name: "voxeld_sessions", Help: "Open sessions of players."}),
 		joins:       vector("voxeld_joins_total", "Players who joined, or could not: joined, joined_original (VoxelPopuli's client), redirected (this node drains), gone (the client left first), internal, or the code of the refusal (docs/protocol.md).", "outcome"),
 		requests:    vector("voxeld_http_requests_total", "HTTP requests served; 101 is a session over WebSocket, counted when it ends.", "code"),
@@ -49,6 +51,20 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		denials:  vector("voxeld_interaction_refusals_total", "Hits and gifts refused.", "reason"),
 		moved:    vector("voxeld_sessions_moved_total", "Sessions closed because this node was drained: followed (now on another node), disconnected (did not leave in time), no_target.", "outcome"),
 	}
+	start := func(of *prometheus.CounterVec, labels ...string) {
+		for _, label := range labels {
+			of.WithLabelValues(label)
+		}
+	}
+	start(m.joins, "joined", "joined_original", "redirected", "gone")
+	start(m.joins, wire.FailBadName, wire.FailBadKey, wire.FailBadSignature, wire.FailWrongVersion, wire.FailTimeout, wire.FailRate, wire.FailFull,
+		wire.FailNoGuests, wire.FailNameTaken, wire.FailBanned, wire.FailNotAllowed, wire.FailShuttingDown, wire.FailInternal)
+	start(m.corrections, player.NotFinite, player.OutOfWorld, player.TooFast, insideBlock, wire.RefusedClaimed, wire.RefusedOutsideBorder)
+	start(m.refusals, wire.RefusalLabels()...)
+	start(m.denials, sessionmsg.DeniedUnknownPlayer, sessionmsg.DeniedSelf, sessionmsg.DeniedOutOfReach, sessionmsg.DeniedBehindBlock, sessionmsg.DeniedRate,
+		sessionmsg.DeniedUnknownBlock, sessionmsg.DeniedNotPlaceable, sessionmsg.DeniedUnavailable)
+	start(m.moved, followed, cutOff, noTarget)
+	return m
 }
 
 // noteRefusedJoin counts a player who could not join.

@@ -10,6 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // readLimit is the largest WebSocket message that is read at all. Messages between wire.MaxLine and this are refused with a
@@ -21,14 +22,14 @@ func (g *Gateway) serveSocket(ctx context.Context, w http.ResponseWriter, r *htt
 	query := r.URL.Query()
 	skin, err := player.ParseSkin(query.Get("skin"))
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+		http.Error(w, wire.ErrorText(err), http.StatusBadRequest)
 		return
 	}
 	remote := addrOf(r)
 	release, err := g.limits.Admit(remote, admission.PlayerWeight)
 	if err != nil {
 		g.metrics.noteRefusedJoin(err)
-		http.Error(w, err.Error(), http.StatusTooManyRequests)
+		http.Error(w, wire.ErrorText(err), http.StatusTooManyRequests)
 		return
 	}
 	defer release()

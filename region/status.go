@@ -11,6 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -27,7 +28,7 @@ func (r *regions) statuses(q nodemsg.StatusRequest) []nodemsg.RegionStatus {
 		all[i] = r.status(id, q.Log)
 		if q.Stored {
 			if err := r.autoSplit.FillStored(&all[i]); err != nil {
-				all[i].State, all[i].Why = nodemsg.StateFailed, err.Error()
+				all[i].State, all[i].Why = nodemsg.StateFailed, wire.ErrorText(err)
 			}
 		}
 	}
@@ -59,7 +60,7 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 		}
 		r.autoSplit.Fill(&s)
 	case err != nil:
-		s.State, s.Why = nodemsg.StateFailed, err.Error()
+		s.State, s.Why = nodemsg.StateFailed, wire.ErrorText(err)
 	case !has:
 		s.Outdated = r.reseeder.Damages.Lost(id)
 		s.Forgotten = log && forgotten(r, id)
@@ -117,7 +118,7 @@ func fillFromDisk(replicas *replica.Host, s *nodemsg.RegionStatus) {
 	p, err := replicas.Position(s.Region)
 	if err != nil {
 		if !errors.Is(err, replica.ErrNotOpen) && !errors.Is(err, replica.ErrTombstone) {
-			s.State, s.Why = nodemsg.StateFailed, err.Error()
+			s.State, s.Why = nodemsg.StateFailed, wire.ErrorText(err)
 		}
 		return
 	}

@@ -1,8 +1,11 @@
 package wire
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 )
 
 // Codes of a Failure, for programs. docs/protocol.md describes what each means to a client.
@@ -106,13 +109,19 @@ var refusals = []string{
 	RefusedClaimed, RefusedQuarantined,
 }
 
+// otherRefusal is the label of codes that are not known here.
+const otherRefusal = "other"
+
+// RefusalLabels returns all labels that RefusalLabel returns.
+func RefusalLabels() []string { return append(slices.Clone(refusals), otherRefusal) }
+
 // RefusalLabel returns the code of a refused edit for a metric: "other" for those that another node has invented, or that a later version
 // has.
 func RefusalLabel(code string) string {
 	if slices.Contains(refusals, code) {
 		return code
 	}
-	return "other"
+	return otherRefusal
 }
 
 // Error is a refused message: Code is one of the Fail… codes, and Message is for people. Decoders return it for every
@@ -129,6 +138,16 @@ func (e *Error) Error() string { return e.Code + ": " + e.Message }
 func Refuse(code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
+
+// noAnswer replaces what Go's packages say of a question that was given up, and of a peer that is silent.
+var noAnswer = strings.NewReplacer(
+	context.DeadlineExceeded.Error(), "there was no answer in time",
+	os.ErrDeadlineExceeded.Error(), "there was no answer in time",
+	context.Canceled.Error(), "it was interrupted",
+)
+
+// ErrorText returns the text of an error for people: in answers to operators, on pages, and in notices in the game. Other nodes send such texts, too.
+func ErrorText(err error) string { return noAnswer.Replace(err.Error()) }
 
 // Clip shortens untrusted input for use in a message.
 func Clip(b []byte) string {

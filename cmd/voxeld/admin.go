@@ -12,6 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -54,7 +55,7 @@ func (n *node) status(ctx context.Context) admin.Status {
 		answer.WorldRegions = states.World.Named()
 	}
 	if err := n.takesPlayers(); err != nil {
-		answer.NotReady = err.Error()
+		answer.NotReady = wire.ErrorText(err)
 	}
 	return answer
 }
@@ -109,7 +110,7 @@ func (n *node) answerScrub(w http.ResponseWriter, r *http.Request) {
 	} else {
 		cell, err := grid.ParseCell(name)
 		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
+			http.Error(w, wire.ErrorText(err), http.StatusBadRequest)
 			return
 		}
 		all = append(all, n.regions.Scrub(r.Context(), cell))
@@ -121,7 +122,7 @@ func (n *node) answerScrub(w http.ResponseWriter, r *http.Request) {
 			Parts: s.Parts, Damaged: s.Damaged, Repaired: s.Repaired, Open: append([]string{}, s.Open...),
 		}
 		if s.Err != nil {
-			a.Error = s.Err.Error()
+			a.Error = wire.ErrorText(s.Err)
 		}
 		answer = append(answer, a)
 	}
@@ -156,7 +157,7 @@ func (n *node) answerPlan(w http.ResponseWriter, r *http.Request) {
 		err = fmt.Errorf("%w; if no replica is left anywhere, add --from FILE (a backup) or --anew", err)
 	}
 	if err != nil {
-		reply(w, admin.Plan{Error: err.Error()})
+		reply(w, admin.Plan{Error: wire.ErrorText(err)})
 		return
 	}
 	ids := make([]uint64, len(all))
@@ -165,7 +166,7 @@ func (n *node) answerPlan(w http.ResponseWriter, r *http.Request) {
 	}
 	plans, err := n.regions.PlanRecovery(ctx, ids)
 	if err != nil {
-		reply(w, admin.Plan{Error: err.Error()})
+		reply(w, admin.Plan{Error: wire.ErrorText(err)})
 		return
 	}
 	var answer admin.Plan
@@ -189,7 +190,7 @@ func (n *node) answerRecover(w http.ResponseWriter, r *http.Request) {
 	}
 	var answer admin.Done
 	if err != nil {
-		answer.Error = err.Error()
+		answer.Error = wire.ErrorText(err)
 	}
 	reply(w, answer)
 }
@@ -206,7 +207,7 @@ func (n *node) answerRelease(w http.ResponseWriter, r *http.Request) {
 		answer.Released, answer.Missed, err = n.regions.Release(ctx, all[0].ID)
 	}
 	if err != nil {
-		answer.Error = err.Error()
+		answer.Error = wire.ErrorText(err)
 	}
 	reply(w, answer)
 }
@@ -215,14 +216,14 @@ func (n *node) answerRelease(w http.ResponseWriter, r *http.Request) {
 func answerCell(w http.ResponseWriter, r *http.Request, do func(ctx context.Context, cell grid.Cell) error) {
 	cell, err := grid.ParseCell(r.URL.Query().Get("cell"))
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+		http.Error(w, wire.ErrorText(err), http.StatusBadRequest)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), orderTime)
 	defer cancel()
 	var answer admin.Done
 	if err := do(ctx, cell); err != nil {
-		answer.Error = err.Error()
+		answer.Error = wire.ErrorText(err)
 	}
 	reply(w, answer)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -27,12 +28,12 @@ func answerArea(regions *region.Host, players bool) http.HandlerFunc {
 func serveArea(regions *region.Host, players bool, w http.ResponseWriter, r *http.Request) {
 	area, err := grid.ParseArea(r.URL.Query().Get("area"))
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+		http.Error(w, wire.ErrorText(err), http.StatusBadRequest)
 		return
 	}
 	found, err := regions.Ranges.Query(r.Context(), region.RangeQuery{Area: area, Players: players, Time: areaTime})
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+		http.Error(w, wire.ErrorText(err), http.StatusBadRequest)
 		return
 	}
 	answer := admin.Area{

@@ -25,6 +25,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/top"
 	"github.com/voxelpopuli/voxeld/kv"
 	"github.com/voxelpopuli/voxeld/store"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // Exit codes, for scripts and supervisors.
@@ -44,7 +45,7 @@ func run() int {
 	root := newRoot()
 	root.SetArgs(cellsLast(operate.PositionsLast(os.Args[1:])))
 	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "voxeld:", err)
+		fmt.Fprintln(os.Stderr, "voxeld:", wire.ErrorText(err))
 		return exitCode(err)
 	}
 	return 0

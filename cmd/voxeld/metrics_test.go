@@ -1,8 +1,13 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -15,6 +20,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
 	"github.com/voxelpopuli/voxeld/config"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	testmetrics "github.com/voxelpopuli/voxeld/testkit/metrics"
@@ -41,6 +48,7 @@ func TestMetricsReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := metricsTable(n.metrics)
+	checkStarted(t, n.metrics)
 	if err := parts.stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +70,24 @@ func TestMetricsReference(t *testing.T) {
 		}
 	} else if want != string(doc) {
 		t.Errorf("%s is out of date: run go test ./cmd/voxeld -run MetricsReference -update", metricsDoc)
+	}
+}
+
+// checkStarted checks that counters whose labels are known have been there since the start, with 0: an alert on an increase sees the first one, too.
+func checkStarted(t *testing.T, registry *prometheus.Registry) {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]bool{"voxeld_http_requests_total": true} // HTTP has many status codes
+	for _, f := range families {
+		there[f.GetName()] = true
+	}
+	for row := range strings.Lines(metricsTable(registry)) {
+		if name, _, ok := strings.Cut(strings.TrimPrefix(row, "| `"), "`"); ok && strings.HasSuffix(name, "_total") && !there[name] {
+			t.Errorf("%s has no series after the start", name)
+		}
 	}
 }
 
@@ -120,5 +146,48 @@ func TestMetricsWithoutProcStat(t *testing.T) {
 	}
 	if at, now := m.Value("voxeld_start_time_seconds"), float64(time.Now().Unix()); at < now-float64(patience/time.Second) || at > now+1 {
 		t.Errorf("the node started at %.0f, and it is %.0f", at, now)
+	}
+}
+
+// A log in JSON is for programs: nothing else is written, and it has no token of an owner.
+func TestLogInJSON(t *testing.T) {
+	settings, err := config.Read(config.Sources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := &settings.Config
+	cfg.DataDir, cfg.LogFormat = t.TempDir(), "json"
+	cfg.Listen = []string{"/ip4/127.56.0.2/tcp/0"}
+	cfg.Game, cfg.HTTP, cfg.Metrics = "127.56.0.2:0", "127.56.0.2:0", ""
+	var out bytes.Buffer
+	log, end := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		err := runNode(ctx, reload.New(settings, nil), cli.NewLogger(end, slog.LevelInfo, cfg.LogFormat), &out)
+		end.Close() //nolint:errcheck // it never fails
+		ended <- err
+	}()
+	running := false
+	lines := bufio.NewScanner(log)
+	for lines.Scan() {
+		var record map[string]any
+		if err := json.Unmarshal(lines.Bytes(), &record); err != nil {
+			t.Errorf("logged %q: %v", lines.Text(), err)
+		}
+		if record["msg"] == "node is running" {
+			running = true
+			cancel()
+		}
+		if strings.Contains(lines.Text(), "/owner") {
+			t.Errorf("logged %q", lines.Text())
+		}
+	}
+	if err := <-ended; err != nil || !running {
+		t.Errorf("the node ran: %t, %v", running, err)
+	}
+	if out.Len() > 0 {
+		t.Errorf("printed %q", out.String())
 	}
 }

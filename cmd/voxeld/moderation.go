@@ -15,10 +15,12 @@ import (
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/gameserver"
+	gamemoderation "github.com/voxelpopuli/voxeld/gameserver/moderation"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/policy/sanction"
 	"github.com/voxelpopuli/voxeld/region/policysync"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -43,14 +45,20 @@ func (m moderation) add(mux *http.ServeMux) {
 func (m moderation) answerCommand(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), moderateTime)
 	defer cancel()
-	text, err := m.people.Operate(ctx, m.withID(r.URL.Query().Get("text")))
-	replyText(w, text, err)
+	command := r.URL.Query().Get("text")
+	warning, err := gamemoderation.Absent(ctx, command, m.gateway.Elsewhere)
+	if err != nil {
+		replyText(w, "", err)
+		return
+	}
+	text, err := m.people.Operate(ctx, m.withID(command))
+	replyText(w, strings.TrimSpace(text+"\n"+warning), err)
 }
 
 func replyText(w http.ResponseWriter, text string, err error) {
 	answer := admin.Text{Text: text}
 	if err != nil {
-		answer.Error = err.Error()
+		answer.Error = wire.ErrorText(err)
 	}
 	reply(w, answer)
 }
@@ -148,6 +156,6 @@ func (m moderation) answerAudit(w http.ResponseWriter, r *http.Request) {
 
 func replyError(w http.ResponseWriter, err error) {
 	if !errors.Is(err, context.Canceled) {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+		http.Error(w, wire.ErrorText(err), http.StatusInternalServerError)
 	}
 }

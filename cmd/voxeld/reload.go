@@ -10,6 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/region/divide"
 	"github.com/voxelpopuli/voxeld/region/rollback"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // admissionSettings returns what the options grant to players.
@@ -70,7 +71,7 @@ func (n *node) answerReload(w http.ResponseWriter, _ *http.Request) {
 	answer, err := n.reloader.Reload()
 	reload.Log(n.logger, answer, err)
 	if err != nil {
-		answer.Error = "the configuration has an error, and nothing was changed: " + err.Error()
+		answer.Error = "the configuration has an error, and nothing was changed: " + wire.ErrorText(err)
 	}
 	reply(w, answer)
 }

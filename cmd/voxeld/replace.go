@@ -37,7 +37,7 @@ func (h replaceHandlers) plan(w http.ResponseWriter, r *http.Request) {
 		answer.Members, answer.Refused = p.Members, p.Refused
 	}
 	if err != nil {
-		answer.Error = err.Error()
+		answer.Error = wire.ErrorText(err)
 	}
 	reply(w, answer)
 }
@@ -54,7 +54,7 @@ func (h replaceHandlers) replace(w http.ResponseWriter, r *http.Request) {
 		err = h.replacer.Replace(r.Context(), cell, land)
 	}
 	if err != nil {
-		answer.Error = err.Error()
+		answer.Error = wire.ErrorText(err)
 	}
 	reply(w, answer)
 }

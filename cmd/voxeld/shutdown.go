@@ -10,6 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/gameserver"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // sendTimeout is how long a listener may take to read a line.
@@ -31,7 +32,7 @@ type shutdownProgress struct {
 func (p *shutdownProgress) serve(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+		http.Error(w, wire.ErrorText(err), http.StatusInternalServerError)
 		return
 	}
 	p.listen(conn)
@@ -63,7 +64,7 @@ func (p *shutdownProgress) report(step gameserver.DrainStep) {
 func (p *shutdownProgress) reportEnd(err error) {
 	last := admin.ShutdownStep{DrainStep: gameserver.DrainStep{Step: admin.StepStopped}}
 	if err != nil {
-		last.Error = err.Error()
+		last.Error = wire.ErrorText(err)
 	}
 	p.publish(last)
 }

@@ -76,11 +76,15 @@ func runNode(ctx context.Context, reloader *reload.Reloader, logger *slog.Logger
 		}
 		return err
 	}
-	token := ""
-	if n.created {
-		token = moderation{n.regions.Policy, n.gateway}.firstToken(ctx, logger)
+	if n.cfg.LogFormat == "json" { // whoever reads the log is a program, and the owner's token is not for those who read logs
+		logger.Info("node is running", "world", n.world.Name, "id", n.world.ID(), "created", n.created, "url", n.localURL())
+	} else {
+		token := ""
+		if n.created {
+			token = moderation{n.regions.Policy, n.gateway}.firstToken(ctx, logger)
+		}
+		n.printWelcome(out, token)
 	}
-	n.printWelcome(out, token)
 	if _, err := systemd.SdNotify(false, systemd.SdNotifyReady); err != nil { // systemd waits for it (Type=notify)
 		logger.Warn("systemd not notified", "error", err)
 	}
@@ -258,6 +262,7 @@ func (n *node) joining() *joining.Node {
 // chooseWorld sets n.world to the world of the data directory, the world that --join names, the planned world, or a
 // new one, in this order.
 func (n *node) chooseWorld(ctx context.Context, join config.Bootstrap) error {
+	defer joining.ReportUnresolved(ctx, n.logger, net.DefaultResolver, join.Addrs)()
 	stored, known, err := storedGenesis(n.db)
 	if err != nil {
 		return err

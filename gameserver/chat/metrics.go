@@ -15,6 +15,9 @@ func newMetrics(r prometheus.Registerer) metrics {
 		held:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "voxeld_chat_held", Help: "Chat lines, hits and gifts held back until what they depend on has arrived."}),
 		missed: prometheus.NewCounter(prometheus.CounterOpts{Name: "voxeld_chat_timeouts_total", Help: "Waits for a missing chat line, hit or gift that timed out, per player."}),
 	}
+	for _, order := range []string{inOrder, tooLate, unordered, repeated, dropped} {
+		m.events.WithLabelValues(order)
+	}
 	r.MustRegister(m.events, m.held, m.missed)
 	return m
 }

@@ -119,6 +119,17 @@ func (p *Players) Find(ctx context.Context, name string) (nodemsg.FoundPlayer, e
 	return it, err
 }
 
+// Known reports whether a name is registered, and whether somebody is playing under it, here or on another node that answers.
+func (p *Players) Known(ctx context.Context, name string) (registered, playing bool) {
+	_, registered = p.here.OwnerOf(name)
+	if _, playing = p.here.FindPlayer(name); playing {
+		return registered, true
+	}
+	return registered, slices.ContainsFunc(p.ask(ctx, nodemsg.PlayersRequest{Find: &nodemsg.FindPlayer{Name: name}}), func(a found) bool {
+		return a.Found != nil && strings.EqualFold(a.Found.Name, name)
+	})
+}
+
 // find returns also the node. Of a registered name it believes only answers with its owner, and of no name answers of several nodes: one of them
 // lies, or the player has just moved.
 func (p *Players) find(ctx context.Context, name string) (peer string, it nodemsg.FoundPlayer, err error) {

@@ -53,7 +53,7 @@ func (s *Server) serveEither(ctx context.Context, c net.Conn) error {
 	}
 	release, err := s.Admit(c.RemoteAddr()) // may wait for a proxy's header
 	if err != nil {
-		s.Protocol.Refuse(c, err.Error())
+		s.Protocol.Refuse(c, wire.ErrorText(err))
 		return err
 	}
 	defer release()

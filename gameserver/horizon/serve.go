@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/netaddr"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 const (
@@ -71,7 +72,7 @@ func (h *Horizon) serveHashes(w http.ResponseWriter, r *http.Request) {
 	for _, name := range names {
 		k, err := ParseKey(name)
 		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
+			http.Error(w, wire.ErrorText(err), http.StatusBadRequest)
 			return
 		}
 		hash, ok := h.Hash(ctx, k)
@@ -104,7 +105,7 @@ func (h *Horizon) serveHosts(w http.ResponseWriter, r *http.Request) {
 	for i, name := range names {
 		var err error
 		if sectors[i], err = parseSector(name); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
+			http.Error(w, wire.ErrorText(err), http.StatusBadRequest)
 			return
 		}
 	}
@@ -167,7 +168,7 @@ func (h *Horizon) refuse(w http.ResponseWriter) {
 func (h *Horizon) serveTile(w http.ResponseWriter, r *http.Request) {
 	k, err := ParseKey(r.PathValue("tile"))
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusNotFound)
+		http.Error(w, wire.ErrorText(err), http.StatusNotFound)
 		return
 	}
 	content, ok := h.kept(k, r.PathValue("hash"))

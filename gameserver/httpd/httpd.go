@@ -148,7 +148,7 @@ func report(w http.ResponseWriter, err error) {
 	status := map[string]string{"status": "ok"}
 	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
-		status = map[string]string{"status": "not ready", "reason": err.Error()}
+		status = map[string]string{"status": "not ready", "reason": wire.ErrorText(err)}
 	}
 	json.NewEncoder(w).Encode(status) //nolint:errcheck,errchkjson // the client left
 }

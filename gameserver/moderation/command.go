@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/policy"
@@ -37,15 +38,17 @@ func (s *Permissions) Command(m sessionmsg.Command, g Gateway) error {
 	}
 	act := nodemsg.Act{Key: s.key, Seq: m.Seq, Name: s.who.Name, Text: m.Text, Signature: signature}
 	s.background(g, func(ctx context.Context) []string {
+		warning, err := Absent(ctx, m.Text, g.Elsewhere)
+		if err != nil {
+			return []string{sentence(wire.ErrorText(err))}
+		}
 		text, err := s.enforcer.Enter(ctx, act, func() error { return s.charge(m.Text, g) })
 		if err != nil {
-			return []string{sentence(err.Error())}
+			return []string{sentence(wire.ErrorText(err))}
 		}
 		g.Background(func(ctx context.Context) { s.follow(ctx, text, g) })
-		if text == "" {
-			return nil
-		}
-		return []string{text}
+		lines := []string{text, warning}
+		return slices.DeleteFunc(lines, func(line string) bool { return line == "" })
 	})
 	return nil
 }

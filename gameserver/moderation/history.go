@@ -14,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/region/rollback"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -48,13 +49,13 @@ func (s *Permissions) inspect(args []string, g Gateway) (why string) {
 	}
 	box, err := policy.ParseCorners(args[0], args[0])
 	if err != nil {
-		return err.Error()
+		return wire.ErrorText(err)
 	}
 	s.background(g, func(ctx context.Context) (answer []string) {
 		found, err := g.History.Query(ctx, rollback.Query{Filter: history.Filter{Box: box}, Newest: true, Most: inspected})
 		switch {
 		case err != nil:
-			answer = append(answer, sentence(err.Error()))
+			answer = append(answer, sentence(wire.ErrorText(err)))
 		case len(found.Missing) > 0:
 			answer = append(answer, "The region there does not answer: try again later.")
 		case len(found.Records) == 0:
@@ -75,17 +76,17 @@ func (s *Permissions) inspect(args []string, g Gateway) (why string) {
 func (s *Permissions) propose(args []string, g Gateway) (why string) {
 	asked, err := parseRollback(args)
 	if err != nil {
-		return err.Error()
+		return wire.ErrorText(err)
 	}
 	box, everywhere, err := s.areaOf(asked, g.Pose().Block())
 	if err != nil {
-		return err.Error()
+		return wire.ErrorText(err)
 	}
 	since := s.enforcer.wall().Add(-asked.ago).UnixMilli()
 	var proposed history.Rollback
 	s.enforcer.Read(func(state *policy.State) { proposed, err = state.ProposeRollback(asked.players, since, box) })
 	if err != nil {
-		return err.Error()
+		return wire.ErrorText(err)
 	}
 	s.background(g, func(ctx context.Context) []string {
 		if everywhere {
@@ -93,7 +94,7 @@ func (s *Permissions) propose(args []string, g Gateway) (why string) {
 		}
 		progress, err := g.History.Progress(ctx, proposed)
 		if err != nil {
-			return []string{sentence(err.Error())}
+			return []string{sentence(wire.ErrorText(err))}
 		}
 		progress.Extent = box
 		command := s.sendPreview(asked.players, since, progress)
@@ -108,7 +109,7 @@ func (s *Permissions) previewEverywhere(ctx context.Context, g Gateway, players 
 	places, missing, err := g.History.Search(ctx, proposed)
 	switch {
 	case err != nil:
-		return []string{sentence(err.Error())}
+		return []string{sentence(wire.ErrorText(err))}
 	case len(places) == 0:
 		return []string{"0 blocks would be changed back." + silent(missing)}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -26,7 +27,7 @@ func (s *Permissions) message(rest string, g Gateway) (why string) {
 	s.background(g, func(ctx context.Context) []string {
 		known, shown, err := g.Elsewhere.Show(ctx, name, line)
 		if err != nil {
-			return []string{sentence(err.Error())}
+			return []string{sentence(wire.ErrorText(err))}
 		}
 		return []string{confirmation(known, line, shown)}
 	})

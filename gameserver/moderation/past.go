@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/rollback"
 	"github.com/voxelpopuli/voxeld/terrain"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -24,14 +25,14 @@ const maxSkip = 10_000
 func (s *Permissions) inspectBox(args []string, g Gateway) (why string) {
 	page, err := parsePage(args)
 	if err != nil {
-		return err.Error()
+		return wire.ErrorText(err)
 	}
 	s.background(g, func(ctx context.Context) (answer []string) {
 		found, err := g.History.Query(ctx, rollback.Query{
 			Filter: history.Filter{Box: grid.Box{Min: page.Min, Max: page.Max}, Until: page.Until}, Newest: true, Most: page.Skip + sessionmsg.MaxHistory,
 		})
 		if err != nil {
-			answer = append(answer, sentence(err.Error()))
+			answer = append(answer, sentence(wire.ErrorText(err)))
 		}
 		page.More, page.Missing = found.More, err != nil || len(found.Missing) > 0
 		s.addChanges(&page, found.Records[min(page.Skip, len(found.Records)):], g.Terrain)

@@ -8,6 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // travel brings the player to where a command leads. It returns why it does not; empty if it does.
@@ -64,7 +65,7 @@ func findPlayer(name string, g Gateway) (motion.Pose, string) {
 	}
 	it, err := g.Elsewhere.Find(context.Background(), name)
 	if err != nil {
-		return motion.Pose{}, err.Error()
+		return motion.Pose{}, wire.ErrorText(err)
 	}
 	return it.Pose, ""
 }
@@ -91,7 +92,7 @@ func poseOn(pos grid.Pos) motion.Pose {
 func (s *Permissions) setHome(g Gateway) (why string) {
 	at := g.Pose()
 	if err := g.SetHome(at); err != nil {
-		return err.Error()
+		return wire.ErrorText(err)
 	}
 	s.notice("This is your home now: /home brings you back.")
 	return ""

@@ -7,6 +7,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/divide"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -68,7 +69,7 @@ func (l *Loop) Fill(s *nodemsg.RegionStatus) {
 		s.Load = uint64(w.Pressure(l.mu.limits) * 1000)
 		s.Quiet = uint64(w.QuietFor() / time.Second)
 		if _, splits := w.Split(l.mu.limits); splits && w.failed != nil && w.pause >= keepsFailing {
-			s.Undivided = w.failed.Error()
+			s.Undivided = wire.ErrorText(w.failed)
 		}
 	}
 }

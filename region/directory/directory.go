@@ -74,6 +74,9 @@ func newLocated(r prometheus.Registerer) *prometheus.CounterVec {
 		Name: "voxeld_region_lookups_total",
 		Help: "Lookups of the region of a chunk, by what answered.",
 	}, []string{"source"})
+	for _, source := range []string{"cache", "link", "walk", "dht", "catalog", "founded"} {
+		located.WithLabelValues(source)
+	}
 	r.MustRegister(located)
 	return located
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -75,7 +76,7 @@ func (d *Damages) All() []Damage {
 		all = append(all, list...)
 	}
 	for _, c := range d.mu.corrupt {
-		all = append(all, Damage{Region: c.info.ID, Cell: c.info.Cell, Peer: d.self, What: c.why.Error(), Since: c.since, Outdated: errors.Is(c.why, errPutBack)})
+		all = append(all, Damage{Region: c.info.ID, Cell: c.info.Cell, Peer: d.self, What: wire.ErrorText(c.why), Since: c.since, Outdated: errors.Is(c.why, errPutBack)})
 	}
 	slices.SortFunc(all, func(a, b Damage) int {
 		return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.What, b.What))

@@ -43,6 +43,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}),
 	}
 	r.MustRegister(m.scrubs, m.scrubbedChunks, m.damaged, m.reseeded, m.bases, m.missingBases, m.damagedNow, m.isolated)
+	for _, result := range []string{"sound", "repaired", "damaged", "failed"} {
+		m.scrubs.WithLabelValues(result)
+	}
 	for _, kind := range []fault.Kind{fault.Panicked, fault.Slow, fault.Broken, fault.Refused} {
 		m.isolated.WithLabelValues(kind.String()) // so that an alert sees the first failure, too
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -242,7 +243,7 @@ func (q *Quarantine) NotOpened(info nodemsg.Region, err error) {
 		errors.Is(err, replica.ErrOpen), errors.Is(err, replica.ErrStopped):
 		return
 	}
-	q.Failures.with(info.ID, func(r *failureRecord) { r.openError = err.Error() })
+	q.Failures.with(info.ID, func(r *failureRecord) { r.openError = wire.ErrorText(err) })
 	q.LogClosed(info, err)
 }
 

@@ -51,6 +51,10 @@ func newMetrics(r prometheus.Registerer, capacity float64) *metrics {
 	room.Set(capacity)
 	for _, kind := range []balance.Kind{balance.Lead, balance.Replace} {
 		m.moves.WithLabelValues(kind.String(), "done")
+		m.moves.WithLabelValues(kind.String(), "failed")
+	}
+	for _, change := range []string{"add", "promote", "remove", "transfer"} {
+		m.changes.WithLabelValues(change)
 	}
 	r.MustRegister(m.led, m.lag, m.changes, m.busy, m.moves, m.moveSeconds, room)
 	return m

@@ -14,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/rangequery"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -180,7 +181,7 @@ func (k *Keeper) askAll(ctx context.Context, box grid.Box, ask func(context.Cont
 			if err := ask(ctx, r.Region); err != nil {
 				lock.Lock()
 				defer lock.Unlock()
-				missing = append(missing, rangequery.Missing{Cell: r.Region.Cell, Why: err.Error()})
+				missing = append(missing, rangequery.Missing{Cell: r.Region.Cell, Why: wire.ErrorText(err)})
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/rangequery"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -63,7 +64,7 @@ func searchAll(domains []grid.Domain, search func(grid.Domain) (Progress, error)
 	crew.Wait() //nolint:errcheck // always nil
 	for i, p := range found {
 		if errs[i] != nil {
-			missing = append(missing, rangequery.Missing{Cell: grid.Cell{Domain: domains[i]}, Why: errs[i].Error()})
+			missing = append(missing, rangequery.Missing{Cell: grid.Cell{Domain: domains[i]}, Why: wire.ErrorText(errs[i])})
 		}
 		missing = append(missing, p.Missing...)
 		if p.Left > 0 {

@@ -34,6 +34,14 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "Time that edits waited while this node merged regions.",
 		}),
 	}
+	for _, result := range []string{"done", "failed"} {
+		for _, trigger := range []string{"tick", "players", "edits", "stored", "manual"} {
+			m.splits.WithLabelValues(trigger, result)
+		}
+		for _, trigger := range []string{"quiet", "manual"} {
+			m.merges.WithLabelValues(trigger, result)
+		}
+	}
 	r.MustRegister(m.splits, m.merges, m.splitSeconds, m.mergeSeconds)
 	return m
 }

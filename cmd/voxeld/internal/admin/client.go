@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,9 +11,13 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"time"
 )
+
+// maxRefusal bounds the text with which a node refuses a request, in bytes.
+const maxRefusal = 4 << 10
 
 // Get sends a GET request to the node's admin socket and decodes the answer.
 func Get(ctx context.Context, socket, path string, answer any) error {
@@ -45,7 +50,11 @@ func call(ctx context.Context, timeout time.Duration, method, socket, path strin
 		return err
 	}
 	defer response.Body.Close() //nolint:errcheck // read to its end below
-	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
+	err = json.NewDecoder(response.Body).Decode(answer)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errSilent(socket)
+	}
+	if err != nil {
 		return fmt.Errorf("query the node: %w", err)
 	}
 	return nil
@@ -77,13 +86,19 @@ func request(ctx context.Context, socket, method, path string, body io.Reader) (
 		return nil, fmt.Errorf("this user may not use the admin socket %s: use sudo, or be a member of its group", socket)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("the node does not answer in time on its admin socket %s: it is overloaded or hangs", socket)
+		return nil, errSilent(socket)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("query the node: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, errors.Join(fmt.Errorf("query the node: %s", response.Status), response.Body.Close())
+		text, err := io.ReadAll(io.LimitReader(response.Body, maxRefusal))
+		why := cmp.Or(strings.TrimSpace(string(text)), response.Status)
+		return nil, errors.Join(errors.New(why), err, response.Body.Close())
 	}
 	return response, nil
+}
+
+func errSilent(socket string) error {
+	return fmt.Errorf("the node does not answer in time on its admin socket %s: it is overloaded or hangs", socket)
 }

@@ -21,6 +21,7 @@ import (
 func newBackup() *cobra.Command {
 	var area string
 	var since []string
+	var force bool
 	c := &cobra.Command{
 		Use: "backup FILE|-", Short: "Back up the world while it runs, through any one node",
 		Long: "Writes the catalog, all regions and the players of the world to FILE, or to the standard output. Everything that was\n" +
@@ -48,6 +49,9 @@ func newBackup() *cobra.Command {
 		if slices.ContainsFunc(since, func(base string) bool { return sameFile(base, args[0]) }) {
 			return cli.Usage(fmt.Errorf("%s is the backup that this one is based on: choose another name for the new one", args[0]))
 		}
+		if info, err := os.Stat(args[0]); err == nil && info.Mode().IsRegular() && info.Size() > 0 && !force && args[0] != "-" {
+			return cli.Usage(fmt.Errorf("%s exists already: choose another name, or replace it with --force", args[0]))
+		}
 		if len(since) > 0 {
 			if err := addBase(&q, since); err != nil {
 				return err
@@ -56,6 +60,7 @@ func newBackup() *cobra.Command {
 		return makeBackup(c, socket, args[0], q)
 	})
 	c.Flags().StringArrayVar(&since, "since", nil, "earlier backup, a `file`: regions that have not changed since are only referred to; restoring needs that backup, too")
+	c.Flags().BoolVar(&force, "force", false, "replace a backup of that name")
 	c.Flags().StringVar(&area, "area", "", "`X1,Z1:X2,Z2` in blocks: back up only the regions there, without players")
 	return c
 }

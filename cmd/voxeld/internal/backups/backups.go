@@ -23,6 +23,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -60,7 +61,7 @@ func New(o Options) *Backups {
 func (b *Backups) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var q admin.BackupRequest
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, admin.MaxBackupRequest)).Decode(&q); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+		http.Error(w, wire.ErrorText(err), http.StatusBadRequest)
 		return
 	}
 	w.Header().Set("Trailer", admin.BackupError)
@@ -84,7 +85,7 @@ func (b *Backups) sameWorld(q admin.BackupRequest) error {
 	return nil
 }
 
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+func oneLine(err error) string { return strings.ReplaceAll(wire.ErrorText(err), "\n", "; ") }
 
 // errBusy is returned while another backup is made: two would only slow each other down.
 var errBusy = errors.New("this node is making another backup: try again when that is done")

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coreos/go-systemd/v22/journal"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -153,11 +154,14 @@ func FlagError(c *cobra.Command, err error) error {
 	return Usage(fmt.Errorf("%w%s; see %s --help", err, likely, c.CommandPath()))
 }
 
-// NewLogger returns a logger of a format: text or json.
+// NewLogger returns a logger of a format, text or json, that writes to a command's standard error.
 func NewLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	if toJournal, err := journal.StderrIsJournalStream(); err == nil && toJournal && w == os.Stderr {
+		return slog.New(newJournalHandler(w, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))
 }

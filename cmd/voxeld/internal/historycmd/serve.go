@@ -21,6 +21,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/region/rollback"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // Changes are changes of blocks.
@@ -95,7 +96,9 @@ func (s Server) Add(mux *http.ServeMux) {
 	mux.HandleFunc("GET /rollbacks", s.answerRollbacks)
 }
 
-func refuse(w http.ResponseWriter, err error) { http.Error(w, err.Error(), http.StatusBadRequest) }
+func refuse(w http.ResponseWriter, err error) {
+	http.Error(w, wire.ErrorText(err), http.StatusBadRequest)
+}
 
 // values are the parameters of a request.
 type values struct {

@@ -20,6 +20,7 @@ import (
 	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/trust"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // Access gives out tokens and revokes nodes, for operators.
@@ -99,7 +100,7 @@ func (a Access) Status() admin.Access {
 	}
 	answer := admin.Access{Issuer: a.Gate.Issues(a.Node.Host.PeerID())}
 	if own, err := a.Gate.Own(); err != nil {
-		answer.Error = err.Error()
+		answer.Error = wire.ErrorText(err)
 	} else {
 		answer.Expires, answer.RenewAt = own.Expires(), own.RenewAt()
 	}
@@ -175,12 +176,12 @@ func (a Access) answerInvite(w http.ResponseWriter, r *http.Request) {
 	life, lifeErr := time.ParseDuration(cmp.Or(q.Get("expires"), "24h"))
 	issuer, issuerErr := strconv.ParseBool(cmp.Or(q.Get("issuer"), "false"))
 	if err := errors.Join(usesErr, lifeErr, issuerErr); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+		http.Error(w, wire.ErrorText(err), http.StatusBadRequest)
 		return
 	}
 	token, err := a.Invite(trust.Invitation{Operator: cmp.Or(q.Get("operator"), founder), Uses: uses, Issuer: issuer}, life)
 	if err != nil {
-		reply(w, admin.Invite{Error: err.Error()})
+		reply(w, admin.Invite{Error: wire.ErrorText(err)})
 		return
 	}
 	reply(w, admin.Invite{Token: token.String()})
@@ -191,7 +192,7 @@ var errOpen = errors.New("the world is open: anybody may run nodes of it, and no
 func (a Access) answerRevoke(w http.ResponseWriter, r *http.Request) {
 	var answer admin.AccessChange
 	if err := a.revoke(r.FormValue("kind"), r.FormValue("subject"), r.FormValue("reason"), r.FormValue("lift") == "true"); err != nil {
-		answer.Error = err.Error()
+		answer.Error = wire.ErrorText(err)
 	}
 	reply(w, answer)
 }
@@ -216,7 +217,7 @@ func (a Access) change(do func(node string) error) http.HandlerFunc {
 			err = do(r.FormValue("node"))
 		}
 		if err != nil {
-			answer.Error = err.Error()
+			answer.Error = wire.ErrorText(err)
 		}
 		reply(w, answer)
 	}
@@ -245,7 +246,7 @@ func (a Access) dismiss(node string) error {
 func (a Access) answerClose(w http.ResponseWriter, _ *http.Request) {
 	var answer admin.AccessChange
 	if err := a.close(); err != nil {
-		answer.Error = err.Error()
+		answer.Error = wire.ErrorText(err)
 	}
 	reply(w, answer)
 }

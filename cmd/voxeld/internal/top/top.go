@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // New returns the command voxeld top.
@@ -120,7 +121,7 @@ func (v view) View() tea.View {
 	}
 	foot := "q quits"
 	if v.err != nil {
-		foot = "NO ANSWER: " + v.err.Error()
+		foot = "NO ANSWER: " + wire.ErrorText(v.err)
 	}
 	screen := tea.NewView(strings.Join(append(lines, cut(foot, v.width)), "\n"))
 	screen.AltScreen = true
