@@ -25,9 +25,9 @@ type span struct {
 // healthy before.
 const elsewhere = 3 * time.Second
 
-// last holds a fault for a while. end is called whatever happens.
-func (f *faults) last(ctx context.Context, kind string, struck []*Node, hold time.Duration, begin, end func() error) error {
-	f.log(kind, struck, "for", hold.Round(time.Millisecond))
+// last holds a fault for a while. end is called whatever happens; more is for the log.
+func (f *faults) last(ctx context.Context, kind string, struck []*Node, hold time.Duration, begin, end func() error, more ...any) error {
+	f.log(kind, struck, append(more, "for", hold.Round(time.Millisecond))...)
 	f.report.Fault(kind)
 	from := f.ledger.Now()
 	err := begin()
@@ -109,7 +109,7 @@ func (f *faults) slowFor(ctx context.Context, stall, hold time.Duration) error {
 		stop()
 		return <-ended
 	}
-	return f.last(ctx, "disk is slow: "+kind, []*Node{n}, hold, begin, end)
+	return f.last(ctx, "disk is slow: "+kind, []*Node{n}, hold, begin, end, "stalls", stall)
 }
 
 // cutPartly cuts a leader off from one other member of its region. Both still reach all others.
@@ -176,12 +176,11 @@ func (f *faults) stepFor(ctx context.Context, offset, hold time.Duration) error 
 	set := func(to time.Duration) error {
 		var errs []error
 		for _, n := range struck {
-			if p := n.running(); p != nil {
+			if p := n.running(); p != nil && p.Running() {
 				errs = append(errs, clockstep.Step(p.PID(), to))
 			}
 		}
 		return errors.Join(errs...)
 	}
-	kind = fmt.Sprintf("clocks are off by %v h: %s", offset.Hours(), kind)
-	return f.last(ctx, kind, struck, hold, func() error { return set(offset) }, func() error { return set(0) })
+	return f.last(ctx, "clocks are off: "+kind, struck, hold, func() error { return set(offset) }, func() error { return set(0) }, "by", offset)
 }
