@@ -144,8 +144,8 @@ split-edits: ## edits while their region is split and merged by hand, 50 times e
 split-crowd: ## 600 players walk into one spot and leave again: the cell splits and merges; into docs/scale.md (ARGS="-players 60 -limit 10 -stay 15s -docs ''": a small run, 5 min, which only prints; "-kills 200": leaders are killed while their regions split)
 	go run ./bench/dividing crowd -docs docs $(ARGS)
 
-clocks: ## daemons whose clocks are a day off, and certificates over months: compiles Go's library with another clock (minutes)
-	go test ./cmd/voxeld -clocks -run 'TestClocksADayOff|TestCertificatesExpire' -v -count 1
+clocks: ## daemons whose clocks are stepped, a day off, or months ahead: compiles Go's library with another clock (a quarter of an hour)
+	go test ./cmd/voxeld -clocks -run 'TestClockSteps|TestClocksADayOff|TestCertificatesExpire' -v -count 1 -timeout 30m
 
 backup-proof: ## back up and restore a world of 2,000 regions and a million edits while 40 players edit; count late ticks, also without a backup
 	go test ./cmd/voxeld -run '^(TestLargeBackup|TestReplicasAfterRestore)$$' -v -count 1 -timeout 50m -backup-regions 2000 -backup-edits 500 -backup-players 40 -backup-rounds 10

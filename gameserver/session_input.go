@@ -365,7 +365,7 @@ func (s *session) edit(e sessionmsg.Edit) {
 	}
 	seq := e.Seq
 	if s.body.Guest {
-		seq = s.guestSeq(seq, time.Now())
+		seq = s.guestSeq(seq, s.g.wall())
 	}
 	if !s.edits.add(seq, e.Seq) {
 		return // held since

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/wallclock"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -295,4 +296,28 @@ func TestOlder(t *testing.T) {
 	revoked, said["A"] = "", 5
 	check()
 	older("when A is upgraded,", 5)
+}
+
+// A node that starts takes the time of one that has run for days.
+func TestTimesOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := New(time.Minute, func(_ context.Context, peer string) (nodemsg.Answer, error) {
+			m := member(peer)
+			return nodemsg.Answer{Member: &m, Time: time.Now().Add(time.Hour).UnixMilli(), TimeAge: 2 * 24 * 3600}, nil
+		}, nobody)
+		d.Clock = wallclock.New()
+		if _, err := d.Check(t.Context(), "A"); err != nil {
+			t.Fatal(err)
+		}
+		about, _ := d.About("A")
+		if about.Time == nil {
+			t.Fatal("nothing is known of its time")
+		}
+		if got := d.Clock.Consider([]wallclock.Reading{*about.Time}); (got - time.Hour).Abs() > time.Second {
+			t.Errorf("the clock is corrected by %v, want an hour", got)
+		}
+		if d.Clock.Settled() || (d.Clock.MachineAhead()+time.Hour).Abs() > time.Second {
+			t.Errorf("settled: %v, the machine's clock is %v ahead", d.Clock.Settled(), d.Clock.MachineAhead())
+		}
+	})
 }

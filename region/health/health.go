@@ -60,6 +60,7 @@ type Examiner struct {
 	AskStatuses           integrity.AskStatuses
 	Contradictions        *Contradictions
 	Memberships           func() ([]nodemsg.Region, error) // lists the regions that this node stores a copy of
+	MachineAhead          func() time.Duration             // how far the machine's clock is ahead of the time of the world; nil: it is not
 }
 
 // Examine examines this node, all nodes that hold regions, and the regions in the catalog. It asks other nodes and may take
@@ -124,6 +125,13 @@ func (e *examination) node() {
 	case err != nil:
 		e.found("storage", "node", fmt.Sprintf("this node cannot write to its disk: %v", err),
 			"free space on the data directory's disk, or look for I/O errors in the kernel log; edits work again by themselves")
+	}
+	if e.MachineAhead == nil {
+		return
+	}
+	if ahead := e.MachineAhead(); ahead.Abs() > clockSkew {
+		e.found("clock", e.Self.Peer, fmt.Sprintf("its machine's clock differs by %v from the time of the world, by which it goes on", ahead.Abs().Round(100*time.Millisecond)),
+			"run a time service on it")
 	}
 }
 
@@ -316,7 +324,7 @@ func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overvi
 		if skew := s.Skews[peer]; skew.Abs() > clockSkew {
 			seen.peers = append(seen.peers, Finding{
 				"clock", peer, fmt.Sprintf("its clock and this node's differ by %v", skew.Abs().Round(100*time.Millisecond)),
-				"run a time service on both nodes: edits of a node that is behind are refused as stale",
+				"run a time service on both nodes",
 			})
 		}
 	}
