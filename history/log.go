@@ -51,6 +51,19 @@ func (l *Log) Add(r Record) {
 	l.size += len(s.data) - before
 }
 
+// Mark adds the mark of a number: what is recorded later is after it. Its time is that of the last record.
+func (l *Log) Mark(number int64) {
+	l.Add(Record{Player: Author(number), At: l.tail.at, Old: Natural, New: Natural})
+}
+
+// Last returns the time of the last record; 0 if there is none.
+func (l *Log) Last() int64 {
+	if l.Empty() {
+		return 0
+	}
+	return l.segments[len(l.segments)-1].last
+}
+
 // Load adds a stored segment. They must come in the order of their numbers.
 func (l *Log) Load(number uint32, data []byte) error {
 	n := uint32(len(l.segments))

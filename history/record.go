@@ -30,8 +30,11 @@ type Record struct {
 	Guest  string    // the player's name if they are a guest, else empty
 	At     chunk.Index
 	Old    chunk.Block // or Natural
-	New    chunk.Block
+	New    chunk.Block // Natural only in a mark
 }
+
+// isMark reports whether the record changes nothing: it is a mark, and its Player the Author of the mark's number.
+func (r Record) isMark() bool { return r.New == Natural }
 
 // segmentVersion is the first byte of a segment.
 const segmentVersion = 1
@@ -53,7 +56,7 @@ type author struct {
 
 // append appends a record: the time since the last one in units of Resolution, the number of the player, the distance from the last position
 // (varint), and the old and the new block. When a player is first named, their id follows the number, 16 bytes, and their name as a guest, after its
-// length. Natural is 0, other blocks 1 more than their id. All numbers but the distance are uvarints. Times must not decrease.
+// length. Natural is 0, other blocks 1 more than their id. Of a mark both blocks are 0. All numbers but the distance are uvarints. Times must not decrease.
 func (c *coder) append(b []byte, r Record) []byte {
 	if len(b) == 0 {
 		b = append(b, segmentVersion)
@@ -115,7 +118,7 @@ func (c *coder) decode(segment []byte, visit func(Record)) error {
 		b = b[n:]
 		at := int64(c.at) + far
 		oldBlock, newBlock := uvarint(1<<16-1), uvarint(1<<16-1)
-		if !ok || at < 0 || at >= chunk.MaxSections*chunk.SectionBlocks || c.time > maxTime/Resolution || newBlock == 0 {
+		if !ok || at < 0 || at >= chunk.MaxSections*chunk.SectionBlocks || c.time > maxTime/Resolution || newBlock == 0 && oldBlock != 0 {
 			return errSegment
 		}
 		c.at = chunk.Index(at)
@@ -130,5 +133,11 @@ func (c *coder) decode(segment []byte, visit func(Record)) error {
 // maxTime bounds times: the year 5138.
 const maxTime = 1e14
 
-// Decode visits the records of a segment, oldest first.
-func Decode(segment []byte, visit func(Record)) error { return new(coder).decode(segment, visit) }
+// Decode visits the changes of a segment, oldest first.
+func Decode(segment []byte, visit func(Record)) error {
+	return new(coder).decode(segment, func(r Record) {
+		if !r.isMark() {
+			visit(r)
+		}
+	})
+}

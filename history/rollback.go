@@ -27,14 +27,27 @@ func (f *Filter) Matches(pos grid.ChunkPos, r Record) bool {
 		f.Box.Contains(r.At.Pos(pos))
 }
 
+// Mark is a moment in the history of the chunks in a box: that in which an order of the policy arrives at their region. It is a record between others, not
+// a time, as clocks differ. A chunk of which nothing is recorded since a time needs none.
+type Mark struct {
+	// Number identifies the order in its world. Later ones have higher numbers.
+	Number int64
+	Box    grid.Box
+	Since  int64 // Unix milliseconds
+}
+
 // Rollback undoes the changes that its filter selects. Undoing a rollback is a rollback of the changes of its Author.
 type Rollback struct {
 	// Number identifies the rollback in its world. Later ones have higher numbers.
 	Number int64
 	Filter
+	// Marked means that only changes before the mark of Number are undone: those that were made when it arrived.
+	Marked bool
+	// After is the number of another mark, before which nothing is undone; 0: there is none.
+	After int64
 }
 
-// Author returns the id under which the changes of a rollback are recorded.
+// Author returns the id under which the changes of a rollback, and the mark of a number, are recorded.
 func Author(number int64) player.ID {
 	sum := sha256.Sum256(strconv.AppendInt([]byte("rollback\x00"), number, 10))
 	return player.ID(sum[:])
@@ -48,14 +61,23 @@ type Change struct {
 }
 
 // Changes returns what a rollback has to do in a chunk with these segments, by position. It changes a block only if the last change of it is one
-// that is to be undone: what others changed since is left alone. The block becomes what it was before the selected changes that
-// nobody interrupted.
+// that is to be undone: what others changed since, or anybody since the mark, is left alone. The block becomes what it was before the selected
+// changes that nobody interrupted. Segments that hold the rollback's mark must not be left out.
 func (r *Rollback) Changes(pos grid.ChunkPos, segments [][]byte) ([]Change, error) {
 	own := Author(r.Number)
-	undo := make(map[chunk.Index]Change) // of blocks whose last change is selected
+	undo := make(map[chunk.Index]Change)                          // of blocks whose last change is selected
+	arrived, older, after := false, r.After != 0, Author(r.After) // older: the mark of After may follow
 	for _, segment := range segments {
-		err := Decode(segment, func(rec Record) {
-			if rec.Player == own || !r.Matches(pos, rec) {
+		err := new(coder).decode(segment, func(rec Record) {
+			switch {
+			case rec.isMark():
+				if older && rec.Player == after {
+					older = false
+					clear(undo)
+				}
+				arrived = arrived || rec.Player == own
+				return
+			case r.Marked && arrived, rec.Player == own, !r.Matches(pos, rec):
 				delete(undo, rec.At)
 				return
 			}
@@ -69,6 +91,9 @@ func (r *Rollback) Changes(pos grid.ChunkPos, segments [][]byte) ([]Change, erro
 		if err != nil {
 			return nil, err
 		}
+	}
+	if r.Marked && !arrived {
+		return nil, nil // what was recorded before the mark is dropped, or nothing was
 	}
 	// A sign is changed even if it stays the same block: its text is not in the history, and is taken away.
 	maps.DeleteFunc(undo, func(_ chunk.Index, c Change) bool { return c.From == c.To && !c.From.IsSign() })

@@ -224,6 +224,7 @@ func claimLand(s *State, by author, args []string, at int64) (func() Effect, err
 		return s.request(by, c.At, c)
 	}
 	return func() Effect {
+		c.Number = s.nextNumber(at)
 		s.changeClaims(nil, c)
 		x, _, z := box.Sides()
 		return Effect{Text: fmt.Sprintf("The claim %s is yours: %d × %d blocks. /trust %s PLAYER lets others build in it.", c.Name, x, z, c.Name)}
@@ -411,7 +412,7 @@ func transfer(s *State, by author, args []string, _ int64) (func() Effect, error
 // claimCommands returns commands that make the same claims in another policy.
 func claimCommands(s *State) (all []string) {
 	s.claims.All(func(c *Claim) {
-		all = append(all, fmt.Sprintf("land %v %s %s", c.Owner, c.Name, corners(c.Box)))
+		all = append(all, fmt.Sprintf("land %v %s %s %d", c.Owner, c.Name, corners(c.Box), c.Number))
 		name := c.Owner.String() + "/" + c.Name
 		for _, id := range c.Members {
 			all = append(all, fmt.Sprintf("trust %s %v", name, id))
@@ -426,10 +427,17 @@ func claimCommands(s *State) (all []string) {
 	return all
 }
 
-// importClaim takes over a claim of another policy: ID NAME CORNER CORNER.
-func importClaim(s *State, _ author, args []string, _ int64) (func() Effect, error) {
-	if len(args) != 4 {
+// importClaim takes over a claim of another policy: ID NAME CORNER CORNER [NUMBER]. The restored land has the mark of the number.
+func importClaim(s *State, _ author, args []string, at int64) (func() Effect, error) {
+	if len(args) != 4 && len(args) != 5 {
 		return nil, errUsage
+	}
+	number := int64(0)
+	if len(args) == 5 {
+		var err error
+		if number, err = strconv.ParseInt(args[4], 10, 64); err != nil || number < 0 {
+			return nil, fmt.Errorf("%q is not the number of a mark", args[4])
+		}
 	}
 	owner, err := player.ParseID(args[0])
 	box, errBox := parseBox(args[2], args[3])
@@ -441,6 +449,10 @@ func importClaim(s *State, _ author, args []string, _ int64) (func() Effect, err
 		return func() Effect { return Effect{Text: s.LabelOf(there) + " is taken over already."} }, nil
 	}
 	return func() Effect {
+		c.Number = number
+		if s.numbered = max(s.numbered, number); number == 0 {
+			c.Number = s.nextNumber(at)
+		}
 		s.changeClaims(nil, c)
 		return Effect{Text: s.LabelOf(c) + " is taken over."}
 	}, addable(s, c)

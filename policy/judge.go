@@ -85,6 +85,8 @@ type Builders struct {
 	claims     *Claims
 	banned     map[player.ID]int64 // until when, in Unix milliseconds; 0: until it is lifted
 	border     *place.Border
+	rollbacks  []Rollback
+	numbered   int64
 }
 
 // Builders returns who may change blocks now.
@@ -92,7 +94,7 @@ func (s *State) Builders() *Builders {
 	b := &Builders{
 		players: s.settings.Players.MayBuild(), guests: s.settings.Guests.MayBuild(),
 		exceptions: make(map[player.ID]bool), moderators: make(map[player.ID]bool), claims: s.Claims(), banned: make(map[player.ID]int64),
-		border: s.settings.Border,
+		border: s.settings.Border, rollbacks: s.rollbacks, numbered: s.numbered,
 	}
 	for id, m := range s.roles.members {
 		if m.Role.AtLeast(Moderator) {

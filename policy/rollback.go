@@ -17,14 +17,15 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file orders rollbacks. The leader of each region in the box carries them out, in the order of their numbers (docs/adr/0050).
+// This file orders rollbacks. The leader of each region in the box carries them out, in the order of their numbers (docs/adr/0050). What an order
+// undoes was there when it arrived at the region (docs/adr/0098).
 
 const (
 	// MaxRollbacks is how many rollbacks are listed; the oldest is dropped first.
 	MaxRollbacks = 1000
-	// carriedOutFor is how long after it was ordered a rollback is carried out in land that nobody has opened.
-	carriedOutFor = 30 * 24 * time.Hour
-	// maxRollbacksOfOne is how many of them a player below moderator may have ordered within that time: few beside MaxRollbacks.
+	// listedFor is how long a player below moderator keeps no rollback in the list, and a moderator's is not dropped from it for one of theirs.
+	listedFor = 30 * 24 * time.Hour
+	// maxRollbacksOfOne is how many rollbacks a player below moderator may have ordered within that time: few beside MaxRollbacks.
 	maxRollbacksOfOne = 100
 	// MaxRollbackSide bounds the box of a rollback, in blocks along X and Z: what one range query covers.
 	MaxRollbackSide = 3584
@@ -40,15 +41,10 @@ type Rollback struct {
 	Of     string // whose changes it undoes, as the command had it, with commas between several; empty if Undoes is set
 	Undoes int    // ID of the rollback that it undoes; 0: none
 	by     author
-	At     int64 // when it was ordered, in Unix milliseconds
+	At     int64 // when it was ordered, in Unix milliseconds; only shown
 	Paused bool
 	// Aborted means that it was ended before it was complete: what is undone stays so.
 	Aborted bool
-}
-
-// Left reports whether the rollback may be left to be carried out somewhere.
-func (r *Rollback) Left(now time.Time) bool {
-	return !r.Aborted && now.Sub(time.UnixMilli(r.At)) < carriedOutFor
 }
 
 // String describes what the rollback does.
@@ -123,27 +119,31 @@ func orderable(s *State, by author, box grid.Box) error {
 	}
 	own := 0
 	for i := range s.rollbacks {
-		if of := &s.rollbacks[i].by; of.id == by.id && by.entered-of.entered < carriedOutFor.Milliseconds() {
+		if of := &s.rollbacks[i].by; of.id == by.id && by.entered-of.entered < listedFor.Milliseconds() {
 			own++
 		}
 	}
-	switch full := len(s.rollbacks) >= MaxRollbacks; {
-	case !ownsAll(s, by.id, box):
+	full := len(s.rollbacks) >= MaxRollbacks
+	first := &Rollback{}
+	if full {
+		first = &s.rollbacks[0]
+	}
+	switch {
+	case ownClaimOf(s, by.id, box) == nil:
 		return errNotOwned
 	case own >= maxRollbacksOfOne:
 		return fmt.Errorf("you have ordered %d rollbacks within 30 days: ask a moderator to order yours", maxRollbacksOfOne)
-	case full && s.rollbacks[0].by.role.AtLeast(Moderator) && s.rollbacks[0].Left(time.UnixMilli(by.entered)):
-		return fmt.Errorf("the list of rollbacks is full, and rollback %d, its first, may not be complete: ask a moderator to order yours", s.rollbacks[0].ID)
+	case full && first.by.role.AtLeast(Moderator) && !first.Aborted && by.entered-first.by.entered < listedFor.Milliseconds():
+		return fmt.Errorf("the list of rollbacks is full, and rollback %d, its first, may not be complete: ask a moderator to order yours", first.ID)
 	}
 	return nil
 }
 
 // orderRollback adds a rollback.
 func orderRollback(s *State, r Rollback, by author, at int64) Effect {
-	r.ID, r.Number, r.By, r.At, r.by = 1, at, by.name, at, by
+	r.ID, r.Number, r.By, r.At, r.by = 1, s.nextNumber(at), by.name, at, by
 	if n := len(s.rollbacks); n > 0 {
-		last := &s.rollbacks[n-1]
-		r.ID, r.Number = last.ID+1, max(r.Number, last.Number+1)
+		r.ID = s.rollbacks[n-1].ID + 1
 	}
 	s.rollbacks = append(slices.Clip(s.rollbacks[max(0, len(s.rollbacks)-MaxRollbacks+1):]), r)
 	return Effect{Text: fmt.Sprintf("Rollback %d has begun.", r.ID)}
@@ -223,6 +223,14 @@ func (s *State) ProposeRollback(of string, since int64, box grid.Box) (p history
 	return p, err
 }
 
+// ProposedTo returns a proposed rollback as it would be if a player ordered it: without what only an owner of land may not undo.
+func (s *State) ProposedTo(id player.ID, of string, p history.Rollback) history.Rollback {
+	if number, err := claimed(s, author{id: id, role: s.roleOf(id, false)}, of, p.Players, p.Box); err == nil {
+		p.After = number
+	}
+	return p
+}
+
 // AuthorName returns what the author of a change of a block is called: a registered name, a guest's name, a rollback, or the id.
 func (s *State) AuthorName(id player.ID, guest string) string {
 	if guest != "" {
@@ -246,10 +254,18 @@ func RevertText(of string, since int64, box grid.Box) string {
 
 var errNotOwned = errors.New("this land is not within a claim of yours: ask a moderator")
 
-// ownsAll reports whether a box is within one claim of a player.
-func ownsAll(s *State, id player.ID, box grid.Box) bool {
-	c := s.claims.At(box.Min)
-	return c != nil && c.Owner == id && s.claims.At(box.Max) == c
+// ownClaimOf returns the claim of a player that a box is within; nil if there is none.
+func ownClaimOf(s *State, id player.ID, box grid.Box) *Claim {
+	if c := s.claims.At(box.Min); c != nil && c.Owner == id && s.claims.At(box.Max) == c {
+		return c
+	}
+	return nil
+}
+
+// nextNumber returns the number of the next order of which regions take the mark. It is its time, so that a restored world counts on.
+func (s *State) nextNumber(at int64) int64 {
+	s.numbered = max(at, s.numbered+1)
+	return s.numbered
 }
 
 // revert orders a rollback: PLAYERS SINCE CORNER CORNER, with Unix seconds.
@@ -258,7 +274,7 @@ func revert(s *State, by author, args []string, at int64) (func() Effect, error)
 		return nil, errUsage
 	}
 	r := Rollback{Of: args[0]}
-	r.Until = at + maxDrift.Milliseconds() // the clocks of the regions' leaders differ
+	r.Marked = true
 	var err error
 	if r.Players, err = s.PlayersOf(args[0]); err != nil {
 		return nil, err
@@ -271,27 +287,42 @@ func revert(s *State, by author, args []string, at int64) (func() Effect, error)
 	if r.Box, err = ParseCorners(args[2], args[3]); err != nil {
 		return nil, err
 	}
-	inClaim := ownsAll(s, by.id, r.Box)
-	switch {
-	case !by.role.AtLeast(Moderator) && !inClaim:
-		return nil, fmt.Errorf("only the role %v and above may undo changes outside of their own claims: choose two corners in a claim of yours", Moderator)
-	case inClaim: // it is theirs, whoever changed it
-	case args[0] == Everyone && !by.role.AtLeast(Admin):
-		return nil, fmt.Errorf("to undo the changes of everybody is for the role %v and above: name a player", Admin)
-	}
-	for _, id := range r.Players {
-		if inClaim || id == by.id {
-			continue
-		}
-		if err := s.outranks(by, sanction.Target{Player: id}); err != nil {
-			return nil, err
-		}
+	if r.After, err = claimed(s, by, args[0], r.Players, r.Box); err != nil {
+		return nil, err
 	}
 	return func() Effect { return orderRollback(s, r, by, at) }, orderable(s, by, r.Box)
 }
 
-// undoMargin is how much earlier than a rollback its changes may be, because clocks differ.
-const undoMargin = 27 * time.Hour
+// claimed returns the number of the claim by which somebody may undo changes in a box: what was there before the claim is not theirs. It is 0 if they
+// need none.
+func claimed(s *State, by author, of string, players []player.ID, box grid.Box) (number int64, err error) {
+	if err = mayUndo(s, by, of, players); err == nil {
+		return 0, nil
+	}
+	if claim := ownClaimOf(s, by.id, box); claim != nil {
+		return claim.Number, nil
+	}
+	return 0, err
+}
+
+// mayUndo returns why somebody may not undo the changes of players outside of their own claims.
+func mayUndo(s *State, by author, of string, players []player.ID) error {
+	switch {
+	case !by.role.AtLeast(Moderator):
+		return fmt.Errorf("only the role %v and above may undo changes outside of their own claims: choose two corners in a claim of yours", Moderator)
+	case of == Everyone && !by.role.AtLeast(Admin):
+		return fmt.Errorf("to undo the changes of everybody is for the role %v and above: name a player", Admin)
+	}
+	for _, id := range players {
+		if id == by.id {
+			continue
+		}
+		if err := s.outranks(by, sanction.Target{Player: id}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // undo orders a rollback of a rollback. In each region it begins when that is complete there, or was aborted. A paused one is aborted.
 func undo(s *State, by author, args []string, at int64) (func() Effect, error) {
@@ -300,7 +331,7 @@ func undo(s *State, by author, args []string, at int64) (func() Effect, error) {
 		return nil, err
 	}
 	r := Rollback{Undoes: of.ID}
-	r.Filter = history.Filter{Box: of.Box, Since: max(0, of.At-undoMargin.Milliseconds()), Players: []player.ID{history.Author(of.Number)}}
+	r.Filter = history.Filter{Box: of.Box, Players: []player.ID{history.Author(of.Number)}}
 	return func() Effect {
 		effect := orderRollback(s, r, by, at)
 		if of.Paused {
@@ -332,7 +363,7 @@ func control(word string, change func(*Rollback)) func(*State, author, []string,
 			return nil, fmt.Errorf("rollback %d was aborted", r.ID)
 		case by.entering && fresh.Paused == r.Paused && fresh.Aborted == r.Aborted: // the catalog may have such from earlier versions
 			return nil, fmt.Errorf("rollback %d %s already", r.ID, word)
-		case by.entering && r.Paused && !fresh.Paused && !by.role.AtLeast(Moderator) && !ownsAll(s, by.id, r.Box): // it would go on
+		case by.entering && r.Paused && !fresh.Paused && !by.role.AtLeast(Moderator) && ownClaimOf(s, by.id, r.Box) == nil: // it would go on
 			return nil, errNotOwned
 		}
 		id := r.ID

@@ -65,8 +65,8 @@ func TestRollbackCommands(t *testing.T) {
 		if !slices.Equal(r.Players, want) || r.Box != box || r.ID != i+1 || i > 0 && r.Number <= all[i-1].Number {
 			t.Errorf("rollback %d: %+v, want one of %v", i, r, want)
 		}
-		if undoes := i == 4; !undoes && (r.Since != since/1000*1000 || r.Until < r.At) || undoes && (r.Since == 0 || r.Until != 0) {
-			t.Errorf("rollback %d is from %d until %d", i, r.Since, r.Until)
+		if undoes := i == 4; r.Until != 0 || r.Marked == undoes || !undoes && r.Since != since/1000*1000 || undoes && r.Since != 0 {
+			t.Errorf("rollback %d is from %d until %d, marked: %v", i, r.Since, r.Until, r.Marked)
 		}
 	}
 	if got, want := all[4].String(), "5: bob undoes rollback 4 between -9,20,-9 and 9,60,9"; got != want {
@@ -156,6 +156,63 @@ func TestRollbackInAClaim(t *testing.T) {
 	}
 	if got := s.say("ada", "abort 2"); !strings.HasPrefix(got, "Rollback 2 is aborted") {
 		t.Error(got)
+	}
+}
+
+// What is older than a claim is not its owner's to undo. Those who need no claim for a rollback are not bound by one of theirs. A claim keeps its mark when
+// it is changed, given away or restored, and a rollback that is bound by it when it is given up.
+func TestRollbackInAClaimIsBoundByIt(t *testing.T) {
+	s := newScript(t)
+	for _, name := range []string{"ada", "bob", "eve"} {
+		s.say(name, "register")
+	}
+	s.say("", "role bob moderator")
+	s.say("", "role eve admin")
+	inside := grid.BoxOf(grid.Pos{X: 1, Y: 5, Z: 1}, grid.Pos{X: 20, Y: 60, Z: 9})
+	last := func() Rollback { return s.Rollbacks()[len(s.Rollbacks())-1] }
+	of := func(name string) *Claim { return s.claims.Of(idOf(name))[0] }
+	s.say("ada", "claim 0,0 20,20 home")
+	number := of("ada").Number
+	for _, c := range []struct {
+		by, of string
+		bound  bool
+	}{{"ada", "eve", true}, {"ada", "ada", true}, {"bob", "ada", false}, {"eve", "*", false}, {"", "*", false}} {
+		if got := s.say(c.by, RevertText(c.of, 0, inside)); strings.HasPrefix(got, "!") {
+			t.Fatal(got)
+		}
+		if got := last(); (got.After == number) != c.bound || (got.After == 0) == c.bound || got.Number <= number || !got.Marked {
+			t.Errorf("%q undoes what %s did after %d, as order %d; the claim has %d", c.by, c.of, got.After, got.Number, number)
+		}
+		if p := s.ProposedTo(idOf(c.by), c.of, history.Rollback{Filter: history.Filter{Box: inside, Players: last().Players}}); c.by != "" && p.After != last().After {
+			t.Errorf("what is proposed to %s would be after %d", c.by, p.After)
+		}
+	}
+	s.say("ada", "trust home eve")
+	s.say("ada", "transfer home bob")
+	commands, _ := s.Commands(start)
+	restored := newScript(t)
+	for _, text := range commands {
+		restored.say("", text)
+	}
+	for what, c := range map[string]*Claim{"given away": of("bob"), "restored": restored.claims.Of(idOf("bob"))[0]} {
+		if c.Number != number {
+			t.Errorf("a claim that was %s has the number %d, want %d", what, c.Number, number)
+		}
+	}
+	s.say("bob", RevertText("*", 0, inside)) // for a moderator only in their own claim
+	if got := last(); got.After != number {
+		t.Errorf("a moderator undoes everything in their claim after %d", got.After)
+	}
+	s.say("bob", "unclaim home")
+	marks := s.Builders().Marks(grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel), 0, 0)
+	if len(marks) != 1+len(s.Rollbacks()) || marks[0].Number != number || marks[1].Number != s.Rollbacks()[0].Number {
+		t.Errorf("without the claim there are the marks %+v", marks)
+	}
+	if more := s.Builders().Marks(grid.CellAt(grid.ChunkPos{X: 500}, grid.FoundingLabel), 0, 0); len(more) > 0 {
+		t.Errorf("elsewhere there are the marks %+v", more)
+	}
+	if rest := s.Builders().Marks(grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel), marks[2].Number, marks[3].Number); len(rest) != len(marks)-4 {
+		t.Errorf("of %d marks, the last without three and one that is over are %+v", len(marks), rest)
 	}
 }
 
@@ -293,7 +350,7 @@ func TestBuildersKeepRollbacksOfModerators(t *testing.T) {
 	if got := s.refuses("ada", order); !strings.Contains(got, "rollback 2, its first") {
 		t.Error(got)
 	}
-	s.pass(carriedOutFor)
+	s.pass(listedFor)
 	if got := s.say("ada", order); got != "Rollback 1003 has begun." {
 		t.Error(got)
 	}
@@ -327,7 +384,7 @@ func TestRollbacksOfOneBuilderAreLimited(t *testing.T) {
 			t.Errorf("%q: /%s: %s", by, text, got)
 		}
 	}
-	s.pass(carriedOutFor)
+	s.pass(listedFor)
 	if got := s.say("ada", order(1)); strings.HasPrefix(got, "!") {
 		t.Errorf("after 30 days: %s", got)
 	}

@@ -44,6 +44,7 @@ type State struct {
 	expiring  int64     // when the first command expire came, in Unix milliseconds; 0: none did
 	// forgotten is the highest number of a command of those who are forgotten. Of others of whom nothing is known, older commands do not count.
 	forgotten uint64
+	numbered  int64 // the number of the last rollback or claim
 }
 
 // New returns the policy of a new world: everybody may build.

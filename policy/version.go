@@ -21,6 +21,8 @@ func Needs(text string) (version int, what string) {
 		return nodemsg.VersionQuotas, words[1]
 	case len(words) > 0 && (strings.EqualFold(words[0], seenCommand) || strings.EqualFold(words[0], ExpireCommand)):
 		return nodemsg.VersionQuotas, "names and claims that expire"
+	case len(words) == 6 && strings.EqualFold(words[0], "land"):
+		return nodemsg.VersionMarks, "the marks of claims"
 	}
 	return 0, ""
 }

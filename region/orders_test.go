@@ -110,6 +110,108 @@ func TestRollbacksAreOrderedPausedAndAborted(t *testing.T) {
 	})
 }
 
+// What is built after a rollback was ordered stays, also if it is the same player who builds there, the rollback was complete before, or it waited behind
+// a paused one. So does what is built in land that was closed when it was ordered, or that did not exist.
+func TestRollbackLeavesWhatIsNewer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.adjust = func(_ string, o *Options) { o.World = "world" }
+		start := time.Now()
+		a := n.start("A", newDisk())
+		edit := func(pos grid.ChunkPos, name string, block chunk.Block, x int32) {
+			t.Helper()
+			<-time.After(time.Millisecond)
+			g := a.follow(pos)
+			defer g.Close()
+			e := nodemsg.Intent{Player: player.GuestID(name), Seq: uint64(time.Now().UnixMicro()), Pos: at(pos, x), Block: block}
+			e.Name = name
+			if r := g.edit(e)[e.Seq]; r.Refused != "" {
+				t.Fatalf("%s: %+v", name, r)
+			}
+		}
+		has := func(when string, pos grid.ChunkPos, x int32, want chunk.Block) {
+			t.Helper()
+			g := a.follow(pos)
+			defer g.Close()
+			for _, b := range g.state(pos).Edits {
+				if b.At == chunk.At(at(pos, x)) {
+					if b.Block != want {
+						t.Errorf("%s there is %v at %v, %d, want %v", when, b.Block, pos, x, want)
+					}
+					return
+				}
+			}
+			t.Errorf("%s nothing is edited at %v, %d", when, pos, x)
+		}
+		complete := func(id, changed int) {
+			t.Helper()
+			var r policy.Rollback
+			a.Policy.Read(func(s *policy.State) { r, _ = s.Rollback(id) })
+			if p, err := a.History.Progress(t.Context(), r.Rollback); err != nil || !p.Complete() || p.Changed != changed || p.Left != 0 {
+				t.Errorf("rollback %d: %+v, %v, want one that is complete after %d blocks", id, p, err, changed)
+			}
+		}
+		later := grid.ChunkPos{X: here.X + 70, Z: here.Z} // not founded yet
+		origin := here.Origin()
+		box := grid.BoxOf(origin, grid.Pos{X: later.Origin().X + 31, Y: 63, Z: origin.Z + 31})
+		revert := func(who string) { a.operate(t, policy.RevertText("guest:"+who, start.UnixMilli(), box)) }
+
+		for x := range int32(10) { // the nodes of this test do not generate what becomes natural again
+			edit(here, "ann", chunk.Stone, x)
+		}
+		edit(here, "eve", chunk.Brick, 1)
+		edit(here, "bob", chunk.Brick, 6)
+		edit(here, "bob", chunk.Brick, 7)
+		revert("eve")
+		<-time.After(time.Second) // no longer than the clocks of nodes may differ
+		edit(here, "eve", chunk.Planks, 2)
+		<-time.After(5 * time.Second)
+		complete(1, 1)
+		edit(here, "eve", chunk.Planks, 3)
+
+		revert("eve")
+		a.operate(t, "pause 2")
+		revert("bob") // waits
+		<-time.After(20 * time.Second)
+		edit(here, "eve", chunk.Glass, 4)
+		edit(here, "bob", chunk.Glass, 6)
+		edit(later, "bob", chunk.Glass, 1)
+		edit(later, "ann", chunk.Stone, 2)
+		edit(later, "eve", chunk.Glass, 2)
+		a.operate(t, "resume 2")
+		<-time.After(time.Minute)
+		has("after rollback 1", here, 1, chunk.Stone)
+		has("after rollback 2", here, 4, chunk.Glass)
+		has("after rollback 3", here, 6, chunk.Glass)
+		has("after rollback 3", later, 1, chunk.Glass)
+		has("after rollback 2", later, 2, chunk.Glass)
+		complete(2, 2) // blocks 2 and 3
+		complete(3, 1) // block 7; on block 6 bob has built since
+
+		// Land that nobody has open when it is ordered.
+		edit(here, "eve", chunk.Lamp, 8)
+		id := a.Regions(t.Context())[0].Region.ID
+		<-time.After(time.Minute)
+		if a.open(id) != nil {
+			t.Fatal("the region is not closed: the test shows nothing")
+		}
+		box = grid.BoxOf(origin, grid.Pos{X: origin.X + 31, Y: 63, Z: origin.Z + 31})
+		revert("eve")
+		a.operate(t, "pause 4")
+		<-time.After(2 * time.Second)
+		edit(here, "eve", chunk.Lamp, 9)
+		a.operate(t, "resume 4")
+		<-time.After(time.Minute)
+		has("after rollback 4", here, 9, chunk.Lamp)
+		complete(4, 2) // blocks 4 and 8
+		a.operate(t, "undo 4")
+		<-time.After(time.Minute)
+		has("when it is undone", here, 8, chunk.Lamp)
+		has("when it is undone", here, 9, chunk.Lamp)
+		complete(5, 2)
+	})
+}
+
 // Two halves are merged after a rollback in one of them: what was built there since is not undone. While the rollback is paused they are not merged, and
 // can both be built in.
 func TestMergeAfterRollback(t *testing.T) {
@@ -176,7 +278,7 @@ func TestMergeAfterRollback(t *testing.T) {
 					}
 					return passed(ctx, l)
 				}
-				if err := a.Splitter.Merge(t.Context(), hereCell); err == nil || !strings.Contains(err.Error(), "only one half has passed the last rollback") {
+				if err := a.Splitter.Merge(t.Context(), hereCell); err == nil || !strings.Contains(err.Error(), "only one half knows of the last rollback or claim") {
 					t.Errorf("merged although one half does not know of the rollback: %v", err)
 				}
 				a.Splitter.Passed = passed

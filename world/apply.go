@@ -20,6 +20,7 @@ type Outcome struct {
 	Changes []Change             // what changed, in order
 	Time    int64                // Batch.Time
 	Pins    []Pin                // those that took effect, in order
+	Marks   bool                 // the entry had marks; the other fields are empty then
 	Barrier *Barrier             // set if the entry was a barrier; the other fields are empty then
 	Step    Step                 // what the entry did to the region's structure; the other fields are empty then
 }
@@ -48,7 +49,7 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 		}
 		return Outcome{Step: step}, err
 	}
-	if isTrim(entry) || isRollback(entry) {
+	if isHistory(entry) {
 		out, err := l.applyToHistory(index, entry)
 		if err != nil {
 			err = fmt.Errorf("apply entry %d: %w", index, err)

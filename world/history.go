@@ -56,10 +56,15 @@ func changeBlock(l *Land, index uint64, g *pinnedChunk, to Change, out *Outcome)
 
 // record adds a record to the history of a chunk.
 func (l *Land) record(index uint64, g *pinnedChunk, pos grid.ChunkPos, r history.Record) {
+	l.addToHistory(index, g, pos, func(h *history.Log) { h.Add(r) })
+}
+
+// addToHistory has one record added to the history of a chunk.
+func (l *Land) addToHistory(index uint64, g *pinnedChunk, pos grid.ChunkPos, add func(*history.Log)) {
 	number, data := g.history.Next()
 	key := l.historyKey(pos, number)
 	l.tracked.rowChanges(index, Part{Chunk: pos}, key, data, false)
-	g.history.Add(r)
+	add(&g.history)
 	l.tracked.rowChanges(index, Part{Chunk: pos}, key, g.history.Segment(number), true)
 	l.dirtyRows.history[segmentAt{pos, number}] = struct{}{}
 	for g.history.Size() > maxChunkHistory {
@@ -149,6 +154,69 @@ func trim(l *Land, index uint64, t Trim) {
 	}
 }
 
+// MaxMarks bounds the marks of one entry.
+const MaxMarks = 512
+
+// marksVersion is the first byte of an entry with marks. Their count follows as a uvarint, and of each the number and the time, as uvarints, and the
+// corners of the box, as varints.
+const marksVersion = 11
+
+// EncodeMarks returns the log entry in which orders arrive at the region, by their numbers: at most MaxMarks. Each member marks the chunks in
+// the box that have a history since the time. A mark that the region has had is not made again.
+func EncodeMarks(marks []history.Mark) []byte {
+	b := binary.AppendUvarint([]byte{marksVersion}, uint64(len(marks)))
+	for _, m := range marks {
+		b = binary.AppendUvarint(b, uint64(max(m.Number, 0)))
+		b = binary.AppendUvarint(b, uint64(max(m.Since, 0)))
+		b = appendBox(b, m.Box)
+	}
+	return b
+}
+
+func decodeMarks(entry []byte) (marks []history.Mark, err error) {
+	r := reader{data: entry[1:]}
+	for range r.count(8) {
+		m := history.Mark{Number: r.int64(), Since: r.int64(), Box: r.box()}
+		if r.bad || len(marks) > 0 && m.Number <= marks[len(marks)-1].Number {
+			r.fail()
+			break
+		}
+		marks = append(marks, m)
+	}
+	if r.bad || len(r.data) != 0 || len(marks) > MaxMarks {
+		return nil, fmt.Errorf("%w: marks", errBatch)
+	}
+	return marks, nil
+}
+
+// Marked returns the number of the last order that has arrived at the region.
+func (l *Land) Marked() int64 { return l.marked }
+
+// mark applies an entry with marks.
+func (l *Land) mark(index uint64, marks []history.Mark) {
+	for _, m := range marks {
+		if m.Number <= l.marked {
+			continue
+		}
+		first, last := m.Box.Min.Chunk(), m.Box.Max.Chunk()
+		for pos, g := range l.pinned { // each chunk by itself: the order is nothing that members could differ in
+			in := pos.X >= first.X && pos.X <= last.X && pos.Z >= first.Z && pos.Z <= last.Z
+			if in && !g.history.Empty() && g.history.Last() >= m.Since {
+				l.addToHistory(index, g, pos, func(h *history.Log) { h.Mark(m.Number) })
+			}
+		}
+		l.orders(index, func() { l.marked = m.Number })
+	}
+}
+
+// orders changes which orders have arrived at the region, or are over.
+func (l *Land) orders(index uint64, change func()) {
+	l.tracked.rowChanges(index, Part{Sequences: true}, l.ordersKey(), l.ordersRow(), false)
+	change()
+	l.tracked.rowChanges(index, Part{Sequences: true}, l.ordersKey(), l.ordersRow(), true)
+	l.dirtyRows.orders = true
+}
+
 // MaxRollback bounds the blocks that one entry of a rollback changes.
 const MaxRollback = 1024
 
@@ -165,39 +233,41 @@ type RollbackStep struct {
 	Done bool
 }
 
-// The first byte of a RollbackStep: of the changes of one player or everybody, or of those of several players.
+// The first byte of a RollbackStep: of the changes of one player or everybody, of those of several players, or of one that is Marked.
 const (
 	rollbackVersion        = 6
 	rollbackVersionPlayers = 8
+	rollbackVersionMarked  = 10
 )
 
-// Encode returns the bytes of the entry: version; done as a byte; number, since, until and time as uvarints; the player, 16 bytes, or with
-// rollbackVersionPlayers their count as a uvarint, and 16 bytes for each; the corners of the box, then the chunk, X and Z, as varints; the natural blocks: count, then the distance from the last position and the block as uvarints.
+// Encode returns the bytes of the entry: version; done as a byte; number, since, until and time as uvarints, and with rollbackVersionMarked After;
+// the player, 16 bytes, or with the later versions their count as a uvarint, and 16 bytes for each; the corners of the box, then the chunk, X and Z, as varints; the natural blocks: count, then the distance from the last position and the block as uvarints.
 func (s RollbackStep) Encode() []byte {
 	b := []byte{rollbackVersion, 0}
-	if len(s.Players) > 1 {
+	numbers := []int64{s.Number, s.Since, s.Until, s.Time}
+	switch {
+	case s.Marked:
+		b[0], numbers = rollbackVersionMarked, append(numbers, s.After)
+	case len(s.Players) > 1:
 		b[0] = rollbackVersionPlayers
 	}
 	if s.Done {
 		b[1] = 1
 	}
-	for _, v := range [...]int64{s.Number, s.Since, s.Until, s.Time} {
+	for _, v := range numbers {
 		b = binary.AppendUvarint(b, uint64(max(v, 0)))
 	}
-	switch len(s.Players) {
-	case 0:
-		b = append(b, make([]byte, len(player.ID{}))...)
-	case 1:
-		b = append(b, s.Players[0][:]...)
-	default:
+	if b[0] != rollbackVersion {
 		b = binary.AppendUvarint(b, uint64(len(s.Players)))
-		for _, id := range s.Players {
-			b = append(b, id[:]...)
-		}
+	} else if len(s.Players) == 0 {
+		b = append(b, make([]byte, len(player.ID{}))...)
 	}
-	for _, v := range [...]int32{s.Box.Min.X, s.Box.Min.Y, s.Box.Min.Z, s.Box.Max.X, s.Box.Max.Y, s.Box.Max.Z, s.Chunk.X, s.Chunk.Z} {
-		b = binary.AppendVarint(b, int64(v))
+	for _, id := range s.Players {
+		b = append(b, id[:]...)
 	}
+	b = appendBox(b, s.Box)
+	b = binary.AppendVarint(b, int64(s.Chunk.X))
+	b = binary.AppendVarint(b, int64(s.Chunk.Z))
 	b = binary.AppendUvarint(b, uint64(len(s.Natural)))
 	last := chunk.Index(0)
 	for _, n := range s.Natural {
@@ -208,18 +278,44 @@ func (s RollbackStep) Encode() []byte {
 	return b
 }
 
-// isTrim reports whether a log entry is a Trim, isRollback whether it is a RollbackStep.
-func isTrim(entry []byte) bool { return len(entry) > 1 && entry[0] == trimVersion }
-
-func isRollback(entry []byte) bool {
-	return len(entry) > 1 && (entry[0] == rollbackVersion || entry[0] == rollbackVersionPlayers)
+// appendBox appends the corners of a box, each number as a varint.
+func appendBox(b []byte, box grid.Box) []byte {
+	for _, v := range [...]int32{box.Min.X, box.Min.Y, box.Min.Z, box.Max.X, box.Max.Y, box.Max.Z} {
+		b = binary.AppendVarint(b, int64(v))
+	}
+	return b
 }
 
+func (r *reader) box() grid.Box {
+	return grid.Box{Min: grid.Pos{X: r.int32(), Y: r.int32(), Z: r.int32()}, Max: grid.Pos{X: r.int32(), Y: r.int32(), Z: r.int32()}}
+}
+
+// int64 reads a uvarint that is no negative number.
+func (r *reader) int64() int64 {
+	u := r.uvarint()
+	if u > math.MaxInt64 {
+		r.fail()
+	}
+	return int64(u) //nolint:gosec // checked
+}
+
+// isTrim reports whether a log entry is a Trim, isRollback whether it is a RollbackStep, isMarks whether it has marks.
+func isTrim(entry []byte) bool  { return len(entry) > 1 && entry[0] == trimVersion }
+func isMarks(entry []byte) bool { return len(entry) > 1 && entry[0] == marksVersion }
+
+func isRollback(entry []byte) bool {
+	return len(entry) > 1 && (entry[0] == rollbackVersion || entry[0] == rollbackVersionPlayers || entry[0] == rollbackVersionMarked)
+}
+
+// isHistory reports whether a log entry is one of this file.
+func isHistory(entry []byte) bool { return isTrim(entry) || isRollback(entry) || isMarks(entry) }
+
 // players reads those whose changes a RollbackStep undoes: none means everybody.
-func (r *reader) players(several bool) (all []player.ID) {
+func (r *reader) players(version byte) (all []player.ID) {
 	count := 1
-	if several {
-		if count = r.count(len(player.ID{})); count < 2 || count > wire.MaxHistoryPlayers {
+	if version != rollbackVersion {
+		count = r.count(len(player.ID{}))
+		if count > wire.MaxHistoryPlayers || version == rollbackVersionPlayers && count < 2 {
 			r.fail()
 			return nil
 		}
@@ -227,7 +323,7 @@ func (r *reader) players(several bool) (all []player.ID) {
 	for range count {
 		all = append(all, player.ID(r.bytes(len(player.ID{}))))
 	}
-	if !several && all[0] == (player.ID{}) {
+	if version == rollbackVersion && all[0] == (player.ID{}) {
 		return nil
 	}
 	return all
@@ -236,17 +332,12 @@ func (r *reader) players(several bool) (all []player.ID) {
 func decodeRollback(entry []byte) (s RollbackStep, err error) {
 	r := reader{data: entry[2:]}
 	s.Done = entry[1] == 1
-	for _, v := range [...]*int64{&s.Number, &s.Since, &s.Until, &s.Time} {
-		u := r.uvarint()
-		if u > math.MaxInt64 {
-			r.fail()
-		}
-		*v = int64(u)
+	s.Number, s.Since, s.Until, s.Time = r.int64(), r.int64(), r.int64(), r.int64()
+	if s.Marked = entry[0] == rollbackVersionMarked; s.Marked {
+		s.After = r.int64()
 	}
-	s.Players = r.players(entry[0] == rollbackVersionPlayers)
-	for _, v := range [...]*int32{&s.Box.Min.X, &s.Box.Min.Y, &s.Box.Min.Z, &s.Box.Max.X, &s.Box.Max.Y, &s.Box.Max.Z, &s.Chunk.X, &s.Chunk.Z} {
-		*v = r.int32()
-	}
+	s.Players = r.players(entry[0])
+	s.Box, s.Chunk = r.box(), grid.ChunkPos{X: r.int32(), Z: r.int32()}
 	last := uint64(0)
 	for range r.count(2) {
 		last += r.uvarint()
@@ -263,8 +354,15 @@ func decodeRollback(entry []byte) (s RollbackStep, err error) {
 	return s, nil
 }
 
-// applyToHistory applies a Trim or a RollbackStep. If the region is split or frozen, it changes nothing.
+// applyToHistory applies a Trim, a RollbackStep or marks. If the region is split or frozen, it changes nothing.
 func (l *Land) applyToHistory(index uint64, entry []byte) (Outcome, error) {
+	if isMarks(entry) {
+		marks, err := decodeMarks(entry)
+		if err == nil && !l.structure.RefusesEdits() {
+			l.mark(index, marks)
+		}
+		return Outcome{Marks: err == nil}, err
+	}
 	if isTrim(entry) {
 		t, err := decodeTrim(entry)
 		if err == nil && !l.structure.RefusesEdits() {
@@ -289,11 +387,7 @@ func (l *Land) rollBack(index uint64, s RollbackStep) (out Outcome, err error) {
 	case s.Number <= l.rolledBack, !l.structure.Signed, !s.Done && s.Time <= 0: // without signed batches there is no history
 		return out, nil
 	case s.Done:
-		before := l.rolledBackRow()
-		l.tracked.rowChanges(index, Part{Sequences: true}, l.rolledBackKey(), before, false)
-		l.rolledBack = s.Number
-		l.tracked.rowChanges(index, Part{Sequences: true}, l.rolledBackKey(), l.rolledBackRow(), true)
-		l.dirtyRows.rolledBack = true
+		l.orders(index, func() { l.rolledBack = s.Number })
 		return out, nil
 	case g == nil:
 		return out, nil
@@ -319,22 +413,36 @@ func (l *Land) rollBack(index uint64, s RollbackStep) (out Outcome, err error) {
 	return out, nil
 }
 
-// rolledBackRow returns the value of the row, nil if there is none.
-func (l *Land) rolledBackRow() []byte {
-	if l.rolledBack == 0 {
-		return nil
+// ordersRow returns the value of the row, nil if there is none.
+func (l *Land) ordersRow() []byte {
+	switch {
+	case l.marked != 0:
+		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(l.rolledBack)), uint64(l.marked)) //nolint:gosec // not negative
+	case l.rolledBack != 0:
+		return binary.BigEndian.AppendUint64(nil, uint64(l.rolledBack)) //nolint:gosec // not negative
 	}
-	return binary.BigEndian.AppendUint64(nil, uint64(l.rolledBack))
+	return nil
+}
+
+// decodeOrders reads what ordersRow returns. It reports false if the row is malformed.
+func decodeOrders(row []byte) (rolledBack, marked int64, ok bool) {
+	var numbers [2]uint64
+	for i := range numbers[:min(len(row)/8, 2)] {
+		numbers[i] = binary.BigEndian.Uint64(row[8*i:])
+	}
+	ok = len(row) == 8 || len(row) == 16 && numbers[1] != 0
+	return int64(numbers[0]), int64(numbers[1]), ok && max(numbers[0], numbers[1]) <= math.MaxInt64 //nolint:gosec // checked
 }
 
 // RolledBackIn reads RolledBack of a region from its table.
 func RolledBackIn(get func(table string, key []byte) ([]byte, error), id uint64) (int64, error) {
-	row, err := get(LandTable, landKeys{id}.rolledBackKey())
+	row, err := get(LandTable, landKeys{id}.ordersKey())
 	if err != nil || row == nil {
 		return 0, err
 	}
-	if len(row) != 8 {
+	rolledBack, _, ok := decodeOrders(row)
+	if !ok {
 		return 0, fmt.Errorf("%w: rollbacks of region %d", errRow, id)
 	}
-	return int64(binary.BigEndian.Uint64(row)), nil
+	return rolledBack, nil
 }

@@ -2,6 +2,7 @@ package world
 
 import (
 	"bytes"
+	"encoding/binary"
 	"maps"
 	"reflect"
 	"slices"
@@ -147,9 +148,10 @@ func TestRollbackInALand(t *testing.T) {
 	halves := children(t, e.land, 1<<20)
 	for _, half := range halves {
 		for passed, want := range map[int64]int64{0: undo.Number, undo.Number + 1: undo.Number + 1} {
-			rows, err := half.PackedRows(passed)
-			if got, other := RolledBackOf(rows); got != want || err != nil || other != nil {
-				t.Errorf("packed after rollback %d, a half has %d, want %d; %v, %v", passed, got, want, err, other)
+			rows, err := half.PackedRows(passed, 0)
+			got, other := OrdersOf(rows)
+			if want := binary.BigEndian.AppendUint64(nil, uint64(want)); !bytes.Equal(got, want) || err != nil || other != nil {
+				t.Errorf("packed after rollback %d, a half has %x, want %x; %v, %v", passed, got, want, err, other)
 			}
 		}
 		if half.RolledBack() != undo.Number {

@@ -31,21 +31,23 @@ type Land struct {
 	recents map[player.ID]*recent // at most rememberedPlayers
 	// rolledBack is the number of the last rollback that is complete here; 0 if there was none.
 	rolledBack int64
-	tracked    *LandDigest // current; nil if there is none
-	structure  Structure
-	dirtyRows  dirtyRows
+	// marked is the number of the last order that has arrived here: of a rollback, or of a claim. 0 if none has.
+	marked    int64
+	tracked   *LandDigest // current; nil if there is none
+	structure Structure
+	dirtyRows dirtyRows
 
 	Proofs Proofs // set before signed batches are applied
 }
 
 // dirtyRows names the rows that have changed since the last Writes.
 type dirtyRows struct {
-	pins       map[grid.ChunkPos]struct{}
-	edits      map[place]struct{}
-	players    map[player.ID]struct{} // with new or dropped sequences
-	history    map[segmentAt]struct{}
-	structure  bool
-	rolledBack bool
+	pins      map[grid.ChunkPos]struct{}
+	edits     map[place]struct{}
+	players   map[player.ID]struct{} // with new or dropped sequences
+	history   map[segmentAt]struct{}
+	structure bool
+	orders    bool // rolledBack or marked
 }
 
 // place is the position of a block in the region.
@@ -136,8 +138,8 @@ func (l *Land) Structure() Structure { return l.structure }
 // Needs returns the version of the first nodes that understand the rows of a region. Entries of its log may need a later one: those with
 // texts of signs that are gone. A region that is split needs what its halves may, since they may be merged.
 func Needs(l *Land) int {
-	if l.structure.Split != 0 && l.structure.Signed {
-		return nodemsg.VersionSigns
+	if l.structure.Split != 0 && l.structure.Signed || l.marked != 0 {
+		return nodemsg.VersionMarks
 	}
 	for _, g := range l.pinned {
 		if len(g.signs) > 0 {

@@ -13,11 +13,12 @@ type landKeys struct{ id uint64 }
 
 // Kinds of rows in LandTable: the byte after the region id.
 const (
-	keyBase       = 'b' // X, Z → base hash, 32 bytes
-	keyEdit       = 'e' // X, Z, index → block, 2 bytes big-endian, and the text of a sign
-	keyHistory    = 'h' // X, Z, number of the segment → a segment of the chunk's history
-	keyPlayer     = 'p' // player id → recent sequences
-	keyRolledBack = 'r' // no more → number of the last rollback that is complete, 8 bytes big-endian
+	keyBase    = 'b' // X, Z → base hash, 32 bytes
+	keyEdit    = 'e' // X, Z, index → block, 2 bytes big-endian, and the text of a sign
+	keyHistory = 'h' // X, Z, number of the segment → a segment of the chunk's history
+	keyPlayer  = 'p' // player id → recent sequences
+	// keyOrders has no more in its key: → number of the last rollback that is complete, u64 big-endian; and behind it, if one has arrived, that of the last order that has.
+	keyOrders = 'r'
 	// keyStructure has no more in its key: → the region's Structure. Founded regions that were never split have none.
 	keyStructure = 's'
 )
@@ -53,6 +54,6 @@ func (k landKeys) historyKey(pos grid.ChunkPos, number uint32) []byte {
 	return binary.BigEndian.AppendUint32(k.chunkKey(keyHistory, pos), number)
 }
 
-func (k landKeys) rolledBackKey() []byte { return append(k.Prefix(), keyRolledBack) }
+func (k landKeys) ordersKey() []byte { return append(k.Prefix(), keyOrders) }
 
 func (k landKeys) structureKey() []byte { return append(k.Prefix(), keyStructure) }

@@ -58,8 +58,12 @@ func (l *Land) Load(key, value []byte) error {
 			return fmt.Errorf("%w: recent sequences %x", errRow, key)
 		}
 		l.recents[player.ID(rest)] = r
-	case key[8] == keyRolledBack && len(rest) == 0 && len(value) == 8:
-		l.rolledBack = int64(binary.BigEndian.Uint64(value))
+	case key[8] == keyOrders && len(rest) == 0:
+		rolledBack, marked, ok := decodeOrders(value)
+		if !ok {
+			return fmt.Errorf("%w: rollbacks %x", errRow, value)
+		}
+		l.rolledBack, l.marked = rolledBack, marked
 	case key[8] == keyStructure && len(rest) == 0:
 		s, ok := decodeStructure(value)
 		if !ok {
@@ -97,13 +101,13 @@ func (l *Land) Writes() []kv.Write {
 			put(l.playerKey(id), nil)
 		}
 	}
-	if u.rolledBack {
-		put(l.rolledBackKey(), l.rolledBackRow())
+	if u.orders {
+		put(l.ordersKey(), l.ordersRow())
 	}
 	if u.structure {
 		writes = append(writes, l.structureRow())
 	}
-	u.structure, u.rolledBack = false, false
+	u.structure, u.orders = false, false
 	clear(u.pins)
 	clear(u.edits)
 	clear(u.history)
@@ -126,7 +130,7 @@ func (l *Land) Parts() []Part {
 // PartPrefixes returns the key prefixes of a part's rows.
 func (l *Land) PartPrefixes(p Part) [][]byte {
 	if p.Sequences {
-		return [][]byte{append(l.Prefix(), keyPlayer), l.rolledBackKey(), l.structureKey()}
+		return [][]byte{append(l.Prefix(), keyPlayer), l.ordersKey(), l.structureKey()}
 	}
 	return [][]byte{l.baseKey(p.Chunk), l.chunkKey(keyEdit, p.Chunk), l.chunkKey(keyHistory, p.Chunk)}
 }
@@ -138,8 +142,8 @@ func (l *Land) Rows(p Part, visit func(key, value []byte)) {
 		for _, id := range slices.SortedFunc(maps.Keys(l.recents), player.ID.Compare) {
 			visit(l.playerKey(id), l.recents[id].encode())
 		}
-		if row := l.rolledBackRow(); row != nil {
-			visit(l.rolledBackKey(), row)
+		if row := l.ordersRow(); row != nil {
+			visit(l.ordersKey(), row)
 		}
 		if l.structure != (Structure{}) {
 			visit(l.structureKey(), l.structure.encode())
@@ -191,7 +195,7 @@ func (l *Land) Replace(p Part, rows []kv.Write, stored [][]byte) ([]kv.Write, er
 	}
 	switch {
 	case p.Sequences:
-		l.recents, l.structure, l.rolledBack = fresh.recents, fresh.structure, fresh.rolledBack
+		l.recents, l.structure, l.rolledBack, l.marked = fresh.recents, fresh.structure, fresh.rolledBack, fresh.marked
 	case fresh.pinned[p.Chunk] == nil:
 		delete(l.pinned, p.Chunk)
 	default:
@@ -208,7 +212,7 @@ func (l *Land) only(p Part) error {
 			return errRow
 		}
 	}
-	if !p.Sequences && (len(l.recents) > 0 || l.structure != (Structure{}) || l.rolledBack != 0) || len(l.recents) > rememberedPlayers {
+	if !p.Sequences && (len(l.recents) > 0 || l.structure != (Structure{}) || l.ordersRow() != nil) || len(l.recents) > rememberedPlayers {
 		return errRow
 	}
 	return nil

@@ -138,15 +138,18 @@ func (l *Land) merge(index uint64, packed [2][]byte) error {
 			merged.recents[id] = mergeRecent(merged.recents[id], r)
 			merged.dirtyRows.players[id] = struct{}{}
 		}
-		// Who proposes the merge sees to it that they are the same: a rollback that is complete in one half only would begin again there, and undo
-		// what was built since.
+		// Who proposes the merge sees to it that they are the same. Otherwise what is complete in one half only would begin again there, and an order
+		// that has arrived in one half only would arrive there again, after what was built since.
 		if half == 0 || child.rolledBack < merged.rolledBack {
 			merged.rolledBack = child.rolledBack
+		}
+		if half == 0 || child.marked < merged.marked {
+			merged.marked = child.marked
 		}
 	}
 	merged.structure.Split, merged.structure.Merged = 0, index
 	merged.structure.Attempt++
-	merged.dirtyRows.structure, merged.dirtyRows.rolledBack = true, merged.rolledBack != 0
+	merged.dirtyRows.structure, merged.dirtyRows.orders = true, merged.ordersRow() != nil
 	merged.evictPlayers(index)
 	for _, r := range merged.recents {
 		r.last = min(r.last, index) // the children's logs may be ahead of this one
@@ -165,25 +168,25 @@ func mergeRecent(a, b *recent) *recent {
 	return &recent{uses: uses[max(0, len(uses)-recentWindow):], last: max(a.last, b.last)}
 }
 
-// PackedRows returns the land for EncodeMerge. Passed is the number of the last rollback that is complete here, or does not concern the region:
-// such a one is not recorded as complete.
-func (l *Land) PackedRows(passed int64) ([]byte, error) {
+// PackedRows returns the land for EncodeMerge. Passed is the number of the last rollback that is complete here, or does not concern the region, and
+// arrived that of the last order that has arrived, or does not concern it: such ones are not recorded.
+func (l *Land) PackedRows(passed, arrived int64) ([]byte, error) {
 	packed := *l
-	packed.rolledBack = max(l.rolledBack, passed)
+	packed.rolledBack, packed.marked = max(l.rolledBack, passed), max(l.marked, arrived)
 	return nodemsg.PackPart(EncodeRows(packed.rows()))
 }
 
-// RolledBackOf returns the number of the last rollback that is complete in packed rows; 0 if there was none.
-func RolledBackOf(packed []byte) (int64, error) {
+// OrdersOf returns of packed rows which rollbacks are complete, and which orders have arrived: the same bytes if they are the same.
+func OrdersOf(packed []byte) ([]byte, error) {
 	data, err := nodemsg.UnpackPart(packed)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	rows, err := DecodeRows(data)
 	for _, row := range rows {
-		if len(row.Key) == 9 && row.Key[8] == keyRolledBack && len(row.Value) == 8 {
-			return int64(binary.BigEndian.Uint64(row.Value)), err
+		if len(row.Key) == 9 && row.Key[8] == keyOrders {
+			return row.Value, err
 		}
 	}
-	return 0, err
+	return nil, err
 }

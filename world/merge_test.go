@@ -51,7 +51,7 @@ func merge(t *testing.T, l *Land, index, attempt uint64, halves [2]*Land) Step {
 	var rows [2][]byte
 	for half, child := range halves {
 		var err error
-		if rows[half], err = child.PackedRows(0); err != nil {
+		if rows[half], err = child.PackedRows(0, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -292,7 +292,7 @@ func TestSignedRegionsStaySigned(t *testing.T) {
 			t.Errorf("half %d is not signed", half)
 		}
 		var err error
-		if packed[half], err = it.PackedRows(0); err != nil {
+		if packed[half], err = it.PackedRows(0, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

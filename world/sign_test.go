@@ -44,7 +44,7 @@ func TestSignsSurviveSplitAndMerge(t *testing.T) {
 		}
 	}
 	halves := children(t, e.land, e.index+1)
-	if Needs(e.land) != nodemsg.VersionSigns || e.land.Edits() != 0 {
+	if Needs(e.land) != nodemsg.VersionMarks || e.land.Edits() != 0 {
 		t.Errorf("a region that is split, with %d edits, needs version %d", e.land.Edits(), Needs(e.land))
 	}
 	for i, pos := range []grid.Pos{low, high} {

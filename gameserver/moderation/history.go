@@ -84,7 +84,10 @@ func (s *Permissions) propose(args []string, g Gateway) (why string) {
 	}
 	since := s.enforcer.wall().Add(-asked.ago).UnixMilli()
 	var proposed history.Rollback
-	s.enforcer.Read(func(state *policy.State) { proposed, err = state.ProposeRollback(asked.players, since, box) })
+	s.enforcer.Read(func(state *policy.State) {
+		proposed, err = state.ProposeRollback(asked.players, since, box)
+		proposed = state.ProposedTo(s.who.ClaimID(), asked.players, proposed)
+	})
 	if err != nil {
 		return wire.ErrorText(err)
 	}

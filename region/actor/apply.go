@@ -1,6 +1,8 @@
 package actor
 
 import (
+	"time"
+
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -38,6 +40,10 @@ func (l *Land) apply(c replica.Committed) {
 	}
 	if outcome.Time != 0 {
 		l.Needs.Store(max(l.Needs.Load(), nodemsg.VersionSigned))
+	}
+	if outcome.Marks {
+		l.marks.proposed = time.Time{} // if more are missing, they come next
+		l.Needs.Store(max(l.Needs.Load(), nodemsg.VersionMarks))
 	}
 	l.Pinned(BasesOf(outcome.Pins))
 	for _, p := range outcome.Pins {

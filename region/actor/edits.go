@@ -60,6 +60,7 @@ type editQueue struct {
 	proposesSigned func() bool // reports whether signed batches are proposed: once one is applied, or all members understand them
 	now            func() time.Time
 	proposesTexts  func() bool // reports whether texts of signs are proposed: all members understand them
+	ordered        func() bool // reports whether all orders have arrived; if not, they are on their way, and edits come after them
 
 	waiting     []queued                    // edits to be proposed, in order
 	proposed    []nodemsg.Intent            // edits proposed and not yet committed, in order
@@ -246,7 +247,7 @@ func (q *editQueue) proposeTogether() {
 // are in flight, or else when one of them is committed, with all edits gathered by then (docs/adr/0012). The edits of one player
 // keep their order.
 func (q *editQueue) propose() {
-	if !q.leading || q.frozen || len(q.waiting) == 0 || q.inFlight >= maxInFlight {
+	if !q.leading || q.frozen || len(q.waiting) == 0 || q.inFlight >= maxInFlight || !q.ordered() {
 		return
 	}
 	q.refuseTexts()

@@ -58,6 +58,8 @@ type LandOptions struct {
 	// RefuseEdit returns why a player may not change a block, as one of the Refused… codes of wire; empty if they may. If nil, everybody may.
 	// The proof is nil if it is not known to be right.
 	RefuseEdit func(player.ID, *nodemsg.Proof, grid.Pos) string
+	// Orders returns the policy's orders that are known here. If nil, there are none.
+	Orders func() Orders
 	// Proofs decide whose edits are accepted in signed batches. Signed may be called in any goroutine.
 	Proofs world.Proofs
 	// Understood reports whether all members, and all nodes that are alive, understand signed batches and a version of the messages between nodes. If
@@ -87,6 +89,7 @@ type Land struct {
 	inspection *inspection
 	budget     budget.Budget
 	splitter   splitter
+	marks      marker
 	changed    map[grid.ChunkPos]int // edits applied since SampleLoad
 
 	idle           int       // ticks without a subscriber
@@ -122,11 +125,9 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 	l.hub.Detached = l.edits.forget
 	l.hub.Slow = func() { l.Logger.Warn("link closed: gateway too slow", "region", l.info.ID) }
 	l.edits.hash = l.requestHash
-	understood := func(version int) bool {
-		return l.Understood != nil && len(l.info.Members) == len(l.members) && l.Understood(l.info.Members, version)
-	}
-	l.edits.proposesSigned = func() bool { return l.contents.Land.Structure().Signed || understood(nodemsg.VersionSigned) }
-	l.edits.proposesTexts = func() bool { return understood(nodemsg.VersionSigns) }
+	l.edits.proposesSigned = func() bool { return l.contents.Land.Structure().Signed || l.understood(nodemsg.VersionSigned) }
+	l.edits.proposesTexts = func() bool { return l.understood(nodemsg.VersionSigns) }
+	l.edits.ordered = func() bool { return l.marks.arrived(l) }
 	l.contents.Land.Proofs = o.Proofs
 	if o.Proofs.Signed != nil {
 		l.hub.Received = func(msg nodemsg.ToRegion) { o.Proofs.Signed(msg.Edits) } // it remembers the results
@@ -152,6 +153,11 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 		l.applyMembers(l.raft.AppliedConfiguration()) // a split that comes first has these
 	}
 	return l
+}
+
+// understood reports whether all members, and all nodes that are alive, understand a version.
+func (l *Land) understood(version int) bool {
+	return l.Understood != nil && len(l.info.Members) == len(l.members) && l.Understood(l.info.Members, version)
 }
 
 // requestHash requests the hash of a chunk's terrain.

@@ -155,6 +155,9 @@ func (l *Land) step() {
 		l.report()
 	}
 	clock.end(phaseStore)
+	if structure := l.contents.Land.Structure(); l.leading && structure.Signed && !structure.RefusesEdits() {
+		l.marks.arrived(l)
+	}
 	l.edits.propose()
 	clock.end(phasePropose)
 	l.hub.Publish()

@@ -310,7 +310,12 @@ func Freeze(ctx context.Context, l *Land, attempt uint64, passed int64) ([]byte,
 			answer <- packed{err: ErrOtherAttempt}
 			return
 		}
-		rows, err := l.contents.Land.PackedRows(passed)
+		arrived, all := l.marks.last(l)
+		if !all {
+			answer <- packed{err: errors.New("a rollback or a claim has just been ordered there")}
+			return
+		}
+		rows, err := l.contents.Land.PackedRows(passed, arrived)
 		answer <- packed{rows, err}
 	})
 	return got.rows, cmp.Or(err, got.err)

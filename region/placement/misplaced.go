@@ -121,7 +121,7 @@ func (sv *Supervisor) misplaced(info nodemsg.Region, peers failuredetector.Watch
 			return !lives && sv.Detector.Gone(peer)
 		}
 		version, _ := sv.Detector.Version(peer)
-		return !lives || sv.avoids(info.ID, peer) || version < nodemsg.VersionSigns // what is in the log is not known before the region is open
+		return !lives || sv.avoids(info.ID, peer) || version < nodemsg.VersionMarks // what is in the log is not known before the region is open
 	})
 	size, nearest := membership.Choose(sv.Copies, voters, nearest, sv.Records.Operator)
 	isMember := func(peer string) bool { return actor.HasMember(info, peer) }

@@ -410,6 +410,9 @@ func (c *Copy) RefuseEdit(id player.ID, proof *nodemsg.Proof, at grid.Pos) strin
 	return why
 }
 
+// Orders returns the orders of which regions have marks in their history. It waits for no lock.
+func (c *Copy) Orders() *policy.Builders { return c.builders.Load() }
+
 // setBuilders publishes who may build where.
 func (c *Copy) setBuilders(s *policy.State) {
 	c.builders.Store(s.Builders())

@@ -87,7 +87,7 @@ func imports(state *policy.State) (rows []kv.Write) {
 func unfinished(db replica.Reader, state *policy.State, chain backup.Chain) (all []string, err error) {
 	var orders []policy.Rollback
 	for _, order := range state.Rollbacks() {
-		if order.Left(chain.Last().Header.Time()) {
+		if !order.Aborted {
 			orders = append(orders, order)
 		}
 	}
@@ -100,8 +100,12 @@ func unfinished(db replica.Reader, state *policy.State, chain backup.Chain) (all
 			continue // without land
 		}
 		complete, err := world.RolledBackIn(db.Get, g.ID)
-		if err != nil {
+		structure, other := world.StructureIn(db.Get, g.ID)
+		if err = cmp.Or(err, other); err != nil {
 			return nil, err
+		}
+		if !structure.Signed {
+			continue // without a history
 		}
 		for _, order := range orders {
 			if order.Number > complete && g.Cell.Area().Overlaps(order.Box.Area()) {

@@ -78,25 +78,28 @@ func file(t *testing.T, base backup.Chain, complete int64, acts []kv.Write) stri
 	}
 	w, err := backup.NewWriter(out, h)
 	must(err)
-	group := func(g backup.Group, key, value []byte) {
+	group := func(g backup.Group, rows ...kv.Write) {
 		must(w.Write(backup.Record{Group: &g}))
 		if g.Same != nil {
 			return
 		}
 		table := backup.NewRowsWriter(w.Write)
-		must(table.Add(key, value))
+		for _, row := range rows {
+			must(table.Add(row.Key, row.Value))
+		}
 		must(table.Close())
 	}
 	cell := grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)
 	info, err := nodemsg.EncodeRegion(nodemsg.Region{ID: 7, Cell: cell, Epoch: 1, Members: []nodemsg.Member{{Peer: "a", Game: "h:1"}}})
 	must(err)
-	group(backup.Group{ID: world.CatalogID, Position: backup.Position{Index: 5, Term: 1, Next: 2}}, []byte(cell.String()), info)
+	group(backup.Group{ID: world.CatalogID, Position: backup.Position{Index: 5, Term: 1, Next: 2}}, kv.Write{Key: []byte(cell.String()), Value: info})
 	g := backup.Group{ID: 7, Cell: cell, Position: backup.Position{Index: 9, Term: 1, Next: 2}}
 	if len(base) > 0 {
 		sum := base.Last().Sums[7]
 		g.Same = &sum
 	}
-	group(g, append(binary.BigEndian.AppendUint64(nil, 7), 'r'), binary.BigEndian.AppendUint64(nil, uint64(complete)))
+	rolledBack := kv.Write{Key: append(binary.BigEndian.AppendUint64(nil, 7), 'r'), Value: binary.BigEndian.AppendUint64(nil, uint64(complete))}
+	group(g, rolledBack, world.StructureRow(7, world.Structure{Signed: true}))
 	table := backup.TableWriter{Name: backup.PolicyTable, Emit: w.Write}
 	for _, row := range acts {
 		must(table.Add(row.Key, row.Value))
@@ -229,7 +232,7 @@ func TestUnfinishedRollbacks(t *testing.T) {
 		"complete":     {[]nodemsg.Act{revert(start, near)}, start, ""},
 		"aborted":      {[]nodemsg.Act{revert(start, near), sign("", start.Add(time.Second), "abort")}, start.Add(-time.Minute), ""},
 		"elsewhere":    {[]nodemsg.Act{revert(start, far)}, start.Add(-time.Minute), ""},
-		"long ago":     {[]nodemsg.Act{revert(long, near)}, long.Add(-time.Minute), ""},
+		"long ago":     {[]nodemsg.Act{revert(long, near)}, long.Add(-time.Minute), "not complete in 1 region"},
 		"the last one": {[]nodemsg.Act{revert(start, near), revert(start.Add(time.Second), near)}, start, "2: an operator undoes changes of eve"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -127,7 +127,7 @@ func (k *Keeper) Progress(ctx context.Context, r history.Rollback) (p Progress, 
 	var lock sync.Mutex
 	p.Missing, err = k.askAll(ctx, r.Box, func(ctx context.Context, region nodemsg.Region) error {
 		request := requestOf(region, r.Filter)
-		request.Rollback = cmp.Or(r.Number, -1)
+		request.Rollback, request.After = cmp.Or(r.Number, -1), r.After
 		a, err := k.ask(ctx, region, request)
 		if err != nil {
 			return err

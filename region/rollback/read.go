@@ -39,6 +39,7 @@ type state struct {
 	frozen     bool // it takes no changes for now
 	split      bool // it has no land
 	rolledBack int64
+	marked     int64
 	chunks     []chunkHistory // those in the box that have a history since the time, by position
 }
 
@@ -50,7 +51,7 @@ func read(ctx context.Context, l *actor.Land, box grid.Box, since int64) (state,
 		structure := land.Structure()
 		s := state{
 			leads: l.Leads(), members: l.Region().Members, keeps: structure.Signed, frozen: structure.RefusesEdits(), split: structure.Split != 0,
-			rolledBack: land.RolledBack(),
+			rolledBack: land.RolledBack(), marked: land.Marked(),
 		}
 		area := box.Area()
 		for _, pin := range land.Pins() {
@@ -73,8 +74,9 @@ const answerTime = 5 * time.Second
 const maxListed = nodemsg.MaxHistorySkip
 
 var (
-	errTooMany = errors.New("too many questions about history; ask again later")
-	errTooFar  = errors.New("too many changes to be listed: ask for a shorter time or a smaller area")
+	errTooMany    = errors.New("too many questions about history; ask again later")
+	errNotOrdered = errors.New("the rollback is not known on this node yet, or not listed any more")
+	errTooFar     = errors.New("too many changes to be listed: ask for a shorter time or a smaller area")
 )
 
 // Answer answers a question of another node.
@@ -105,22 +107,31 @@ func (k *Keeper) here(ctx context.Context, q nodemsg.HistoryRequest) (a nodemsg.
 	}
 	defer k.reading.Release(1)
 	filter := history.Filter{Box: grid.Box{Min: q.Min, Max: q.Max}, Since: q.Since, Until: q.Until, Players: q.Players()}
-	s, err := read(ctx, l, filter.Box, filter.Since)
+	r := history.Rollback{Number: q.Rollback, Filter: filter, After: q.After}
+	if q.Rollback > 0 {
+		ordered, known := k.ordered(q.Rollback)
+		if !known {
+			return a, errNotOrdered
+		}
+		r = ordered.Rollback
+	}
+	s, err := read(ctx, l, r.Box, r.Since)
 	switch {
 	case err != nil:
 		return a, err
 	case !s.leads:
 		return a, actor.ErrNotHere
 	case q.Rollback != 0:
-		return progress(ctx, history.Rollback{Number: q.Rollback, Filter: filter}, s)
+		return progress(ctx, r, s)
 	}
 	a.Records, a.More, err = list(ctx, filter, s, q)
 	return a, err
 }
 
-// progress returns what a rollback has done in a region, and what it has yet to do.
+// progress returns what a rollback has done in a region, and what it has yet to do: before it arrives there, what it would do now.
 func progress(ctx context.Context, r history.Rollback, s state) (a nodemsg.HistoryAnswer, err error) {
 	a.Done = r.Number > 0 && (s.rolledBack >= r.Number || !s.keeps)
+	r.Marked = r.Marked && s.marked >= r.Number
 	by := history.Author(r.Number)
 	for _, c := range s.chunks {
 		if err := ctx.Err(); err != nil {

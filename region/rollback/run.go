@@ -82,7 +82,8 @@ type runner struct {
 	opened   chan struct{}    // receives when that has ended
 	complete map[uint64]int64 // the rollback up to which a region is known to be complete
 	scanned  time.Time        // when the closed regions were examined
-	newest   int64            // the newest rollback then
+	newest   int64            // the newest rollback that is known
+	learned  time.Time        // when it became known here
 	last     uint64           // the closed region that was opened last
 }
 
@@ -106,13 +107,7 @@ func (r *runner) start(ctx context.Context, due []policy.Rollback) {
 
 // due returns the rollbacks that may be left to be carried out.
 func (k *Keeper) due() []policy.Rollback {
-	var due []policy.Rollback
-	for _, r := range k.Ordered() {
-		if r.Left(k.Now()) {
-			due = append(due, r)
-		}
-	}
-	return due
+	return slices.DeleteFunc(slices.Clone(k.Ordered()), func(r policy.Rollback) bool { return r.Aborted })
 }
 
 // Passed returns the number of the last rollback that is complete in a region, or does not concern it. It returns an error if one is left to be
@@ -127,7 +122,7 @@ func (k *Keeper) Passed(ctx context.Context, l *actor.Land) (number int64, err e
 	}
 	number = s.rolledBack
 	for _, r := range k.Ordered() {
-		if _, left := nextFor([]policy.Rollback{r}, l.Cell(), s.rolledBack); left && r.Left(k.Now()) && s.keeps {
+		if _, left := nextFor([]policy.Rollback{r}, l.Cell(), s.rolledBack); left && !r.Aborted && s.keeps {
 			return 0, fmt.Errorf("rollback %d is not complete in %v: wait until it is, resume it if it is paused, or abort it", r.ID, l.Cell())
 		}
 		number = max(number, r.Number)
@@ -138,7 +133,10 @@ func (k *Keeper) Passed(ctx context.Context, l *actor.Land) (number int64, err e
 // openNext opens a closed region of which this node is a member, and in which a rollback is left to be carried out: one at a time, for they may be many.
 func (r *runner) openNext(ctx context.Context, due []policy.Rollback) {
 	newest := due[len(due)-1].Number
-	if r.opening || newest == r.newest && time.Since(r.scanned) < scanEvery {
+	if newest != r.newest {
+		r.newest, r.learned, r.scanned = newest, time.Now(), time.Time{}
+	}
+	if r.opening || time.Since(r.scanned) < scanEvery {
 		return
 	}
 	all, err := r.Registry.All()
@@ -159,7 +157,7 @@ func (r *runner) openNext(ctx context.Context, due []policy.Rollback) {
 			return
 		}
 	}
-	r.scanned, r.newest = time.Now(), newest
+	r.scanned = time.Now()
 }
 
 // isDue reports whether a region is closed, and this node should open it for a rollback.
@@ -169,7 +167,7 @@ func (r *runner) isDue(info nodemsg.Region, due []policy.Rollback) bool {
 		return false
 	}
 	turn := slices.IndexFunc(info.Members, func(m nodemsg.Member) bool { return m.Peer == r.Self.Peer })
-	if time.Since(time.UnixMilli(next.At)) < time.Duration(max(turn, 0))*openAfter {
+	if time.Since(r.learned) < time.Duration(max(turn, 0))*openAfter {
 		return false
 	}
 	done, err := world.RolledBackIn(r.Storage.Get, info.ID)
@@ -183,17 +181,29 @@ func (r *runner) isDue(info nodemsg.Region, due []policy.Rollback) bool {
 	return true
 }
 
+// ordered returns the rollback with a number.
+func (k *Keeper) ordered(number int64) (r policy.Rollback, found bool) {
+	all := k.Ordered()
+	i, found := slices.BinarySearchFunc(all, number, byNumber)
+	if found {
+		r = all[i]
+	}
+	return r, found
+}
+
+func byNumber(r policy.Rollback, number int64) int { return cmp.Compare(r.Number, number) }
+
 // stopped reports whether a rollback was paused or aborted.
 func (k *Keeper) stopped(number int64) bool {
-	all := k.Ordered()
-	i, found := slices.BinarySearchFunc(all, number, func(r policy.Rollback, number int64) int { return cmp.Compare(r.Number, number) })
-	return !found || all[i].Paused || all[i].Aborted
+	r, found := k.ordered(number)
+	return !found || r.Paused || r.Aborted
 }
 
 // nextFor returns the first rollback after a number that concerns a cell.
 func nextFor(due []policy.Rollback, cell grid.Cell, after int64) (policy.Rollback, bool) {
-	for _, r := range due {
-		if r.Number > after && cell.Area().Overlaps(r.Box.Area()) {
+	first, _ := slices.BinarySearchFunc(due, after+1, byNumber)
+	for _, r := range due[first:] {
+		if cell.Area().Overlaps(r.Box.Area()) {
 			return r, true
 		}
 	}
@@ -220,7 +230,7 @@ func (k *Keeper) carryOut(ctx context.Context, l *actor.Land) (complete int64) {
 		case !found, next.Paused, !s.leads:
 			return complete
 		}
-		w := work{keeper: k, land: l, rollback: next.Rollback, plans: make(map[grid.ChunkPos]plan)}
+		w := work{keeper: k, land: l, rollback: next.Rollback, undoes: next.Undoes != 0, plans: make(map[grid.ChunkPos]plan)}
 		if err := w.run(ctx); err != nil {
 			k.Logger.Debug("rollback interrupted", "region", l.ID(), "rollback", next.ID, "error", err)
 			return complete
@@ -234,6 +244,7 @@ type work struct {
 	keeper   *Keeper
 	land     *actor.Land
 	rollback history.Rollback
+	undoes   bool // another rollback
 	plans    map[grid.ChunkPos]plan
 	changed  int
 }
@@ -247,18 +258,18 @@ type plan struct {
 
 var (
 	errStopped = errors.New("it was paused or aborted")
-	errOlder   = errors.New("a member of the region cannot apply rollbacks of several players: upgrade it")
+	errOlder   = errors.New("a member of the region cannot apply marks in its history: upgrade it")
 )
 
-// isOlder reports whether a member cannot apply the entries of a rollback of several players.
+// isOlder reports whether a member cannot apply the entries of a rollback.
 func (k *Keeper) isOlder(m nodemsg.Member) bool {
 	version, known := k.Detector.Version(m.Peer)
-	return m.Peer != k.Self.Peer && (!known || version < nodemsg.VersionPlayers)
+	return m.Peer != k.Self.Peer && (!known || version < nodemsg.VersionMarks)
 }
 
 // run carries out the rollback, and returns when it is complete in the region.
 func (w *work) run(ctx context.Context) error {
-	var doneSince time.Time // when the last entry was proposed
+	proposed := make(map[int64]time.Time) // when it was that the rollbacks up to a number are over
 	for {
 		if w.keeper.stopped(w.rollback.Number) {
 			return errStopped
@@ -272,16 +283,25 @@ func (w *work) run(ctx context.Context) error {
 		case s.rolledBack >= w.rollback.Number:
 			return nil
 		}
-		if len(w.rollback.Players) > 1 && slices.ContainsFunc(s.members, w.keeper.isOlder) {
+		if slices.ContainsFunc(s.members, w.keeper.isOlder) {
 			return errOlder // and later there is another attempt
 		}
-		left, err := w.round(ctx, s)
-		if err != nil {
-			return err
+		left, over := false, w.rollback.Number
+		switch {
+		case w.undoes && s.rolledBack < w.rollback.Number-1: // the one that it undoes may have been aborted, and still have entries under way
+			over--
+		case w.undoes || s.marked >= w.rollback.Number: // it has arrived; the region's goroutine sees to that
+			if left, err = w.round(ctx, s); err != nil {
+				return err
+			}
+		default:
+			left = true
 		}
-		if !left && !s.frozen && time.Since(doneSince) > proposedFor {
-			doneSince = time.Now()
-			if err := propose(ctx, w.land, world.RollbackStep{Rollback: w.rollback, Done: true}.Encode()); err != nil {
+		if !left && !s.frozen && time.Since(proposed[over]) > proposedFor {
+			proposed[over] = time.Now()
+			r := w.rollback
+			r.Number = over
+			if err := propose(ctx, w.land, world.RollbackStep{Rollback: r, Done: true}.Encode()); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,7 @@
 package split
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -163,7 +164,7 @@ func (s *Splitter) MergeHere(ctx context.Context, peer string, id uint64) error 
 // attempt freezes both children, and merges them. If that fails, it abandons the attempt, so that they thaw. All members must know all rows of
 // land: an older version would refuse the entry alone.
 func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Region, attempt uint64) error {
-	if err := s.require(ctx, l.Raft().Members(), nodemsg.VersionSigns); err != nil {
+	if err := s.require(ctx, l.Raft().Members(), nodemsg.VersionMarks); err != nil {
 		return err
 	}
 	children := world.ChildrenOf(parent)
@@ -201,7 +202,7 @@ func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Re
 		err = fmt.Errorf("too much was built there: %d bytes, at most %d can be merged", size, maxMerge)
 	}
 	if err == nil {
-		err = checkRollbacks(rows)
+		err = checkOrders(rows)
 	}
 	if err == nil {
 		err = actor.ProposeMerge(ctx, l, attempt, rows)
@@ -221,16 +222,16 @@ func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Re
 	return nil
 }
 
-// checkRollbacks returns an error unless both halves have passed the same rollbacks. Otherwise the merged region would carry some out again that are
-// complete in one half, and undo what was built there since.
-func checkRollbacks(rows [2][]byte) error {
-	lower, err := world.RolledBackOf(rows[0])
+// checkOrders returns an error unless the same orders have arrived, and the same rollbacks are complete, in both halves. Otherwise the merged region would
+// undo what was built since in one of them.
+func checkOrders(rows [2][]byte) error {
+	lower, err := world.OrdersOf(rows[0])
 	if err != nil {
 		return err
 	}
-	upper, err := world.RolledBackOf(rows[1])
-	if err == nil && lower != upper {
-		err = errors.New("only one half has passed the last rollback, perhaps because a node is of an older version: try again later")
+	upper, err := world.OrdersOf(rows[1])
+	if err == nil && !bytes.Equal(lower, upper) {
+		err = errors.New("only one half knows of the last rollback or claim: try again later")
 	}
 	return err
 }

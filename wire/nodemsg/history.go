@@ -36,6 +36,8 @@ type HistoryRequest struct {
 	Rollback int64 `cbor:"10,keyasint,omitempty"`
 	// Others are further players, if Player is not zero. Nodes before VersionPlayers ignore them.
 	Others []player.ID `cbor:"11,keyasint,omitempty"`
+	// After, with Rollback -1, is the number of the mark of a claim: what is older would not be undone.
+	After int64 `cbor:"12,keyasint,omitempty"`
 }
 
 // Players returns those whose changes are requested; none: everybody's.
@@ -87,7 +89,7 @@ func (r HistoryRequest) Valid() error {
 	if r.Min.X > r.Max.X || r.Min.Y > r.Max.Y || r.Min.Z > r.Max.Z {
 		return wire.Refuse(wire.FailBadValue, "the first corner of the box must not be greater than the second")
 	}
-	if r.Since < 0 || r.Until < 0 || r.Skip < 0 || r.Skip > MaxHistorySkip || r.Most < 0 || r.Most > HistoryPage || r.Rollback < -1 {
+	if r.Since < 0 || r.Until < 0 || r.Skip < 0 || r.Skip > MaxHistorySkip || r.Most < 0 || r.Most > HistoryPage || r.Rollback < -1 || r.After < 0 {
 		return wire.Refuse(wire.FailBadValue, "a history request from %d until %d, for %d changes after %d", r.Since, r.Until, r.Most, r.Skip)
 	}
 	if len(r.Others) >= wire.MaxHistoryPlayers || len(r.Others) > 0 && r.Player == (player.ID{}) {

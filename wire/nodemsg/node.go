@@ -240,7 +240,8 @@ const (
 	VersionBlocks  = 5 // the first that has blocks after chunk.LastOfFirst; gateways before it refuse land that has them
 	VersionSigns   = 6 // the first that has signs
 	VersionQuotas  = 7 // the first that has quotas, approval and expiry of names and claims
-	Version        = VersionQuotas
+	VersionMarks   = 7 // the first that has marks in the history of land
+	Version        = VersionMarks
 )
 
 // VersionOf returns the version of the first nodes that have a block after chunk.LastOfFirst.
