@@ -72,6 +72,8 @@ world   freeze-for-the-past       TestFreeze                     cannot
 world   edit-while-frozen         TestFreeze                     cannot
 world   merge-any-attempt         TestAbandonLaterAttempt        cannot
 world   list-merged-regions       TestCatalogSplits              cannot
+world   mark-twice                TestRollbacksAgreeWithModel    cannot
+world   undo-what-is-newer        TestRollbacksAgreeWithModel    cannot
 '
 
 simulation=

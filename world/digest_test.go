@@ -46,9 +46,11 @@ func TestLandDigestIsExact(t *testing.T) {
 		}
 		apply := func() {
 			pos := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
-			switch rapid.IntRange(0, 4).Draw(t, "entry") {
+			switch rapid.IntRange(0, 5).Draw(t, "entry") {
 			case 0:
 				fillSegment(l, pos, applyEntry)
+			case 3:
+				applyEntry(EncodeMarks([]history.Mark{{Number: int64(index), Box: columnsAt(pos, pos)}, {Number: int64(index) + 1, Box: columnsAt(pos, pos)}})) //nolint:gosec // small
 			case 1:
 				applyEntry(drawRollback(t, l, pos, index).Encode())
 			case 2:

@@ -254,7 +254,18 @@ func FuzzRollbackStep(f *testing.F) {
 		Time:     3, Chunk: grid.ChunkPos{X: -1, Z: 1}, Natural: []nodemsg.BlockAt{{At: 5, Block: chunk.Stone}, {At: 5000, Block: chunk.Air}},
 	}.Encode())
 	f.Add(RollbackStep{Rollback: history.Rollback{Number: 5, Filter: history.Filter{Players: []player.ID{player.GuestID("eve"), player.GuestID("bob")}}}, Time: 3}.Encode())
+	f.Add(RollbackStep{Rollback: history.Rollback{Number: 5, Marked: true, After: 4, Filter: history.Filter{Players: []player.ID{player.GuestID("eve")}}}, Time: 3}.Encode())
+	f.Add(EncodeMarks([]history.Mark{{Number: 1, Since: 2, Box: grid.Box{Min: grid.Pos{X: -1}, Max: grid.Pos{Y: 9}}}, {Number: 3}}))
 	f.Fuzz(func(t *testing.T, entry []byte) {
+		if isMarks(entry) {
+			marks, err := decodeMarks(entry)
+			if len(marks) > MaxMarks || len(marks)*8 > len(entry) {
+				t.Fatalf("%d bytes made %d marks", len(entry), len(marks))
+			}
+			if again, other := decodeMarks(EncodeMarks(marks)); err == nil && (other != nil || !slices.Equal(again, marks)) {
+				t.Fatalf("%+v became %+v, %v", marks, again, other)
+			}
+		}
 		if isTrim(entry) {
 			if cut, err := decodeTrim(entry); err == nil {
 				if again, err := decodeTrim(cut.Encode()); err != nil || again != cut {
