@@ -111,6 +111,8 @@ type lands struct {
 		stale   int                       // how often Follow still finds a closed region
 		down    bool                      // no region can be followed
 		odd     []string                  // invalid messages of gateways
+		wild    bool                      // land exists only once it was located or followed
+		founded map[grid.Cell]int         // how often that was
 		drains  int
 		moved   int                           // messages with moves
 		lag     func(*testLink) time.Duration // transit time of a message, which overtakes no other of its link; nil: none
@@ -163,7 +165,7 @@ type edit struct {
 
 func newLands() *lands {
 	l := &lands{leader: self}
-	l.mu.land = make(map[grid.Cell]*testLand)
+	l.mu.land, l.mu.founded = make(map[grid.Cell]*testLand), make(map[grid.Cell]int)
 	l.mu.regions = make(map[grid.Cell]*testRegion)
 	return l
 }
@@ -246,6 +248,17 @@ func (l *lands) info(cell grid.Cell) nodemsg.Region {
 func (l *lands) Locate(_ context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.mu.founded[grid.CellAt(pos, grid.FoundingLabel)]++
+	return l.info(l.at(pos).cell), nil
+}
+
+// Find returns a region only if somebody has located or followed its land, or if all exists (settled).
+func (l *lands) Find(_ context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if cell := grid.CellAt(pos, grid.FoundingLabel); l.mu.wild && l.mu.founded[cell] == 0 {
+		return nodemsg.Region{}, region.ErrNotFounded
+	}
 	return l.info(l.at(pos).cell), nil
 }
 
@@ -256,6 +269,7 @@ func (l *lands) Describe(_ context.Context, peer string) (nodemsg.Member, error)
 func (l *lands) Follow(_ context.Context, pos grid.ChunkPos) (region.Link, nodemsg.Region, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.mu.founded[grid.CellAt(pos, grid.FoundingLabel)]++
 	r := l.at(pos)
 	if l.mu.down {
 		return nil, l.info(r.cell), errors.New("nobody leads the region")

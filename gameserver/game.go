@@ -72,6 +72,11 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 			}
 			return errors.Join(err, answer(c, legacymsg.AnswerNo))
 		}
+		release, err := g.limits.Hold(c.RemoteAddr(), h.Chunk)
+		if err != nil {
+			return errors.Join(err, answer(c, legacymsg.AnswerNo))
+		}
+		defer release()
 		if err := answer(c, legacymsg.AnswerOK); err != nil {
 			return err
 		}

@@ -22,8 +22,8 @@ func (g *Gateway) legacyOptions() legacy.Options {
 	return legacy.Options{
 		World: g.World, Peer: g.Peer, Rules: g.rules, Burst: editsAtOnce,
 		Permissions: legacy.Permissions{
-			Allow: g.enforcer.AllowOriginal, Admit: g.enforcer.AdmitOriginal, Registered: g.enforcer.Registered,
-			RefuseEdit: g.enforcer.RefuseOriginal, Keeps: g.enforcer.KeepsOriginal, MayGo: g.enforcer.MayGoOriginal,
+			Admit: g.enforcer.AdmitOriginal, Registered: g.enforcer.Registered,
+			RefuseEdit: g.enforcer.RefuseOriginal, Keeps: g.enforcer.KeepsOriginal, MayGo: g.enforcer.MayGoOriginal, Inside: g.enforcer.Inside,
 			Edits:  func() rate.Limit { return g.enforcer.EditsOfGuests(g.settings.Load().Edits()) },
 			Edited: func(by player.ID, block chunk.Block) { g.enforcer.NoteGuestsEdit(by, block == chunk.Air) },
 		},

@@ -42,6 +42,42 @@ func TestConcurrentLocatesFoundOnce(t *testing.T) {
 	})
 }
 
+// Land that is not founded is not founded by being looked for, also while somebody else founds it.
+func TestFindFoundsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := newNetwork(t)
+		a, b := net.start("A", newDisk()), net.start("B", newDisk())
+		net.near("A", "B")
+		pos := grid.ChunkPos{X: 4000, Z: -7}
+		for _, n := range []*node{a, b} {
+			if info, err := n.Find(t.Context(), pos); !errors.Is(err, ErrNotFounded) {
+				t.Errorf("land that nobody has founded is found: %+v, %v", info, err)
+			}
+		}
+		if all, err := a.regions.Catalog().Page(t.Context(), 0); err != nil || len(all) != 0 {
+			t.Errorf("%d regions were founded, %v", len(all), err)
+		}
+		founded := make(chan nodemsg.Region, 1)
+		go func() {
+			info, err := a.Locate(context.Background(), pos)
+			if err != nil {
+				t.Error(err)
+			}
+			founded <- info
+		}()
+		_, err := a.Find(t.Context(), pos)
+		if err != nil && !errors.Is(err, ErrNotFounded) {
+			t.Error(err)
+		}
+		info := <-founded
+		for _, n := range []*node{a, b} {
+			if found, err := n.Find(t.Context(), pos); err != nil || found.ID != info.ID {
+				t.Errorf("found region %d, %v, want %d", found.ID, err, info.ID)
+			}
+		}
+	})
+}
+
 // A route to a node that the catalog does not list as a member is not followed. Once it was given up, the catalog is asked, though the DHT keeps
 // returning it.
 func TestFalseRouteIsNotFollowed(t *testing.T) {

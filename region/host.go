@@ -354,6 +354,14 @@ func (h *Host) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, e
 	return h.Directory.Locate(ctx, pos)
 }
 
+// ErrNotFounded is the error of Find for land that is not founded.
+var ErrNotFounded = directory.ErrNotFounded
+
+// Find returns the region that covers the chunk, or ErrNotFounded.
+func (h *Host) Find(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
+	return h.Directory.Find(ctx, pos)
+}
+
 // Describe returns what a node says of itself, now or lately.
 func (h *Host) Describe(ctx context.Context, peer string) (nodemsg.Member, error) {
 	if peer == h.Self.Peer {

@@ -1,6 +1,10 @@
 package admission
 
-import "golang.org/x/time/rate"
+import (
+	"time"
+
+	"golang.org/x/time/rate"
+)
 
 // Action is something that all clients of an address together may do so often.
 type Action int
@@ -8,6 +12,7 @@ type Action int
 // The actions.
 const (
 	Found      Action = iota // request land that may have to be founded, or whose leader is to be asked
+	Explore                  // have land founded around an original client's player
 	Join                     // join as a player
 	Register                 // register in a chunk, as original clients do at each border
 	FindPlayer               // ask where a player is who is not here, as original clients do before they register
@@ -23,11 +28,14 @@ const (
 
 // String returns the label of the action in metrics.
 func (a Action) String() string {
-	return [actions]string{"foundings", "joins", "registrations", "player_queries", "edits", "logins", "tiles", "names", "claims", "commands", "bytes"}[a]
+	return [actions]string{"foundings", "explorations", "joins", "registrations", "player_queries", "edits", "logins", "tiles", "names", "claims", "commands", "bytes"}[a]
 }
 
 // sentAtOnce is how many seconds' bytes may be sent at once: players who join are sent the land in view.
 const sentAtOnce = 10
+
+// exploreEvery is the time for one region: a player at full speed crosses into the next one every 25 seconds.
+const exploreEvery = 10 * time.Second
 
 // allowances are the limiters of an address, one for each action.
 type allowances [actions]*rate.Limiter
@@ -40,6 +48,7 @@ func newAllowances(p Settings) *allowances {
 	players, edits := p.PerAddress, p.Edits()
 	return &allowances{
 		Found:      rate.NewLimiter(20, 100),
+		Explore:    rate.NewLimiter(rate.Every(exploreEvery), players),
 		Join:       rate.NewLimiter(p.joins(), players),
 		Register:   rate.NewLimiter(rate.Limit(players)/2, 4*players),
 		FindPlayer: rate.NewLimiter(p.joins(), 4*players), // each is two lookups in the network

@@ -24,6 +24,9 @@ func (l *Limits) Client(remote net.Addr) Client {
 	return Client{l, site, counted}
 }
 
+// Local reports whether the client is on this machine.
+func (c Client) Local() bool { return !c.counted }
+
 // Allow reports whether the clients of the address may do that now, and counts it.
 func (c Client) Allow(a Action) bool {
 	l := c.limiter(a)
@@ -85,7 +88,7 @@ func (c Client) wait(ctx context.Context, a Action, n int) error {
 
 // limiter returns the limiter of an action; nil if it is not limited.
 func (c Client) limiter(a Action) *rate.Limiter {
-	if !c.counted && a != Found {
+	if !c.counted && a != Found && a != Explore {
 		return nil
 	}
 	l := c.of
@@ -100,7 +103,9 @@ func (l *Limits) allowances(c Client) *allowances {
 	if !known {
 		all = newAllowances(l.mu.settings)
 		if !c.counted {
-			all[Found] = rate.NewLimiter(loopbackFoundings*all[Found].Limit(), loopbackFoundings*all[Found].Burst())
+			for _, a := range []Action{Found, Explore} {
+				all[a] = rate.NewLimiter(loopbackFoundings*all[a].Limit(), loopbackFoundings*all[a].Burst())
+			}
 		}
 		l.mu.actions.Add(c.site, all)
 	}

@@ -3,6 +3,7 @@ package legacy
 import (
 	"context"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,9 @@ type conn struct {
 	seqs   *sequence              // of edits
 	latest *legacymsg.PlayerMove  // read, but not yet applied; nil for none
 	shown  map[player.ID]struct{} // players that the client was sent. The subscription's lock guards it.
+
+	settle   func(ctx context.Context) // founds the land in view of the player who is registered here
+	settling sync.WaitGroup
 }
 
 // sequence numbers the edits of original clients, whose protocol does not.
@@ -105,6 +109,7 @@ func (lc *conn) register(ctx context.Context, name string) error {
 	if err := lc.Admit(lc.remote, player.NameFrom(name)); err != nil {
 		return err
 	}
+	settling := ctx
 	ctx, cancel := context.WithTimeout(ctx, registerTime) // a client that has left meanwhile is not noticed
 	defer cancel()
 	if err := lc.client.Wait(ctx, admission.Register); err != nil {
@@ -128,6 +133,7 @@ func (lc *conn) register(ctx context.Context, name string) error {
 	lc.mu.registered, lc.mu.pose, lc.mu.came, lc.mu.motion = true, pose, came, nil
 	lc.mu.Unlock()
 	lc.Mirror.Enter(who.body(pose), lc) // never closed: this connection watches it
+	lc.settling.Go(func() { lc.settle(settling) })
 	return nil
 }
 

@@ -2,6 +2,7 @@ package legacy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -58,14 +59,65 @@ func (ld *leaders) wait(ctx context.Context, remote net.Addr, pos grid.ChunkPos,
 // generateTimeout bounds the search for a chunk's region, founding included.
 const generateTimeout = 20 * time.Second
 
-// generate ensures that the chunk's region exists (§3.1.3).
+// viewDistance is how far around the chunk of its player a client asks for others, in chunks: it holds 9×9 connections, and asks before it has crossed
+// a border.
+const viewDistance = 5
+
+// region returns the region that covers the chunk. Where clients begin it is founded if necessary: around the spawn and the first place of the released
+// client. Elsewhere a stranger's question must not make land: the error is region.ErrNotFounded until a player has come near (see settle). Programs on
+// this machine may have land founded anywhere within the border, ten times as often as players of an address.
+func (ld *leaders) region(ctx context.Context, client admission.Client, pos grid.ChunkPos) (nodemsg.Region, error) {
+	for _, first := range []grid.ChunkPos{{}, ld.Spawn().Chunk()} {
+		if pos.Distance(first) <= viewDistance && ld.Inside(first) {
+			return ld.Regions.Locate(ctx, pos)
+		}
+	}
+	found, err := ld.Regions.Find(ctx, pos)
+	if !errors.Is(err, region.ErrNotFounded) || !client.Local() || !ld.Inside(pos) {
+		return found, err
+	}
+	return ld.explore(ctx, client, pos)
+}
+
+// explore founds the region that covers the chunk, when it is the client's turn.
+func (ld *leaders) explore(ctx context.Context, client admission.Client, pos grid.ChunkPos) (nodemsg.Region, error) {
+	if err := client.Wait(ctx, admission.Explore); err != nil {
+		return nodemsg.Region{}, err
+	}
+	return ld.Regions.Locate(ctx, pos)
+}
+
+// settle founds the land that the player in a chunk sees, whom this node has registered there or has sent there.
+func (ld *leaders) settle(ctx context.Context, client admission.Client, at grid.ChunkPos) {
+	if !ld.Inside(at) {
+		return
+	}
+	for _, corner := range [][2]int32{{-1, -1}, {-1, 1}, {1, -1}, {1, 1}} { // the view is smaller than a cell
+		pos := grid.ChunkPos{X: at.X + corner[0]*viewDistance, Z: at.Z + corner[1]*viewDistance}
+		cell := grid.CellAt(pos, grid.FoundingLabel)
+		if !pos.Valid() || ld.founded.Contains(cell) {
+			continue
+		}
+		_, err := ld.region(ctx, client, pos)
+		if errors.Is(err, region.ErrNotFounded) {
+			_, err = ld.explore(ctx, client, pos)
+		}
+		if err != nil {
+			ld.Logger.Debug("land around an original client's player not founded", "cell", cell.String(), "error", err)
+			continue
+		}
+		ld.founded.Add(cell, struct{}{})
+	}
+}
+
+// generate returns the region of a chunk, if it exists or may be founded (§3.1.3).
 func (ld *leaders) generate(ctx context.Context, remote net.Addr, pos grid.ChunkPos) (nodemsg.Region, error) {
 	if err := ld.wait(ctx, remote, pos, false); err != nil {
 		return nodemsg.Region{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, generateTimeout)
 	defer cancel()
-	info, err := ld.Regions.Locate(ctx, pos)
+	info, err := ld.region(ctx, ld.Client(remote), pos)
 	if err == nil {
 		ld.founded.Add(grid.CellAt(pos, grid.FoundingLabel), struct{}{})
 	}
@@ -77,17 +129,21 @@ const confirmedFor = 2 * time.Second
 
 // led returns the region that covers the chunk, with a node that confirmed that it leads it: just now, or, unless anew is set,
 // recently. A region's route alone may name an old leader, and the released client does not accept `no`.
-func (ld *leaders) led(ctx context.Context, pos grid.ChunkPos, anew bool) (nodemsg.Region, error) {
+func (ld *leaders) led(ctx context.Context, client admission.Client, pos grid.ChunkPos, anew bool) (nodemsg.Region, error) {
 	if anew { // the node that was named may have died, and it led other regions too
 		ld.doubted.Store(int64(ld.Now()))
 	}
-	if info, err := ld.Regions.Locate(ctx, pos); err == nil {
-		if info, ok := ld.lately(info); ok {
-			return info, nil
-		}
-	}
 	for retry := mirror.FirstRetry; ; retry = min(2*retry, mirror.LastRetry) {
-		link, info, err := ld.Regions.Follow(ctx, pos)
+		info, err := ld.region(ctx, client, pos)
+		if err == nil {
+			if info, ok := ld.lately(info); ok {
+				return info, nil
+			}
+		}
+		var link region.Link
+		if !errors.Is(err, region.ErrNotFounded) { // Follow would found it
+			link, info, err = ld.Regions.Follow(ctx, pos)
+		}
 		if err == nil {
 			link.Close() //nolint:errcheck // it was opened only for the confirmation
 			// The leader's address may have changed, or it is a new member.
@@ -102,7 +158,7 @@ func (ld *leaders) led(ctx context.Context, pos grid.ChunkPos, anew bool) (nodem
 		select {
 		case <-ctx.Done():
 			return info, err
-		case <-time.After(retry): // one of its members may be elected meanwhile
+		case <-time.After(retry): // one of its members may be elected meanwhile, or the land be founded
 		}
 	}
 }
@@ -130,7 +186,7 @@ func (ld *leaders) resident(ctx context.Context, remote net.Addr, name string, p
 	}
 	ctx, cancel := context.WithTimeout(ctx, residentTimeout)
 	defer cancel()
-	now, err := ld.led(ctx, pos, true)
+	now, err := ld.led(ctx, ld.Client(remote), pos, true)
 	member := func(m nodemsg.Member) bool { return m.Peer == ld.Peer }
 	switch {
 	case slices.ContainsFunc(info.Members, member) || err == nil && slices.ContainsFunc(now.Members, member):

@@ -26,6 +26,8 @@ import (
 type Regions interface {
 	// Locate returns the region that covers the chunk, and founds it first if necessary.
 	Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error)
+	// Find returns the region that covers the chunk, or region.ErrNotFounded.
+	Find(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error)
 	// Follow opens a link to that region, wherever it is led.
 	Follow(ctx context.Context, pos grid.ChunkPos) (region.Link, nodemsg.Region, error)
 	// Describe returns what a node says of itself.
@@ -44,8 +46,7 @@ type Link interface {
 
 // Permissions are what the policy lets clients do.
 type Permissions struct {
-	// Allow returns why no client of the original protocol may play here; nil if they may. Admit returns why one with that name may not.
-	Allow func() error
+	// Admit returns why a client of the original protocol with that name, "" if it is not known yet, may not play here; nil if it may.
 	Admit func(remote net.Addr, name string) error
 	// Registered reports whether a name is registered: no client may be shown under it. The one in a handshake may be.
 	Registered func(name string) bool
@@ -54,7 +55,8 @@ type Permissions struct {
 	RefuseEdit func(remote net.Addr, name string, at grid.Pos) string
 	Keeps      func(from, to grid.Pos) bool
 	MayGo      func(from, to motion.Pose) bool
-	Edits      func() rate.Limit // of a new player, a second
+	Inside     func(at grid.ChunkPos) bool // whether a part of the chunk is within the border
+	Edits      func() rate.Limit           // of a new player, a second
 	// Edited is called for each change of a block that a client requests.
 	Edited func(by player.ID, block chunk.Block)
 }

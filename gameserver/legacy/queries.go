@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -31,6 +32,10 @@ func (s *Server) ServeQueries(ctx context.Context, c net.Conn, in *bufio.Reader)
 	defer c.Close()                                      //nolint:errcheck // by a reset: see endByReset
 	stop := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // the read below reports it
 	defer stop()
+	ctx, stopSettling := context.WithCancel(ctx)
+	var settling sync.WaitGroup
+	defer settling.Wait()
+	defer stopSettling()
 	players := rate.NewLimiter(playerQueriesPerSecond, playerQueriesAtOnce)
 	chunks := rate.NewLimiter(chunkQueriesPerSecond, chunkQueriesAtOnce)
 	asked, err := lru.New[grid.ChunkPos, struct{}](askedChunks)
@@ -42,7 +47,7 @@ func (s *Server) ServeQueries(ctx context.Context, c net.Conn, in *bufio.Reader)
 		if err != nil {
 			return err
 		}
-		if err := s.Allow(); err != nil {
+		if err := s.Admit(c.RemoteAddr(), ""); err != nil {
 			return err
 		}
 		var reply []byte
@@ -55,12 +60,17 @@ func (s *Server) ServeQueries(ctx context.Context, c net.Conn, in *bufio.Reader)
 			if err := chunks.Wait(ctx); err != nil {
 				return err
 			}
-			reply, err = s.whereIsChunk(ctx, q, again)
+			reply, err = s.whereIsChunk(ctx, q, s.Client(c.RemoteAddr()), again)
 		case legacymsg.WhereIsPlayer:
 			if err := players.Wait(ctx); err != nil {
 				return err
 			}
-			reply, err = s.whereIsPlayer(ctx, q, c.RemoteAddr())
+			var place motion.Pose
+			if place, err = s.whereIsPlayer(ctx, q, c.RemoteAddr()); err == nil {
+				settling.Wait() // for the one before
+				settling.Go(func() { s.leaders.settle(ctx, s.Client(c.RemoteAddr()), place.Chunk()) })
+				reply, err = s.appendPlace(place)
+			}
 		}
 		if err != nil {
 			return err
@@ -85,10 +95,10 @@ const queryTimeout = 10 * time.Minute
 const askedChunks = 81
 
 // whereIsChunk returns the node that leads the chunk's region. A client that repeats the query was not served there.
-func (s *Server) whereIsChunk(ctx context.Context, q legacymsg.WhereIsChunk, again bool) ([]byte, error) {
+func (s *Server) whereIsChunk(ctx context.Context, q legacymsg.WhereIsChunk, client admission.Client, again bool) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	info, err := s.leaders.led(ctx, q.Chunk, again)
+	info, err := s.leaders.led(ctx, client, q.Chunk, again)
 	if err != nil {
 		return nil, err
 	}
@@ -106,15 +116,15 @@ func (s *Server) whereIsChunk(ctx context.Context, q legacymsg.WhereIsChunk, aga
 
 // whereIsPlayer returns where a player of that name at the address is or was last, or else a guest of that name. Players with a
 // key have no unique name here: they are found by key only. New players start where those of sessions do.
-func (s *Server) whereIsPlayer(ctx context.Context, q legacymsg.WhereIsPlayer, remote net.Addr) ([]byte, error) {
+func (s *Server) whereIsPlayer(ctx context.Context, q legacymsg.WhereIsPlayer, remote net.Addr) (motion.Pose, error) {
 	key := partyOf(q.Name, remote)
 	if pose, known := s.parties.lastPose(key); known {
-		return s.appendPlace(pose)
+		return pose, nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, registerTime)
 	defer cancel()
 	if err := s.Client(remote).Wait(waiting, admission.FindPlayer); err != nil {
-		return nil, err
+		return motion.Pose{}, err
 	}
 	records := s.parties.loadGuests(ctx, key.name, player.Namesake(key.name, key.from.String(), 0))
 	plain, own := records[0], records[1]
@@ -128,7 +138,7 @@ func (s *Server) whereIsPlayer(ctx context.Context, q legacymsg.WhereIsPlayer, r
 	default:
 		pose = s.Spawn()
 	}
-	return s.appendPlace(pose)
+	return pose, nil
 }
 
 // appendPlace appends the answer to a query for a player. A place below or above the slab becomes one on top of it, from where

@@ -55,9 +55,10 @@ func NewServer(o Options) *Server {
 	return s
 }
 
-// Generate ensures that the chunk's region exists (§3.1.3).
+// Generate ensures that the chunk's region exists (§3.1.3), or returns why not: clients found land only where they begin, and in view of their
+// players.
 func (s *Server) Generate(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
-	if err := s.Allow(); err != nil {
+	if err := s.Admit(remote, ""); err != nil {
 		return err
 	}
 	_, err := s.leaders.generate(ctx, remote, pos)
@@ -84,6 +85,10 @@ func (s *Server) Serve(ctx context.Context, c net.Conn, in *bufio.Reader, h lega
 
 	lc.party = s.parties.join(partyOf(h.Player, c.RemoteAddr()))
 	defer s.parties.quit(lc.party)
+	lc.settle = func(ctx context.Context) { s.leaders.settle(ctx, lc.client, lc.at) }
+	ctx, stopSettling := context.WithCancel(ctx)
+	defer lc.settling.Wait()
+	defer stopSettling()
 	lc.sub = s.Mirror.Watch(lc.at, lc)
 	s.add(lc)
 	defer s.remove(lc)

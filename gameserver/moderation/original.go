@@ -16,22 +16,14 @@ import (
 
 var errNoOriginal = &wire.Error{Code: wire.FailNotAllowed, Message: "VoxelPopuli's own clients may not play here"}
 
-// AllowOriginal returns why clients of the original protocol are not served; nil if they are.
-func (e *Enforcer) AllowOriginal() error {
-	if !e.node.Original() || e.Settings().NoOriginal {
-		return errNoOriginal
-	}
-	return nil
-}
-
 func (e *Enforcer) judgeOriginal(remote net.Addr, name string) policy.Verdict {
 	return e.judge(subject(player.GuestID(name), name, true, remote))
 }
 
 // AdmitOriginal returns why a client of the original protocol may not play; nil if it may.
 func (e *Enforcer) AdmitOriginal(remote net.Addr, name string) error {
-	if err := e.AllowOriginal(); err != nil {
-		return err
+	if !e.node.Original() || e.Settings().NoOriginal {
+		return errNoOriginal
 	}
 	if !e.node.Guests() {
 		return errNoGuests
@@ -57,6 +49,13 @@ func (e *Enforcer) KeepsOriginal(from, to grid.Pos) bool {
 // MayGoOriginal reports whether the border of the world lets a client of the original protocol go from one place to another.
 func (e *Enforcer) MayGoOriginal(from, to motion.Pose) bool {
 	return e.border.Load().Allows(from.X, from.Z, to.X, to.Z)
+}
+
+// Inside reports whether a part of a chunk is within the border of the world.
+func (e *Enforcer) Inside(at grid.ChunkPos) bool {
+	middle := at.Origin()
+	x, z, _ := e.border.Load().Nearest(float64(middle.X)+grid.ChunkSize/2, float64(middle.Z)+grid.ChunkSize/2)
+	return motion.Pose{X: x, Z: z}.Chunk() == at
 }
 
 // EditsOfGuests returns how many blocks a second a guest may change, of whom this node lets each player change so many.

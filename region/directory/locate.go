@@ -16,6 +16,15 @@ import (
 // Locate returns the region that covers the chunk. It asks the nearest source first: the cache, then the leaders of land nearby, or
 // the DHT if it knows no such land, then the catalog. If the region does not exist, Locate founds it.
 func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
+	return d.locate(ctx, pos, true)
+}
+
+// Find returns the region that covers the chunk like Locate, but does not found it: the error is ErrNotFounded then.
+func (d *Directory) Find(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
+	return d.locate(ctx, pos, false)
+}
+
+func (d *Directory) locate(ctx context.Context, pos grid.ChunkPos, found bool) (nodemsg.Region, error) {
 	if !pos.Valid() {
 		return nodemsg.Region{}, fmt.Errorf("chunk %v lies outside of the world", pos)
 	}
@@ -27,8 +36,12 @@ func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Regi
 			}
 			return info, nil
 		}
-		_, err := d.flights.Do(ctx, d.Tasks, cell.String(), func(ctx context.Context) (nodemsg.Region, error) {
-			return d.search(ctx, cell, pos) // for another chunk of the cell, this may find another region
+		flight := cell.String()
+		if !found {
+			flight += " without founding"
+		}
+		_, err := d.flights.Do(ctx, d.Tasks, flight, func(ctx context.Context) (nodemsg.Region, error) {
+			return d.search(ctx, cell, pos, found) // for another chunk of the cell, this may find another region
 		})
 		if err != nil {
 			return nodemsg.Region{}, fmt.Errorf("locate chunk %v: %w", pos, err)
@@ -118,7 +131,7 @@ func askListed(ctx context.Context, d *Directory, pos grid.ChunkPos, known nodem
 	})
 }
 
-func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, error) {
+func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPos, found bool) (nodemsg.Region, error) {
 	wrong := d.invalidated.Contains(cell)
 	if !wrong {
 		if info, ok := d.fromHints(ctx, cell, pos); ok {
@@ -127,10 +140,10 @@ func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPo
 	}
 	info, err := d.FromCatalog(ctx, pos)
 	source := "catalog"
-	if errors.Is(err, ErrNotFounded) {
+	if errors.Is(err, ErrNotFounded) && found {
 		source = "founded"
 		info, err = d.found(ctx, grid.CellAt(pos, grid.FoundingLabel)) // the cell may be a part, by a hint that lies
-	} else if err != nil && !wrong { // land that exists is found without the catalog
+	} else if err != nil && !wrong && !errors.Is(err, ErrNotFounded) { // land that exists is found without the catalog
 		if info, ok := d.fromRecord(ctx, cell, pos); ok {
 			return d.CacheRoute(info), nil
 		}

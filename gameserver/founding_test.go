@@ -1,0 +1,141 @@
+package gameserver
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// handshake returns the answer to a handshake from an address.
+func (r *harness) handshake(address, text string) string {
+	r.t.Helper()
+	conn := r.dialFrom(&net.TCPAddr{IP: net.ParseIP(address), Port: 9})
+	defer conn.Close()
+	go io.WriteString(conn, text) //nolint:errcheck // the answer shows errors
+	answer := make([]byte, 2)
+	if _, err := io.ReadFull(conn, answer); err != nil {
+		return err.Error()
+	}
+	return string(answer)
+}
+
+// foundedCells returns how many cells were founded.
+func (l *lands) foundedCells() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.mu.founded)
+}
+
+// Nobody has land founded by asking for it. It is founded where clients begin, and around the players of clients, as far as they see: a region in
+// ten seconds for each address, besides as many at once as it may have players.
+func TestOriginalsFoundWhatTheirPlayersSee(t *testing.T) {
+	const address = "192.0.2.1"
+	synctest.Test(t, func(t *testing.T) {
+		r := newHarness(t, func(o *Options) { o.Admission.PerAddress = 3 })
+		r.lands.mu.wild = true
+		dht := r.dialFrom(&net.TCPAddr{IP: net.ParseIP(address), Port: 1})
+		go io.WriteString(dht, `{"type":"dht"}`+"\x00[4000,0]") //nolint:errcheck // the answer shows errors
+		answered := make([]byte, 2)
+		if _, err := io.ReadFull(dht, answered); err != nil || string(answered) != "ok" {
+			t.Fatalf("dht is answered %q (%v)", answered, err)
+		}
+		for i := range 200 {
+			for _, kind := range []string{`"generate"`, `"connect","player":"eve"`} {
+				if got := r.handshake("192.0.2.9", fmt.Sprintf(`{"type":%s,"chunk":[%d,0]}`, kind, 100+16*i)); got != "no" {
+					t.Fatalf("%s far away is answered %q", kind, got)
+				}
+			}
+		}
+		pass(5 * time.Minute)
+		if n := r.lands.foundedCells(); n != 0 {
+			t.Errorf("strangers have founded %d cells", n)
+		}
+		if got := r.handshake(address, `{"type":"generate","chunk":[-5,4]}`); got != "ok" {
+			t.Errorf("a chunk near the spawn is answered %q", got)
+		}
+
+		begun := time.Now()
+		at := int32(0)
+		for at < 16*12 {
+			client := r.connectFrom(address, "ann", grid.ChunkPos{X: at})
+			client.send(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
+			next := fmt.Sprintf(`{"type":"generate","chunk":[%d,0]}`, at+4)
+			for r.handshake(address, next) != "ok" {
+				pass(time.Second)
+			}
+			if beyond := fmt.Sprintf(`{"type":"generate","chunk":[%d,0]}`, at+22); r.handshake(address, beyond) != "no" {
+				t.Errorf("from chunk %d the player reaches %s", at, beyond)
+			}
+			client.conn.Close()
+			pass(time.Second)
+			at += 4
+		}
+		n := r.lands.foundedCells()
+		if took := time.Since(begun); took < time.Duration(n-8)*10*time.Second || n < 2*12 || n > 2*14 {
+			t.Errorf("a walk of %d chunks has founded %d cells in %v", at, n, took)
+		}
+	})
+}
+
+// What is outside of the border is not founded for players outside, and nothing for those who are banned.
+func TestBansAndBordersHoldForFoundings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world := newPeople()
+		r := newHarness(t, func(o *Options) { o.People = world })
+		r.lands.mu.wild = true
+		world.operate(t, "set border 640")
+		world.operate(t, "ban 192.0.2.9")
+		pass(time.Second)
+		if got := r.handshake("192.0.2.9", `{"type":"generate","chunk":[0,0]}`); got != "no" {
+			t.Errorf("a banned address is answered %q", got)
+		}
+		for at, want := range map[int32]string{19: "ok", 40: "no"} { // a program on this machine
+			if got := r.handshake("127.0.0.1", fmt.Sprintf(`{"type":"generate","chunk":[0,%d]}`, at)); got != want {
+				t.Errorf("chunk %d is answered %q on loopback, want %q", at, got, want)
+			}
+		}
+		if n := r.lands.foundedCells(); n != 1 {
+			t.Errorf("%d cells are founded, want one", n)
+		}
+		for at := range int32(60) { // the border is in chunk 20
+			client := r.connectFrom("192.0.2.1", "ann", grid.ChunkPos{X: at})
+			client.send(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
+			pass(time.Second)
+			client.conn.Close()
+			pass(time.Second)
+			if got := r.handshake("192.0.2.1", fmt.Sprintf(`{"type":"generate","chunk":[%d,0]}`, at+1)); got != "ok" {
+				if at < 31 {
+					t.Errorf("chunk %d is answered %q", at+1, got)
+				}
+				return
+			}
+		}
+		t.Error("the land goes on beyond the border")
+	})
+}
+
+// The idle connections of an address are in so many regions at most, four for each of its players.
+func TestRegionsOfAnAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newHarness(t, func(o *Options) { o.Admission.PerAddress = 2 })
+		for i := range int32(8) {
+			for _, at := range []grid.ChunkPos{{X: 16 * i}, {X: 16*i + 15}} { // of one region
+				r.connectFrom("2001:db8::1", "ann", at)
+			}
+		}
+		far := `{"type":"connect","chunk":[128,0],"player":"ann"}`
+		if got := r.handshake("2001:db8::2", far); got != "no" {
+			t.Errorf("a connection to one more region is answered %q", got)
+		}
+		for _, other := range []string{"2001:db8:0:1::1", "127.0.0.1"} {
+			if got := r.handshake(other, far); got != "ok" {
+				t.Errorf("one from %s is answered %q", other, got)
+			}
+		}
+	})
+}
