@@ -46,6 +46,7 @@ type DHT struct {
 	maxPublished int // player records; maxOfSigner but in tests
 
 	dials     *redial.Schedule // belongs to Run
+	forgets   chan peer.ID     // peers that Run is to forget
 	lastTable struct {
 		peers []peer.ID // in the routing table, in order
 		at    time.Time

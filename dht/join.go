@@ -8,6 +8,7 @@ import (
 	kaddht "github.com/libp2p/go-libp2p-kad-dht"
 	librecord "github.com/libp2p/go-libp2p-record"
 	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/voxelpopuli/voxeld/dht/record"
@@ -36,14 +37,15 @@ func Join(host *transport.Host, opts Options) (*DHT, error) {
 		return nil, err
 	}
 	d := &DHT{
-		host:   host,
-		lib:    lib,
-		opts:   opts,
-		key:    key,
-		places: newPlaces(),
-		store:  &datastore{storage: opts.Storage, quotas: records, stepped: opts.Stepped},
-		joined: time.Now(),
-		logger: opts.Logger,
+		host:    host,
+		lib:     lib,
+		opts:    opts,
+		key:     key,
+		places:  newPlaces(),
+		forgets: make(chan peer.ID, maxForgets),
+		store:   &datastore{storage: opts.Storage, quotas: records, stepped: opts.Stepped},
+		joined:  time.Now(),
+		logger:  opts.Logger,
 
 		maxPublished: maxOfSigner,
 	}

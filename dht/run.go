@@ -121,6 +121,12 @@ func (d *DHT) runRedial(ctx context.Context) error {
 		case o := <-outcomes:
 			flying--
 			d.recordOutcome(o)
+		case id := <-d.forgets:
+			if !d.connected(id) {
+				unsaved = append(unsaved, d.dials.Forget(id)...)
+				d.kad.RoutingTable().RemovePeer(id)
+				d.lib.Peerstore().ClearAddrs(id)
+			}
 		case <-tick.C:
 		case <-ctx.Done():
 			for ; flying > 0; flying-- {
@@ -132,6 +138,21 @@ func (d *DHT) runRedial(ctx context.Context) error {
 			}
 			return nil
 		}
+	}
+}
+
+// maxForgets bounds the peers that wait to be forgotten.
+const maxForgets = 64
+
+// Forget has the node forget the addresses of a peer that does not come back, unless it is connected. Any goroutine may call it.
+func (d *DHT) Forget(name string) {
+	id, err := peer.Decode(name)
+	if err != nil {
+		return
+	}
+	select {
+	case d.forgets <- id:
+	default: // it is dialled in vain for a month
 	}
 }
 

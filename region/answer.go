@@ -44,6 +44,8 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		if err = h.regions.accept(ctx, peer, *q.Invite); errors.Is(err, replica.ErrTombstone) {
 			answer.Replica = q.Invite.Replica
 		}
+	case q.Forget != nil:
+		err = h.forgetFor(peer, q.Forget.Peer)
 	case q.Sleep != nil:
 		err = h.hibernation.accept(ctx, peer, *q.Sleep)
 	case q.Split != nil:

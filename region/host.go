@@ -73,6 +73,8 @@ type Options struct {
 	Players    func(visit func(nodemsg.PlayerRecord) error) error
 	Excluded   func(peer string) bool // reports whether a node is excluded from the world; nil in an open world
 	NotReady   func() error           // why this node should not be sent players, if others can be; nil if it may. If nil, it always may
+	Issuer     func(peer string) bool // reports whether a node may have others given up; nil in an open world: all may
+	Forgotten  func(peer string)      // called when a node is given up; it may be nil
 	Attester   export.Attester        // signs backups; nil in an open world
 	World      string                 // its id; if empty, edits are not signed
 	Issued     policy.Issued          // which nodes are issuers; nil in an open world: all may be

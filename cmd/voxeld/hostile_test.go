@@ -258,7 +258,7 @@ func TestLiar(t *testing.T) {
 	again := join(t, honest[1].Game, "alice", 1)
 	again.sees(at, chunk.Glass)
 
-	honest[0].operate("peers", "revoke", l.Self.Peer, "--reason", "it lies")
+	honest[0].operate("peers", "revoke", l.Self.Peer, "--reason", "it lies", "--force")
 	eventually(t, "nobody listens to the liar", revocationTime, func() bool {
 		return !slices.ContainsFunc(honest, func(d *daemon) bool {
 			return l.Heard(t.Context(), d.Status.Peer)

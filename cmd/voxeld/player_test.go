@@ -54,8 +54,17 @@ func dialWithKey(t *testing.T, address, name, secret string) *tester {
 	return p
 }
 
-// command sends a command, signed if the player has a key, and returns the answer.
+// command sends a command, and returns the answer.
 func (p *tester) command(text string) string {
+	p.t.Helper()
+	before := len(p.Notices)
+	p.enter(text)
+	p.until("an answer to /"+text, func() bool { return len(p.Notices) > before })
+	return p.Notices[before]
+}
+
+// enter sends a command, signed if the player has a key.
+func (p *tester) enter(text string) {
 	p.t.Helper()
 	m := sessionmsg.Command{Text: text}
 	if p.key != nil {
@@ -63,10 +72,7 @@ func (p *tester) command(text string) string {
 		act := nodemsg.Act{Seq: p.commands, Name: p.Welcome.Name, Text: text}
 		m.Seq, m.Signature = act.Seq, hex.EncodeToString(ed25519.Sign(p.key, policy.SignedText(p.Welcome.World, act)))
 	}
-	before := len(p.Notices)
 	p.send(m)
-	p.until("an answer to /"+text, func() bool { return len(p.Notices) > before })
-	return p.Notices[before]
 }
 
 func join(t *testing.T, address, name string, view int) *tester {

@@ -363,12 +363,13 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		DamagedRegions: suspects,
 		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(), Players: n.dht.StoredPlayers,
 		World: n.world.ID(), Operator: policysync.Operator{Key: key[:], Sign: n.host.Sign, Charter: func() uint64 { return 0 }},
-		Balance: n.load(), Clock: n.clock, NotReady: n.impaired,
+		Balance: n.load(), Clock: n.clock, NotReady: n.impaired, Forgotten: n.dht.Forget,
 		Logger: n.logger, Registerer: n.metrics,
 	}
 	if gate := n.access.Gate; gate != nil {
 		options.Attester = admission.Attester{Gate: gate}
 		options.Excluded = func(peer string) bool { return admission.Excluded(gate, peer) }
+		options.Issuer = gate.Issues
 		options.Operator.Charter = func() uint64 { return admission.Charter(gate).Number }
 		options.Operator.WasOpen = admission.CountsOpen(gate)
 		options.Issued = func(charter uint64, node ed25519.PublicKey) (bool, error) {
@@ -561,7 +562,7 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	historycmd.Server{Regions: n.regions, Write: reply}.Add(mux)
 	mux.HandleFunc("GET /area/regions", answerArea(n.regions, false))
 	mux.HandleFunc("GET /area/players", answerArea(n.regions, true))
-	n.access.Add(mux)
+	n.access.Add(mux, n.regions)
 	n.addOperations(mux)
 	moderation{n.regions.Policy, n.gateway}.add(mux)
 	mux.Handle("POST "+admin.BackupPath, n.backups)

@@ -335,6 +335,35 @@ func TestSecondIssuer(t *testing.T) {
 	}
 }
 
+// A revoked issuer takes with it the nodes that it admitted.
+func TestRevokedIssuerTakesWhatItAdmitted(t *testing.T) {
+	w := newWorld(t)
+	founder, second := w.found(), w.start()
+	w.joinAsIssuer(second, founder)
+	early, late := w.join(founder, "Ben"), w.join(second, "Cem")
+	for _, n := range []*testNode{second, early, late} {
+		if err := n.play(t, founder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	subject := trust.NodeSubject(second.key(t))
+	for n, want := range map[*testNode]bool{founder: false, second: true, early: false, late: true} {
+		if admission.Concerns(founder.Gate, subject, n.host.PeerID()) != want {
+			t.Errorf("the revocation would exclude %s: %t", n.host.PeerID(), !want)
+		}
+	}
+	for _, revoked := range []bool{true, false} {
+		if err := founder.Revoke(subject, "it lies", !revoked); err != nil {
+			t.Fatal(err)
+		}
+		for n, of := range map[*testNode]bool{founder: false, second: true, early: false, late: true} {
+			if admission.Excluded(founder.Gate, n.host.PeerID()) != (of && revoked) {
+				t.Errorf("revoked %t: %s is excluded: %t", revoked, n.host.PeerID(), !(of && revoked))
+			}
+		}
+	}
+}
+
 // BenchmarkFirstQuestion times a new connection and the first question and answer on it, between nodes that show each other
 // certificates and between nodes that do not.
 func BenchmarkFirstQuestion(b *testing.B) {

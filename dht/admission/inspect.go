@@ -76,22 +76,40 @@ func (g *Gate) Certificate(node string) (c trust.Certificate, admitted bool) {
 	return a.certificate, admitted
 }
 
-// Excluded reports whether a node is revoked, or its operator, or the token that it came with, as far as they are known.
+// Excluded reports whether a node is revoked, or its operator, the token that it came with, or the issuer that admitted it, as far as they are
+// known.
 func Excluded(g *Gate, node string) bool {
-	id, err := peer.Decode(node)
+	v, err := lastShown(g, node)
 	if err != nil {
 		return false
 	}
-	c, known := g.Seen.Certificate(id)
-	if !known {
-		if c.Node, err = KeyOf(id); err != nil {
-			return false
-		}
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	_, excluded := g.mu.authority.Excluded(c)
+	_, excluded := g.mu.authority.Excluded(v.certificate)
+	if !excluded {
+		_, excluded = g.mu.authority.Revoked(trust.NodeSubject(v.issuer))
+	}
 	return excluded
+}
+
+// Concerns reports whether the revocation of a subject would exclude a node, as far as its certificate is known: it names the node, or the
+// issuer that admitted it. This node, if it is an issuer, certifies itself.
+func Concerns(g *Gate, s trust.Subject, node string) bool {
+	v, err := lastShown(g, node)
+	return err == nil && v.certificate.Node != g.self.Key() && (v.certificate.Names(s) || s == trust.NodeSubject(v.issuer))
+}
+
+// lastShown returns the certificate that a node showed last, or one that only has its key.
+func lastShown(g *Gate, node string) (v verified, err error) {
+	id, err := peer.Decode(node)
+	if err != nil {
+		return v, err
+	}
+	v, known := g.Seen.certificates.Get(id)
+	if !known {
+		v.certificate.Node, err = KeyOf(id)
+	}
+	return v, err
 }
 
 // LastContrary returns the last charter of another node, signed with root keys of the world, that this one has refused since its start.

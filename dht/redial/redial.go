@@ -81,6 +81,16 @@ func (r *Schedule) Update(seen map[peer.ID][]string, now time.Time, settled bool
 	return writes
 }
 
+// Forget forgets a known peer. It returns the writes that this requires.
+func (r *Schedule) Forget(id peer.ID) []kv.Write {
+	if _, there := r.known[id]; !there {
+		return nil
+	}
+	delete(r.known, id)
+	r.refresh()
+	return []kv.Write{{Table: table, Key: []byte(id.String())}}
+}
+
 // refresh updates the entries from the known peers.
 func (r *Schedule) refresh() {
 	for name, e := range r.entries {

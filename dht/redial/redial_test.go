@@ -71,6 +71,13 @@ func TestRedialBacksOff(t *testing.T) {
 	if tries["meeting"] != 2+600/4 || tries[id.String()] != 2+600/4 {
 		t.Errorf("attempts in ten minutes: %v", tries)
 	}
+	forgetful := newSchedule(time.Second, nil, map[peer.ID]knownPeer{id: known[id]})
+	if writes := forgetful.Forget(id); len(writes) != 1 || writes[0].Value != nil || string(writes[0].Key) != id.String() || forgetful.Knows() {
+		t.Errorf("a peer is forgotten: %v", writes)
+	}
+	if due := forgetful.Next(start, none); len(due) > 0 || forgetful.Forget(id) != nil {
+		t.Errorf("a forgotten peer is dialled: %s", names(due))
+	}
 	// Every peer is retried forever, and an answer resets the wait.
 	now := start.Add(time.Hour)
 	for _, e := range r.Next(now, none) {

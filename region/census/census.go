@@ -48,11 +48,12 @@ type Limits struct {
 	Nodes  int // number of nodes in the world: a region cannot have more members
 }
 
-// Want returns how many of a region's voters should be alive. A group spread over five operators has more voters than Copies, and one more while a
-// member is being replaced. It should still be able to lose one. No group is spread if Copies is less than three.
+// Want returns how many of a region's voters should be alive: as many as there can be, and so many that it can lose one. A voter that is gone counts
+// as missing, also where no node is there to take its place: of four voters all are needed for that, of five four. If less than three copies are
+// wanted, it need not be able to lose one.
 func (l Limits) Want(voters int) int {
 	want := min(l.Copies, l.Nodes)
-	if l.Copies >= 3 && voters > l.Copies+1 {
+	if l.Copies >= 3 && voters >= 3 {
 		want = max(want, voters/2+2)
 	}
 	return want

@@ -41,6 +41,11 @@ func TestAssess(t *testing.T) {
 		{"AAAS", 2, 5, Healthy},
 		{"AAASS", 2, 5, Healthy},
 		{"AAS", 3, 3, UnderReplicated},
+		{"AAS", 5, 2, UnderReplicated}, // whoever is gone still has a vote
+		{"AAAS", 5, 3, UnderReplicated},
+		{"AAAS", 3, 3, UnderReplicated},
+		{"AAAAS", 5, 4, Healthy},
+		{"AAAL", 5, 3, Healthy},
 		{"AAS", 3, 9, UnderReplicated},
 		{"AASS", 3, 4, NoQuorum},
 		{"AS", 3, 2, NoQuorum}, // one of two is not a majority

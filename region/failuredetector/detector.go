@@ -80,6 +80,7 @@ type nodeState struct {
 	connected    bool           // it was connected when Refresh was called last
 	about        About          // from its last description
 	leavingSince time.Time      // when it announced that it is about to stop; zero once it answers again
+	forgotten    bool           // an operator says that it does not come back; false once it is heard from
 }
 
 // About is what a node said in its last description, besides how to reach it.
@@ -139,6 +140,9 @@ func (d *Detector) NoteQuestion(peer string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.mu.nodes[peer]
+	if p != nil {
+		p.forgotten = false
+	}
 	switch {
 	case p == nil || !p.leavingSince.IsZero():
 	case !p.lives:
@@ -342,7 +346,7 @@ func (d *Detector) note(peer string, asked time.Time, member nodemsg.Member, liv
 	}
 	if p.lives = lives; lives {
 		p.lastHeard, p.member, p.leavingSince, p.silentSince = time.Now(), member, time.Time{}, time.Time{}
-		p.described = p.lastHeard
+		p.described, p.forgotten = p.lastHeard, false
 	} else if p.silentSince.IsZero() {
 		p.silentSince = time.Now()
 	}
@@ -412,10 +416,26 @@ func (d *Detector) Nodes() map[string]Liveness {
 
 func (d *Detector) excluded(peer string) bool { return d.Excluded != nil && d.Excluded(peer) }
 
-// Lost reports whether the node does not come back as it is: it is excluded.
-func (d *Detector) Lost(peer string) bool { return d.excluded(peer) }
+// MarkForgotten records that a node does not come back, as an operator says. That holds until it is heard from.
+func (d *Detector) MarkForgotten(peer string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.state(peer)
+	p.forgotten, p.lives = true, false
+}
 
-// Gone reports whether nothing was heard from the node for longer than the grace period, or it is excluded.
+// Lost reports whether the node does not come back as it is: it is excluded, or forgotten.
+func (d *Detector) Lost(peer string) bool {
+	if d.excluded(peer) {
+		return true
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.mu.nodes[peer]
+	return p != nil && p.forgotten
+}
+
+// Gone reports whether nothing was heard from the node for longer than the grace period, or it is lost.
 func (d *Detector) Gone(peer string) bool {
 	if d.excluded(peer) {
 		return true
@@ -423,7 +443,7 @@ func (d *Detector) Gone(peer string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.mu.nodes[peer]
-	return p != nil && time.Since(p.lastHeard) > d.grace
+	return p != nil && (p.forgotten || time.Since(p.lastHeard) > d.grace)
 }
 
 // Forget drops the nodes that were not asked about for ten grace periods.
@@ -444,7 +464,7 @@ func (d *Detector) Summary() string {
 	var all strings.Builder
 	for _, peer := range slices.Sorted(maps.Keys(d.mu.nodes)) {
 		p := d.mu.nodes[peer]
-		fmt.Fprintf(&all, "%s %t %t\n", peer, p.lives, d.excluded(peer) || time.Since(p.lastHeard) > d.grace)
+		fmt.Fprintf(&all, "%s %t %t\n", peer, p.lives, d.excluded(peer) || p.forgotten || time.Since(p.lastHeard) > d.grace)
 	}
 	return all.String()
 }

@@ -321,3 +321,28 @@ func TestTimesOfOthers(t *testing.T) {
 		}
 	})
 }
+
+// A node that an operator gives up is gone at once, until it is heard from.
+func TestForgotten(t *testing.T) {
+	describe := func(_ context.Context, peer string) (nodemsg.Answer, error) {
+		m := member(peer)
+		return nodemsg.Answer{Member: &m}, nil
+	}
+	d := New(time.Hour, describe, func() []string { return nil })
+	lost := func(when string, want bool) {
+		t.Helper()
+		if _, lives := d.Alive("A"); d.Lost("A") != want || d.Gone("A") != want || want && lives {
+			t.Errorf("%s: lost %t, gone %t, alive %t", when, d.Lost("A"), d.Gone("A"), lives)
+		}
+	}
+	lost("at first", false)
+	d.MarkForgotten("A")
+	lost("given up", true)
+	if _, err := d.Check(t.Context(), "A"); err != nil {
+		t.Fatal(err)
+	}
+	lost("back", false)
+	d.MarkForgotten("A")
+	d.NoteQuestion("A")
+	lost("it asks something", false)
+}

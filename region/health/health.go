@@ -292,6 +292,9 @@ func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overvi
 			copies = e.CatalogCopies
 		}
 		c := examined{info: info, catalog: leader, statuses: s, leaving: e.Detector.Leaving, limits: census.Limits{Copies: copies, Nodes: nodes}}
+		for peer := range s.Statuses {
+			c.spare = c.spare || !actor.HasMember(info, peer) && !e.Detector.Leaving(peer)
+		}
 		findings := c.assess()
 		if c.awake && info.ID != world.CatalogID {
 			seen.awake++
@@ -316,7 +319,8 @@ func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overvi
 		if n := len(want[peer]); holds(regions, peer) && !e.Detector.Leaving(peer) {
 			seen.peers = append(seen.peers, Finding{
 				"unreachable", peer, fmt.Sprintf("it does not answer; it is a member of %d of these regions: %v", n, transport.Clip(s.Silent[peer])),
-				"start it, or mend the network (port 4001); if it is gone for good others take its place after replace_after",
+				"start it, or mend the network (port 4001); if it is gone for good, other nodes take its places after replace_after where there are any; " +
+					"what it keeps ends with: voxeld peers forget " + peer,
 			})
 		}
 	}
@@ -367,6 +371,7 @@ type examined struct {
 	statuses integrity.StatusPoll
 	leaving  func(peer string) bool // reports whether a node has announced that it stops
 	limits   census.Limits
+	spare    bool // a node that is no member answers
 	// Set by assess: it runs on some node; the members whose data was put back; the one of them whose old copy is all that is left.
 	awake      bool
 	outdated   []string
@@ -469,9 +474,20 @@ func (x *examined) assess() []Finding {
 	case copies == 0 && x.info.Epoch == actor.FirstEpoch: // it was founded and never visited
 	case state == census.UnderReplicated && len(quarantined) == 0:
 		add(state.String(), fmt.Sprintf("it hibernates, and %d of %d copies can be reached", len(lives), x.want(census.MembersOf(x.info))),
-			"others take over by themselves, some time after replace_after")
+			x.replacement(len(lives)))
 	}
 	return all
+}
+
+// replacement returns what becomes of the places of members that do not answer, of which so many are left that do.
+func (x *examined) replacement(left int) string {
+	switch {
+	case x.spare:
+		return "other nodes take the places of those that are silent for longer than replace_after"
+	case left >= 3:
+		return "those that are silent for longer than replace_after leave it, as no other node is there to take their places"
+	}
+	return "start those that do not answer, or add a node: no other one is there to take their places. Of one that is gone for good, voxeld peers forget NODE gives up the vote"
 }
 
 // newerStatus reports whether the copy with status a goes further than that with status b.
@@ -519,7 +535,7 @@ func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, wha
 	}
 	if x.state(members, lives) == census.UnderReplicated {
 		add(census.UnderReplicated.String(), fmt.Sprintf("%d of %d copies are up to date and reachable", len(lives), x.want(members)),
-			"new members are made by themselves, of one that is silent after replace_after")
+			x.replacement(len(lives)))
 	}
 }
 

@@ -214,7 +214,7 @@ func (r *Recovery) planOne(of *candidate, s StatusPoll) RecoveryPlan {
 		switch {
 		case !answered:
 			c.Missing = "does not answer"
-			if !c.LastHeard.IsZero() && time.Since(c.LastHeard) < r.SilentAfter() {
+			if !c.LastHeard.IsZero() && time.Since(c.LastHeard) < r.SilentAfter() && !r.Detector.Lost(m.Peer) {
 				recent = m.Peer
 			}
 		case status.State == nodemsg.StateNone && status.Outdated:

@@ -225,9 +225,9 @@ func (d *Daemon) post(ctx context.Context, path string, q url.Values) error {
 	return nil
 }
 
-// Revoke has the daemon revoke a node.
+// Revoke has the daemon revoke a node, whatever that costs.
 func (d *Daemon) Revoke(ctx context.Context, peer, reason string) error {
-	return d.post(ctx, "/peers/revoke", url.Values{"kind": {"node"}, "subject": {peer}, "reason": {reason}})
+	return d.post(ctx, "/peers/revoke", url.Values{"kind": {"node"}, "subject": {peer}, "reason": {reason}, "force": {"true"}})
 }
 
 // Scrape reads the daemon's metrics.

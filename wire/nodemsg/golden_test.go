@@ -113,6 +113,7 @@ func laterMessages() []interface{ Valid() error } {
 		ToRegion{Enter: []Body{{Player: player.GuestID("bob"), Name: "bob", Guest: true, Pose: aPose, Skin: 0x03fa10cd}}},
 		Answer{Statuses: []RegionStatus{{Region: 7, State: StateClosed, Structure: &Structure{Split: 5, Merged: 3}}}},
 		Question{Structure: &StructureRequest{Region: 7, Copy: true}},
+		Question{Forget: &Forget{Peer: aMember.Peer}},
 	}
 }
 

@@ -117,6 +117,9 @@ type Question struct {
 	Acts *ActsRequest `cbor:"26,keyasint,omitempty"`
 	// History asks a region's leader who changed which blocks. The answer is History.
 	History *HistoryRequest `cbor:"27,keyasint,omitempty"`
+	// Forget says that a node does not come back, for an operator. Only an issuer may say so. The answer is empty, or an error if the node is
+	// connected to the one that is asked.
+	Forget *Forget `cbor:"28,keyasint,omitempty"`
 }
 
 // StructureRequest asks about a region's split.
@@ -156,6 +159,11 @@ type Sleep struct {
 
 // Leaving announces that a node will shut down soon.
 type Leaving struct{}
+
+// Forget names a node that does not come back.
+type Forget struct {
+	Peer string `cbor:"1,keyasint"`
+}
 
 // Describe asks a node for the Member under which others can record it.
 type Describe struct{}

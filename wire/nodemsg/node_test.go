@@ -207,6 +207,7 @@ func TestAsk(t *testing.T) {
 		{Status: &StatusRequest{Regions: []uint64{7, 8}, Log: true}},
 		{Regions: &RegionsRequest{After: 7}},
 		{Leaving: &Leaving{}},
+		{Forget: &Forget{Peer: aMember.Peer}},
 	} {
 		b, err := EncodeQuestion(q)
 		if err != nil {

@@ -112,6 +112,13 @@ type AccessChange struct {
 	Error string `json:"error,omitempty"`
 }
 
+// Forgotten is the result of giving up a node that does not come back.
+type Forgotten struct {
+	Regions int      `json:"regions"`          // of which it is a voter
+	Missed  []string `json:"missed,omitempty"` // nodes that were not reached
+	Error   string   `json:"error,omitempty"`
+}
+
 // Revocation excludes nodes from the world.
 type Revocation struct {
 	Kind    string    `json:"kind"`

@@ -2,6 +2,7 @@ package joining
 
 import (
 	"cmp"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -159,10 +160,11 @@ func (a Access) Describe(p *admin.Peer) {
 	}
 }
 
-// Add adds the handlers to the admin socket.
-func (a Access) Add(mux *http.ServeMux) {
+// Add adds the handlers to the admin socket. The regions are those of this node.
+func (a Access) Add(mux *http.ServeMux, regions *region.Host) {
 	mux.HandleFunc("POST /invite", a.answerInvite)
-	mux.HandleFunc("POST /peers/revoke", a.answerRevoke)
+	mux.HandleFunc("POST /peers/revoke", func(w http.ResponseWriter, r *http.Request) { a.answerRevoke(w, r, regions) })
+	mux.HandleFunc("POST /peers/forget", func(w http.ResponseWriter, r *http.Request) { a.answerForget(w, r, regions) })
 	mux.HandleFunc("POST /peers/close", a.answerClose)
 	mux.HandleFunc("POST /peers/appoint", a.change(a.appoint))
 	mux.HandleFunc("POST /peers/dismiss", a.change(a.dismiss))
@@ -189,23 +191,71 @@ func (a Access) answerInvite(w http.ResponseWriter, r *http.Request) {
 
 var errOpen = errors.New("the world is open: anybody may run nodes of it, and none can be revoked")
 
-func (a Access) answerRevoke(w http.ResponseWriter, r *http.Request) {
+func (a Access) answerRevoke(w http.ResponseWriter, r *http.Request, regions *region.Host) {
 	var answer admin.AccessChange
-	if err := a.revoke(r.FormValue("kind"), r.FormValue("subject"), r.FormValue("reason"), r.FormValue("lift") == "true"); err != nil {
+	if err := a.revoke(r, regions); err != nil {
 		answer.Error = wire.ErrorText(err)
 	}
 	reply(w, answer)
 }
 
-func (a Access) revoke(kind, name, reason string, lift bool) error {
+func (a Access) revoke(r *http.Request, regions *region.Host) error {
 	if a.Gate == nil {
 		return errOpen
 	}
-	s, err := subject(kind, name)
+	s, err := subject(r.FormValue("kind"), r.FormValue("subject"))
 	if err != nil {
 		return err
 	}
-	return a.Gate.Revoke(s, cmp.Or(reason, "by an operator"), lift)
+	lift := r.FormValue("lift") == "true"
+	if !lift && r.FormValue("force") != "true" {
+		if err := a.spares(r.Context(), regions, s); err != nil {
+			return err
+		}
+	}
+	return a.Gate.Revoke(s, cmp.Or(r.FormValue("reason"), "by an operator"), lift)
+}
+
+// costTime bounds how long it is found out what a revocation costs. It is shorter than the timeout of admin.Post.
+const costTime = 7 * time.Second
+
+// spares returns an error if regions would lose their majority with the nodes that a revocation excludes.
+func (a Access) spares(ctx context.Context, regions *region.Host, s trust.Subject) error {
+	ctx, cancel := context.WithTimeout(ctx, costTime)
+	defer cancel()
+	cost, err := regions.Examiner.Cost(ctx, func(peer string) bool { return admission.Concerns(a.Gate, s, peer) })
+	if err != nil {
+		return fmt.Errorf("it is not known which regions would lose the majority of their members: %w; --force revokes all the same", err)
+	}
+	if len(cost.Majority) == 0 {
+		return nil
+	}
+	return fmt.Errorf("without the nodes that this excludes, most of the members of %s would be gone: nothing could be changed there until "+
+		"voxeld region recover. First start members that are down, or add nodes and wait for voxeld status --wait healthy; --force revokes all the same",
+		region.NamesOf(cost.Majority))
+}
+
+func (a Access) answerForget(w http.ResponseWriter, r *http.Request, regions *region.Host) {
+	var answer admin.Forgotten
+	err := a.mayForget(r.FormValue("node"))
+	if err == nil {
+		answer.Regions, answer.Missed, err = regions.Forget(r.Context(), r.FormValue("node"))
+	}
+	if err != nil {
+		answer.Error = wire.ErrorText(err)
+	}
+	reply(w, answer)
+}
+
+// mayForget returns an error if that is no node's id, or this node may not have others forget one.
+func (a Access) mayForget(node string) error {
+	if _, err := admission.KeyOfNode(node); err != nil {
+		return err
+	}
+	if a.Gate != nil && !a.Gate.Issues(a.Node.Host.PeerID()) {
+		return errors.New("this node gives out no tokens: run the command on one that does (voxeld peers lists them as issuers)")
+	}
+	return nil
 }
 
 // change answers with the result of a change of who decides who may run nodes.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
@@ -50,7 +51,7 @@ func newInvite() *cobra.Command {
 }
 
 func newPeers() *cobra.Command {
-	c := newQuery("peers", "List the known nodes of the world, or revoke one", "/peers", func(w io.Writer, all []admin.Peer) {
+	c := newQuery("peers", "List the known nodes of the world, revoke or forget one", "/peers", func(w io.Writer, all []admin.Peer) {
 		fmt.Fprintln(w, "PEER\tCONNECTED\tLATENCY\tOPERATOR\tISSUER\tCERTIFICATE\tADDRESSES")
 		for _, p := range all {
 			expires := "-"
@@ -60,7 +61,7 @@ func newPeers() *cobra.Command {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Peer, yesNo(p.Connected), p.Latency, cmp.Or(p.Operator, "-"), yesNo(p.Issuer), expires, strings.Join(p.Addrs, " "))
 		}
 	})
-	c.AddCommand(newRevoke(), newRevoked(), newClose(), newAppoint(), newDismiss(), newReplaceRoot())
+	c.AddCommand(newRevoke(), newRevoked(), newForget(), newClose(), newAppoint(), newDismiss(), newReplaceRoot())
 	return c
 }
 
@@ -73,11 +74,12 @@ func yesNo(b bool) string {
 
 func newRevoke() *cobra.Command {
 	var operator, token, reason string
-	var lift bool
+	var lift, force bool
 	c := &cobra.Command{
 		Use: "revoke [NODE]", Short: "Exclude nodes from the world, everywhere and at once",
 		Long: "Excludes a node, all nodes of an operator, or a token and all nodes that it admitted. All nodes close their connections to\n" +
-			"them within seconds, and replace what they held. Only issuers may do that.\n\n" +
+			"them within seconds, and replace what they held. Only issuers may do that. If regions would lose the majority of their members,\n" +
+			"it names them and does nothing without --force: until they are recovered (voxeld region recover), nothing can be changed there.\n\n" +
 			"A revoked issuer takes the nodes that it admitted along. Name it by its id, and run the command on the node that has root.key in its\n" +
 			"data directory: that also dismisses it. Elsewhere it stays an issuer, which can still revoke others, until voxeld peers dismiss.\n\n" +
 			"No node excludes itself, by its operator or token either: run the command on another issuer.",
@@ -94,13 +96,41 @@ func newRevoke() *cobra.Command {
 			return cli.Usage(errors.New("name one node, or use --operator or --token"))
 		}
 		return changeAccess(c, socket, "/peers/revoke", url.Values{
-			"kind": {named[0][0]}, "subject": {named[0][1]}, "reason": {reason}, "lift": {strconv.FormatBool(lift)},
+			"kind": {named[0][0]}, "subject": {named[0][1]}, "reason": {reason}, "lift": {strconv.FormatBool(lift)}, "force": {strconv.FormatBool(force)},
 		})
 	})
 	c.Flags().StringVar(&operator, "operator", "", "exclude all nodes of the operator with this `name`, also future ones")
 	c.Flags().StringVar(&token, "token", "", "exclude all nodes admitted with this `token`, or its id, and make it useless")
 	c.Flags().StringVar(&reason, "reason", "", "`text` that the excluded nodes log")
 	c.Flags().BoolVar(&lift, "lift", false, "lift an earlier revocation")
+	c.Flags().BoolVar(&force, "force", false, "revoke even if regions lose the majority of their members, or that cannot be found out")
+	return c
+}
+
+func newForget() *cobra.Command {
+	c := &cobra.Command{
+		Use: "forget NODE", Short: "Give up a node that does not come back", Args: cobra.ExactArgs(1),
+		Long: "Has all nodes give up one that is gone for good: regions and the catalog remove it at once, also where nobody takes its place, and its\n" +
+			"addresses are forgotten. Members that are silent for longer than replace_after are replaced, or leave while three others are up, by\n" +
+			"themselves: the command is for the others, such as the third of three nodes. Two members are then left, and both are needed.\n\n" +
+			"It fails if the node is connected, or if regions would lose the majority of their members, which it names. Only issuers may do that.\n" +
+			"A node that comes back all the same is a member like any other again, with a new copy.",
+		Example: "  voxeld peers forget 12D3KooW…",
+	}
+	cli.OnNode(c, func(c *cobra.Command, args []string, socket string) error {
+		var answer admin.Forgotten
+		if err := admin.Post(c.Context(), socket, "/peers/forget?"+url.Values{"node": {args[0]}}.Encode(), &answer); err != nil {
+			return err
+		}
+		if answer.Error != "" {
+			return errors.New(answer.Error)
+		}
+		fmt.Fprintf(c.OutOrStdout(), "%s, the catalog included, drop it within seconds.\n", english.Plural(answer.Regions, "region", ""))
+		if len(answer.Missed) > 0 {
+			return fmt.Errorf("not reached: %s; run the command again when they answer", strings.Join(answer.Missed, ", "))
+		}
+		return nil
+	})
 	return c
 }
 
