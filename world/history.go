@@ -241,7 +241,8 @@ const (
 )
 
 // Encode returns the bytes of the entry: version; done as a byte; number, since, until and time as uvarints, and with rollbackVersionMarked After;
-// the player, 16 bytes, or with the later versions their count as a uvarint, and 16 bytes for each; the corners of the box, then the chunk, X and Z, as varints; the natural blocks: count, then the distance from the last position and the block as uvarints.
+// the player, 16 bytes, or with the later versions their count as a uvarint, and 16 bytes for each; the corners of the box, then the chunk, X and Z,
+// as varints; the natural blocks: count, then the distance from the last position and the block as uvarints.
 func (s RollbackStep) Encode() []byte {
 	b := []byte{rollbackVersion, 0}
 	numbers := []int64{s.Number, s.Since, s.Until, s.Time}

@@ -218,15 +218,15 @@ func (r *ordersRun) step(g *ordersRegion, delay bool) bool {
 func (r *ordersRun) commit(g *ordersRegion, o *modelOrder, s RollbackStep) {
 	if o.Number > g.land.RolledBack() {
 		for y := range int32(4) {
-			for _, at := range []grid.Pos{{X: s.Chunk.Origin().X, Y: y, Z: s.Chunk.Origin().Z}} {
-				to, does := r.model.to(o, at)
-				listed := slices.ContainsFunc(s.Natural, func(n nodemsg.BlockAt) bool { return n.At == chunk.At(at) })
-				if to == history.Natural {
-					to, does = chunk.Stone, does && listed
-				}
-				if does {
-					r.model.set(at, history.Author(o.Number), to, r.now)
-				}
+			at := s.Chunk.Origin()
+			at.Y = y
+			to, does := r.model.to(o, at)
+			listed := slices.ContainsFunc(s.Natural, func(n nodemsg.BlockAt) bool { return n.At == chunk.At(at) })
+			if to == history.Natural {
+				to, does = chunk.Stone, does && listed
+			}
+			if does {
+				r.model.set(at, history.Author(o.Number), to, r.now)
 			}
 		}
 	}

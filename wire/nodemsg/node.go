@@ -248,7 +248,7 @@ const (
 	VersionBlocks  = 5 // the first that has blocks after chunk.LastOfFirst; gateways before it refuse land that has them
 	VersionSigns   = 6 // the first that has signs
 	VersionQuotas  = 7 // the first that has quotas, approval and expiry of names and claims
-	VersionMarks   = 7 // the first that has marks in the history of land
+	VersionMarks   = 8 // the first that has marks in the history of land
 	Version        = VersionMarks
 )
 
