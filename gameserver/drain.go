@@ -79,7 +79,8 @@ func (g *Gateway) AnswerHandoff(_ context.Context, _ string, question []byte) ([
 		return nil, err
 	}
 	return nodemsg.EncodeHandoffOffer(nodemsg.HandoffOffer{
-		HTTP: g.HTTP, Game: g.Game, Origins: g.Options.Origins[:min(len(g.Options.Origins), nodemsg.MaxOrigins)], Sessions: uint64(len(g.sessions.All())), Ready: g.Ready() == nil, Draining: g.shuttingDown(),
+		HTTP: g.HTTP, Game: g.Game, Origins: g.Origins[:min(len(g.Origins), nodemsg.MaxOrigins)],
+		Sessions: uint64(len(g.sessions.All())), Ready: g.Ready() == nil, Draining: g.shuttingDown(),
 	})
 }
 
