@@ -5,6 +5,7 @@
 # Legacy builders run every stage above the target, so the stages without a base image come first.
 
 FROM scratch AS base
+COPY LICENSE web/public/notices.txt /
 USER 65532:65532
 ENV VOXELD_DATA_DIR=/data \
     VOXELD_METRICS=0.0.0.0:9102

@@ -22,6 +22,9 @@ func TestPageRefersOnlyToItsOwnFiles(t *testing.T) {
 	if err != nil {
 		t.Fatalf("read index.html: %v", err)
 	}
+	if _, err := fs.Stat(web.Client(), "notices.txt"); err != nil { // the menu refers to it
+		t.Error(err)
+	}
 	references := pageReference.FindAllSubmatch(page, -1)
 	if len(references) < 2 {
 		t.Fatalf("page refers to %d files, want at least a script and an icon", len(references))

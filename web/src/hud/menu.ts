@@ -46,6 +46,14 @@ function languageRow(settings: Settings, changed: () => void): HTMLElement {
   return el('div', 'row', el('span', '', texts.language), select, reload)
 }
 
+/** A link to the licenses of the software that the page and the node are made of. */
+function licenses(label: string): HTMLElement {
+  const link = el('a', 'muted', label)
+  link.href = './notices.txt'
+  link.target = '_blank'
+  return el('p', '', link)
+}
+
 function percent(value: number): string {
   return `${Math.round(value * 100)} %`
 }
@@ -138,6 +146,7 @@ export class Menu {
       button(texts.leave, 'quiet', leave),
       keys,
       ...help.lists,
+      licenses(texts.licenses),
     )
     this.dialog = new Dialog(texts.title, resume, panel)
     this.root = this.dialog.root

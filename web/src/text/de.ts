@@ -342,6 +342,7 @@ export const laterTexts: LaterTexts = {
     invite: 'Freunde einladen…',
     otherDevice: 'Auf anderem Gerät spielen…',
     leave: 'Verlassen',
+    licenses: 'Lizenzen',
     keys: 'Tasten…',
   },
   help: {

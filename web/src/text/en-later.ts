@@ -43,6 +43,7 @@ export const enLater = {
     invite: 'Invite a friend…',
     otherDevice: 'Play on another device…',
     leave: 'Leave',
+    licenses: 'Licenses',
     keys: 'Keys…',
   },
   /** The keys that the menu shows besides those of the title screen. */

@@ -341,6 +341,7 @@ export const laterTexts: LaterTexts = {
     invite: 'Invitar a alguien…',
     otherDevice: 'Jugar en otro dispositivo…',
     leave: 'Salir',
+    licenses: 'Licencias',
     keys: 'Teclas…',
   },
   help: {
