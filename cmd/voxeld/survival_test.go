@@ -55,6 +55,11 @@ func TestAnyNodeMayBeLost(t *testing.T) {
 			ann.until("the ground", func() bool { _, ok := ann.at(built); return ok })
 			ann.put(built, chunk.Brick)
 			ann.leave()
+			owner := joinWithKey(t, o.nodes[0].Game, "keeper", "keeper")
+			if said := owner.command("owner " + o.nodes[0].operate("owner")); !strings.HasPrefix(said, "You own") {
+				t.Fatalf("/owner: %s", said)
+			}
+			owner.leave()
 			op.run(o)
 			healthy(t, o.nodes)
 			survive(t, o.nodes, built)
@@ -87,10 +92,12 @@ func survive(t *testing.T, nodes []*daemon, built grid.Pos) {
 			last = kinds[(i+j)%len(kinds)]
 			ann.putPatiently(built, last)
 			ann.leave()
-			far := grid.ChunkPos{X: 3000 + 64*int32(i), Z: 64 * int32(j)} //nolint:gosec // few nodes
-			if address := locate(t, d.Game, far); !slices.ContainsFunc(rest, func(d *daemon) bool { return d.Game == address }) {
-				t.Errorf("without node %d land at %v is founded by %q", i, far, address)
-			}
+			owner := joinWithKey(t, d.Game, "keeper", "keeper")
+			far := grid.Pos{X: 1024 * int32(i+1), Y: 70, Z: 1024 * int32(j+1)} //nolint:gosec // few nodes
+			owner.until("the role of an owner", func() bool { return owner.Permissions.Role == "owner" })
+			owner.enter(fmt.Sprintf("tp %d %d %d", far.X, far.Y, far.Z))
+			owner.until(fmt.Sprintf("new land at %v", far), func() bool { _, founded := owner.at(far); return founded })
+			owner.leave()
 		}
 		name := fmt.Sprintf("eve%d", i)
 		eve := joinWithKey(t, rest[1].Game, name, name)
