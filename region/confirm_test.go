@@ -71,3 +71,46 @@ func TestPendingSubscriberGetsNoLand(t *testing.T) {
 		})
 	})
 }
+
+// A gateway that is subscribed asks whether the land is the newest. The leader answers when a majority has confirmed after the question that it
+// leads; not while it is cut off, although it has not noticed yet.
+func TestQuestionsAreAnsweredByAMajority(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, a, _, _ := three(t)
+		g := a.follow(here)
+		g.edit(stone(1))
+		<-time.After(time.Second) // all members have loaded the region by now
+		if !a.leads() {
+			t.Fatal("A does not lead")
+		}
+		shown := false
+		answered := func(question uint64) func(nodemsg.FromRegion) (string, bool) {
+			return func(f nodemsg.FromRegion) (string, bool) {
+				for _, delta := range f.Chunks {
+					shown = shown || delta.State != nil && len(delta.State.Edits) == 1
+				}
+				return f.Closed, f.Closed != "" || f.Confirmed == question && f.AsOf == 0
+			}
+		}
+		g.send(nodemsg.ToRegion{Watch: []grid.ChunkPos{here}, Confirm: 1})
+		if closed := until(g, answered(1)); closed != "" || !shown {
+			t.Fatalf("closed: %q, land shown before the answer: %v", closed, shown)
+		}
+		n.cut("A", true)
+		g.send(nodemsg.ToRegion{Confirm: 2})
+		soon, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		for soon.Err() == nil {
+			if f, err := g.Receive(soon); err == nil && f.Confirmed != 0 {
+				t.Error("answered by a leader that is cut off")
+			}
+		}
+		if !a.leads() {
+			t.Error("A knew already that it does not lead: this proves nothing")
+		}
+		n.cut("A", false)
+		if closed := until(g, answered(2)); closed != "" && a.leads() {
+			t.Errorf("closed: %q", closed)
+		}
+	})
+}

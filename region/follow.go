@@ -51,14 +51,14 @@ func (h *Host) followOnce(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg
 	began := time.Now()
 	for round := range followRounds {
 		reading := round >= readOnlyRound || time.Since(began) >= actor.PendingTime
-		link, leader, again, err := h.followRound(ctx, info, reading)
+		link, again, err := h.followRound(ctx, info, reading)
 		if err == nil {
-			if leader != info.Leader {
-				h.Directory.LeaderMoved(info, leader)
-				info.Leader = leader
+			if link.info.Leader != info.Leader {
+				h.Directory.LeaderMoved(info, link.info.Leader)
+				info.Leader = link.info.Leader
 			}
 			h.tasks.Start(func(ctx context.Context) { h.Directory.Prefetch(ctx, info) })
-			return routedLink{Link: link, host: h, info: info}, info, nil
+			return link, info, nil
 		}
 		failed = err
 		var no refusedSubscription
@@ -82,7 +82,7 @@ func (h *Host) followOnce(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg
 
 // followRound tries all members once, and the leaders that they name. Again reports whether another round may help: at least one
 // node is alive and has not refused the region altogether.
-func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading bool) (link Link, leader string, again bool, err error) {
+func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading bool) (link routedLink, again bool, err error) {
 	hello := nodemsg.Hello{Region: info.ID, Cell: info.Cell, Reading: reading}
 	tried := make(map[string]bool)
 	if !reading && len(info.Members) > 1 && h.Replicas.Hung() {
@@ -91,10 +91,11 @@ func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading boo
 	var failures []error
 	for next := h.detector.First(info, tried); next != ""; {
 		tried[next] = true
-		link, hint, err := subscribeAt(ctx, h.regions, next, hello)
+		link, first, err := subscribeAt(ctx, h.regions, next, hello)
 		if err == nil {
 			h.detector.Trust(next)
-			return link, next, false, nil
+			info.Leader = next
+			return routedLink{Link: link, host: h, info: info, confirms: first.Confirms}, false, nil
 		}
 		failures = append(failures, fmt.Errorf("on %s: %w", next, err))
 		if ctx.Err() != nil {
@@ -102,18 +103,18 @@ func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading boo
 		}
 		var no refusedSubscription
 		if errors.As(err, &no) && no.split != 0 {
-			return nil, "", false, no
+			return routedLink{}, false, no
 		}
 		if errors.As(err, &no) {
 			again = again || no.leader != "" || no.wait
 		} else if !errors.Is(err, ErrNotHere) && next != h.Self.Peer {
 			h.detector.Suspect(next)
 		}
-		if next = hint; hint == "" || tried[hint] {
+		if next = first.Leader; next == "" || tried[next] {
 			next = h.detector.First(info, tried)
 		}
 	}
-	return nil, "", again, errors.Join(failures...)
+	return routedLink{}, again, errors.Join(failures...)
 }
 
 // refusedSubscription is the answer of a node that does not accept a subscriber.
@@ -126,41 +127,45 @@ type refusedSubscription struct {
 
 func (r refusedSubscription) Error() string { return r.why }
 
-// subscribeAt subscribes to the region on a node. If the node refuses, hint is the leader that it named, if any.
-func subscribeAt(ctx context.Context, r *regions, peer string, hello nodemsg.Hello) (link Link, hint string, err error) {
+// subscribeAt subscribes to the region on a node. First is the frame with which the node has accepted or refused; a refusal is also an error.
+func subscribeAt(ctx context.Context, r *regions, peer string, hello nodemsg.Hello) (link Link, first nodemsg.FromRegion, err error) {
 	ctx, cancel := context.WithTimeout(ctx, subscribeTime)
 	defer cancel()
 	if peer == r.Self.Peer {
 		local, err := r.subscribe(ctx, peer, hello)
 		if err != nil {
-			return nil, "", err
+			return nil, first, err
 		}
 		link = local
 	} else {
 		remote, err := transport.Follow(ctx, r.Questions.Peers, peer, hello)
 		if err != nil {
-			return nil, "", err
+			return nil, first, err
 		}
 		link = remote
 	}
-	first, err := link.Receive(ctx)
+	first, err = link.Receive(ctx)
 	if err == nil && first.Closed == "" {
-		return link, "", nil
+		return link, first, nil
 	}
 	link.Close() //nolint:errcheck // it is of no use
 	if err != nil {
-		return nil, "", err
+		return nil, first, err
 	}
-	return nil, first.Leader, refusedSubscription{why: first.Closed, leader: first.Leader, wait: first.Tick > 0, split: first.Split}
+	return nil, first, refusedSubscription{why: first.Closed, leader: first.Leader, wait: first.Tick > 0, split: first.Split}
 }
 
 // routedLink is the end of a link that was found by a route. If the other side ends the link, the route is corrected or
 // invalidated.
 type routedLink struct {
 	Link
-	host *Host
-	info nodemsg.Region
+	host     *Host
+	info     nodemsg.Region
+	confirms bool // the region answers nodemsg.ToRegion.Confirm
 }
+
+// Confirms reports whether the region answers nodemsg.ToRegion.Confirm.
+func (g routedLink) Confirms() bool { return g.confirms }
 
 // TrySend is the TrySend of a link within this process. It reports false for a link to another node, which may block.
 func (g routedLink) TrySend(take func() nodemsg.ToRegion) bool {

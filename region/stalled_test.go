@@ -176,6 +176,13 @@ func TestAllDisksHang(t *testing.T) {
 			t.Errorf("the land is not shown: %v", err)
 		} else if s := (gateway{link, t}).state(here); len(s.Edits) != 5 {
 			t.Errorf("shown are %d edits", len(s.Edits))
+		} else {
+			reader := gateway{link, t}
+			reader.send(nodemsg.ToRegion{Confirm: 1})
+			asOf := until(reader, func(f nodemsg.FromRegion) (int64, bool) { return f.AsOf, f.Confirmed == 1 })
+			if age := time.Since(time.UnixMilli(asOf)); age < time.Second || age > 10*time.Second {
+				t.Errorf("shown as of %v ago", age)
+			}
 		}
 		for _, again := range answer {
 			again()

@@ -186,11 +186,13 @@ func (c *Chunk) sendToWaiting() {
 	c.tick = c.sub.feedAt(c.at).tick
 	for by, has := range c.subscribers {
 		switch {
-		case has != awaitsChunk && has != awaitsRefresh:
+		case !c.due(by, has):
 		case !by.HasRoom(c):
 			c.subscribers[by] = has | deferredChunk
 		default:
+			c.sub.feedAt(c.at).warn(c, by)
 			c.subscribers[by] = upToDate
+			c.settle(by)
 			by.SendChunk(c, has == awaitsRefresh)
 		}
 	}

@@ -22,6 +22,8 @@ type Chunk struct {
 	sub         *Subscription
 	order       uint64 // among all chunks that players here have begun to watch: lower ones come first
 	subscribers map[Subscriber]subscriberState
+	// unconfirmed are the questions (feed.ask) that must be answered before a subscriber is sent the chunk; of those that wait for it.
+	unconfirmed map[Subscriber]uint64
 	everyMove   int    // subscribers that get moves from deltas
 	hasState    bool   // the region has sent its state
 	shown       bool   // it has done so over the current link
@@ -103,9 +105,44 @@ func (c *Chunk) hasUnserved() bool {
 	return false
 }
 
+// due reports whether a subscriber waits for the whole chunk, and can be sent it: after they began to wait, a majority has confirmed that the
+// region's state is the newest.
+func (c *Chunk) due(by Subscriber, has subscriberState) bool {
+	if has != awaitsChunk && has != awaitsRefresh {
+		return false
+	}
+	question, asked := c.unconfirmed[by]
+	return !asked || c.shown && question <= c.sub.feedAt(c.at).confirmed
+}
+
+// hasDue reports whether a subscriber can be sent the whole chunk.
+func (c *Chunk) hasDue() bool {
+	for by, has := range c.subscribers {
+		if c.due(by, has) {
+			return true
+		}
+	}
+	return false
+}
+
+// mustConfirm makes a subscriber wait for the answer to a question.
+func (c *Chunk) mustConfirm(by Subscriber, question uint64) {
+	if c.unconfirmed == nil {
+		c.unconfirmed = make(map[Subscriber]uint64)
+	}
+	c.unconfirmed[by] = question
+}
+
+// settle forgets that a subscriber waits for an answer.
+func (c *Chunk) settle(by Subscriber) {
+	if delete(c.unconfirmed, by); len(c.unconfirmed) == 0 {
+		c.unconfirmed = nil
+	}
+}
+
 // needsBuilder reports whether a builder has something to do for the chunk.
 func (c *Chunk) needsBuilder() bool {
-	return c.hasState && len(c.subscribers) > 0 && (!c.land.known() && !c.land.fetching || c.land.known() && c.hasUnserved())
+	return c.hasState && len(c.subscribers) > 0 && (!c.land.known() && !c.land.fetching || c.land.known() && c.hasDue())
 }
 
 // delta returns an empty delta of the chunk.

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"math"
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -17,6 +18,9 @@ import (
 func (sub *Subscription) Apply(frame nodemsg.FromRegion) error {
 	sub.mu.Lock()
 	f := sub.mu.feeds[sub.cell]
+	if !f.out.linked {
+		f.confirmed = math.MaxUint64
+	}
 	sub.mu.Unlock()
 	return f.apply(frame)
 }
@@ -55,6 +59,7 @@ func (f *feed) apply(frame nodemsg.FromRegion) error {
 		n.Chat = nil
 		f.applyDelta(c, n, after, events)
 	}
+	f.applyConfirmed(&frame)
 	if len(events) > 0 {
 		sub.m.Chat(sub, events)
 	}

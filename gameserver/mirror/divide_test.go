@@ -33,7 +33,7 @@ func TestFeedsFollowTheCells(t *testing.T) {
 		if _, err := f.setRegion(nodemsg.Region{Cell: cell, Leader: "peer"}); err != nil {
 			t.Fatal(err)
 		}
-		f.resume(func() {})
+		f.resume(func() {}, false)
 		for pos, c := range sub.mu.chunks {
 			c.shown = c.shown || cell.Contains(pos)
 		}
@@ -120,7 +120,7 @@ func TestCrossingCountsWaitingChat(t *testing.T) {
 	if _, err := old.setRegion(nodemsg.Region{Cell: lower}); err != nil {
 		t.Fatal(err)
 	}
-	old.resume(func() {})
+	old.resume(func() {}, false)
 	old.takeOut()
 	sub.SendChat(nodemsg.ChatEvent{Player: ann, Chunk: low.Chunk(), Stamp: stamp}) // waits until the chunk is shown
 	sub.Move(ann, high, whom, false)
@@ -131,7 +131,7 @@ func TestCrossingCountsWaitingChat(t *testing.T) {
 	if _, err := next.setRegion(nodemsg.Region{Cell: upper}); err != nil {
 		t.Fatal(err)
 	}
-	next.resume(func() {})
+	next.resume(func() {}, false)
 	if out := next.takeOut(); len(out.Enter) != 1 || out.Enter[0].Said != 7 || out.Enter[0].Pose != high {
 		t.Errorf("the new region is sent %+v", out)
 	}
@@ -151,7 +151,7 @@ func TestChatIsSentAgain(t *testing.T) {
 			if _, err := f.setRegion(nodemsg.Region{Cell: founding}); err != nil {
 				t.Fatal(err)
 			}
-			f.resume(func() {})
+			f.resume(func() {}, false)
 			sub.mu.chunks[at].shown = true
 			for _, u := range f.takeOut().Chat {
 				texts = append(texts, u.Text)

@@ -9,6 +9,8 @@
 // sent under the subscription's lock, and a whole chunk is sent only if it is of the newest version. How they are encoded is the
 // subscribers' business: a Delta and a Chunk keep what each codec has made of them, so that it is made once.
 //
+// A whole chunk is sent once the region has answered a question of after the subscriber began to watch it: see confirm.go.
+//
 // An edit is pending from Subscription.Edit until the region answers it, over however many links. The mirror does not check it:
 // sessions do before, and the region does.
 //

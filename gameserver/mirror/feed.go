@@ -112,7 +112,8 @@ func (f *feed) follow(ctx context.Context, link region.Link, info nodemsg.Region
 		f.sub.m.LedByOthers(info.Cell)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	f.resume(func() { cancel(errUnanswered) })
+	confirming, _ := link.(confirmingLink)
+	f.resume(func() { cancel(errUnanswered) }, confirming != nil && confirming.Confirms())
 	var sending sync.WaitGroup
 	var sent error
 	sending.Go(func() {
@@ -169,8 +170,9 @@ func (f *feed) sendEdit(e *pendingEdit) {
 	f.watched = true
 }
 
-// resume begins a link, which breakLink ends, with the whole state that the region needs. Chat that was not sent yet is kept.
-func (f *feed) resume(breakLink func()) {
+// resume begins a link, which breakLink ends, with the whole state that the region needs. Chat that was not sent yet is kept. Confirms is whether
+// the region answers questions.
+func (f *feed) resume(breakLink func(), confirms bool) {
 	sub := f.sub
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
@@ -178,6 +180,7 @@ func (f *feed) resume(breakLink func()) {
 		return
 	}
 	f.out.linked, f.breakLink, f.watched = true, breakLink, false
+	f.beginConfirming(confirms)
 	inOrder := slices.SortedFunc(maps.Values(sub.mu.chunks), func(a, b *Chunk) int { return cmp.Compare(a.order, b.order) })
 	for _, c := range inOrder {
 		if f.cell.Contains(c.at) {

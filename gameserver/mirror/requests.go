@@ -40,6 +40,13 @@ func (sub *Subscription) watch(pos grid.ChunkPos, by Subscriber) bool {
 		by.SendNotice(landAway)
 	}
 	c.subscribers[by] = awaitsChunk
+	if f.notified && c.hasState {
+		f.asOf = f.seen // it was waited for long enough
+		c.settle(by)
+		f.warnOf(by)
+	} else {
+		c.mustConfirm(by, f.ask())
+	}
 	sub.m.builder.queue(c)
 	return true
 }
@@ -70,6 +77,7 @@ func (sub *Subscription) Unwatch(pos grid.ChunkPos, by Subscriber) {
 		c.everyMove--
 	}
 	delete(c.subscribers, by)
+	c.settle(by)
 	if len(c.subscribers) > 0 {
 		return
 	}

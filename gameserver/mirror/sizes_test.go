@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"math"
 	"runtime"
 	"testing"
 
@@ -94,7 +95,7 @@ func measureLand(t *testing.T) (sent, each, left int64) {
 	eachNatural(func(at grid.ChunkPos) {
 		sub.watch(at, view)
 		mc := sub.mu.chunks[at]
-		mc.hasState = true
+		mc.hasState, mc.shown, sub.feedAt(at).confirmed = true, true, math.MaxUint64
 		sub.m.builder.build(mc, with)
 		if at.X%3 == 1 && at.Z%3 == 1 {
 			sub.Block(at.Origin())

@@ -44,19 +44,26 @@ type feed struct {
 
 	// The subscription's lock guards the rest.
 
-	cell        grid.Cell // of the region, as far as known
-	out         outgoing
-	tick        uint64        // of the newest update
-	breakLink   func()        // ends the link
-	patience    time.Duration // how long an edit may be unanswered
-	answers     *time.Timer   // calls checkAnswers; nil before the first edit
-	watched     bool          // it will do so
-	leader      string        // the node that the newest link is with; empty before the first
-	stable      bool          // linked, for long enough to count
-	notified    bool          // players were notified that the region cannot be reached
-	unusedSince time.Time     // since when the feed is unused; zero while it is used
-	ended       bool          // unused, or another feed has taken over its region
-	stop        func()        // ends run; nil before it has begun
+	cell            grid.Cell // of the region, as far as known
+	out             outgoing
+	tick            uint64              // of the newest update
+	asked           uint64              // the newest question whether the region's state is the newest: see ask
+	confirmed       uint64              // the questions up to this one are answered
+	asOf            time.Time           // since when the land may be old, as last answered; zero if it is the newest
+	seen            time.Time           // when the last link ended
+	warned          map[Subscriber]bool // over this link, that the land may be old
+	unansweredSince time.Time           // since when a question waits for an answer; zero if none does
+	unanswered      *time.Timer         // calls showUnconfirmed; nil before the first question
+	breakLink       func()              // ends the link
+	patience        time.Duration       // how long an edit may be unanswered
+	answers         *time.Timer         // calls checkAnswers; nil before the first edit
+	watched         bool                // it will do so
+	leader          string              // the node that the newest link is with; empty before the first
+	stable          bool                // linked, for long enough to count
+	notified        bool                // players were notified that the region cannot be reached
+	unusedSince     time.Time           // since when the feed is unused; zero while it is used
+	ended           bool                // unused, or another feed has taken over its region
+	stop            func()              // ends run; nil before it has begun
 }
 
 func newSubscription(m *Mirror, cell grid.Cell) *Subscription {
@@ -211,6 +218,7 @@ func (f *feed) end() {
 // unlink drops what the next link begins with anyway. The lock is held.
 func (f *feed) unlink() {
 	f.stable = false
+	f.endConfirming()
 	f.out.reset(time.Now())
 	for _, c := range f.sub.mu.chunks {
 		if f.cell.Contains(c.at) {

@@ -21,7 +21,7 @@ func TestResumeKeepsTheOrder(t *testing.T) {
 		sub.watch(pos, &recorderSub{})
 		want = append(want, pos)
 	}
-	onlyFeed(sub).resume(func() {})
+	onlyFeed(sub).resume(func() {}, false)
 	if got := onlyFeed(sub).takeOut().Watch; !slices.Equal(got, want) {
 		t.Errorf("asks for %v, want %v", got, want)
 	}
@@ -67,7 +67,7 @@ func TestAnswerChangesFoldedLand(t *testing.T) {
 // with whatever else has been collected.
 func TestEditAloneIsSentAtOnce(t *testing.T) {
 	sub := newSubscription(newTestMirror(), grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
-	onlyFeed(sub).resume(func() {})
+	onlyFeed(sub).resume(func() {}, false)
 	onlyFeed(sub).takeOut()
 	drain := func() (rushed bool) {
 		select {

@@ -92,14 +92,16 @@ type Land struct {
 	marks      marker
 	changed    map[grid.ChunkPos]int // edits applied since SampleLoad
 
-	idle           int       // ticks without a subscriber
-	applied        uint64    // the land contains the entries up to this index
-	reported       uint64    // the entries up to this one were given to the group to be stored
-	reportedLeader string    // the leader last reported by Changed
-	leadershipLost time.Time // when this node lost the leadership while no other leader was known
-	hibernating    bool      // the region hibernates: the actor is to end
-	hibernated     bool      // it has ended for that
-	readOnly       bool      // the region is quarantined: it is read-only
+	idle           int    // ticks without a subscriber
+	applied        uint64 // the land contains the entries up to this index
+	reported       uint64 // the entries up to this one were given to the group to be stored
+	reportedLeader string // the leader last reported by Changed
+	// unconfirmedSince is since when the disk does not answer, or refuses writes; zero if it works.
+	unconfirmedSince time.Time
+	leadershipLost   time.Time // when this node lost the leadership while no other leader was known
+	hibernating      bool      // the region hibernates: the actor is to end
+	hibernated       bool      // it has ended for that
+	readOnly         bool      // the region is quarantined: it is read-only
 	// careful is set if the region has failed lately. Each entry is then reported to be stored before the next is applied, so that
 	// everything before an entry that causes a failure is on disk, and is shown in quarantine.
 	careful bool

@@ -34,6 +34,7 @@ func (l *Land) lead(d replica.Leadership, was bool) {
 		}
 		l.confirmAll()
 	case d.Cause != nil:
+		l.unconfirmedSince = time.Now()
 		if !l.isOnlyMember() {
 			l.hub.ShowFor(PendingTime) // members with working disks will have elected a leader by then
 		}
@@ -71,8 +72,14 @@ const hungReason = "this node's disk does not answer"
 // leaveToOthers dismisses the gateways while this node's disk does not answer: the other members elect a leader meanwhile, and this node does
 // not learn of it. Gateways that have found no other leader may read.
 func (l *Land) leaveToOthers() {
-	if l.leading && l.hung() {
+	hung := l.leading && l.hung()
+	if hung {
 		l.hub.DismissWriters(hungReason)
+	}
+	if hung && l.unconfirmedSince.IsZero() {
+		l.unconfirmedSince = time.Now().Add(-replica.HungAfter)
+	} else if !hung && l.stalled == nil {
+		l.unconfirmedSince = time.Time{}
 	}
 }
 
@@ -96,7 +103,7 @@ func (l *Land) subscribe(s *hub.Subscriber) {
 		l.hub.Dismiss(s, hungReason)
 	case l.leading && !l.isOnlyMember() && l.raft != nil:
 		l.hub.Wait(s)
-		l.confirmLeadership(s)
+		l.confirmLeadership(s, 0)
 	case l.leading, l.stalled != nil && l.isOnlyMember():
 		l.hub.Confirm(s)
 	case l.ledElsewhere():
@@ -116,7 +123,7 @@ func (l *Land) subscribe(s *hub.Subscriber) {
 func (l *Land) confirmAll() {
 	for _, s := range l.hub.Pending() {
 		if l.leading && !l.isOnlyMember() && l.raft != nil {
-			l.confirmLeadership(s)
+			l.confirmLeadership(s, 0)
 		} else {
 			l.hub.Confirm(s)
 		}
@@ -130,7 +137,7 @@ func (l *Land) leadershipChecked(s *hub.Subscriber, err error) {
 	case !l.hub.Attached(s) || !s.Pending():
 	case !l.leading:
 	case err != nil:
-		l.confirmLeadership(s)
+		l.confirmLeadership(s, confirmPause)
 	default:
 		l.deliver()                 // what was committed before the check
 		if l.leading && !l.paused { // while a split is being stored here, the children may serve elsewhere: then it is dismissed
@@ -151,21 +158,60 @@ func (l *Land) awaitLeader() {
 	l.hub.EndPending(PendingTime, "nobody leads the region")
 }
 
+// confirm answers a gateway that asks whether the land that it is shown is the newest: a majority must confirm after the question that this node
+// leads. While it does not, the region asks again, until the gateway is dismissed.
+func (l *Land) confirm(s *hub.Subscriber, question uint64) {
+	switch {
+	case l.isOnlyMember() || l.raft == nil:
+		s.Answer(question, time.Time{})
+	case s.ReadOnly() && !l.unconfirmedSince.IsZero():
+		s.Answer(question, l.unconfirmedSince)
+	case s.Ask(question):
+		l.askMajority(s, 0)
+	}
+}
+
+// askMajority answers the newest question of a subscriber once a majority has confirmed that this node leads.
+func (l *Land) askMajority(s *hub.Subscriber, pause time.Duration) {
+	question := s.Asked()
+	l.checkLeadership(pause, func(err error) {
+		l.deliver() // what was committed before the check
+		again, pause := false, time.Duration(0)
+		switch {
+		case !l.hub.Attached(s):
+		case s.ReadOnly() && !l.unconfirmedSince.IsZero():
+			again = s.Answer(question, l.unconfirmedSince)
+		case err != nil, !l.leading, l.paused: // while a split is being stored here, the children may serve elsewhere: then it is dismissed
+			again, pause = true, confirmPause
+		default:
+			again = s.Answer(question, time.Time{})
+		}
+		if again {
+			l.askMajority(s, pause)
+		}
+	})
+}
+
 // confirmLeadership asks the region's group whether this node still leads it, on behalf of a pending subscriber.
-func (l *Land) confirmLeadership(s *hub.Subscriber) {
+func (l *Land) confirmLeadership(s *hub.Subscriber, pause time.Duration) {
+	l.checkLeadership(pause, func(err error) { l.leadershipChecked(s, err) })
+}
+
+// checkLeadership asks the region's group, after a pause, whether this node still leads it, and then has checked called in the region's goroutine.
+func (l *Land) checkLeadership(pause time.Duration, checked func(error)) {
 	l.Start(func(ctx context.Context) {
-		asking, cancel := context.WithTimeout(ctx, confirmTime)
-		defer cancel()
-		_, err := l.raft.ReadIndex(asking)
-		if err != nil {
+		if pause > 0 {
 			select {
 			case <-ctx.Done():
 				return
 			case <-l.done:
 				return
-			case <-time.After(confirmPause):
+			case <-time.After(pause):
 			}
 		}
-		l.Enqueue(func() { l.leadershipChecked(s, err) })
+		asking, cancel := context.WithTimeout(ctx, confirmTime)
+		defer cancel()
+		_, err := l.raft.ReadIndex(asking)
+		l.Enqueue(func() { checked(err) })
 	})
 }

@@ -27,6 +27,7 @@ func (l *Land) attach(s *hub.Subscriber) {
 
 // handleMessage applies a message from a gateway, field by field in the order that nodemsg.ToRegion documents.
 func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
+	question := msg.Confirm
 	for _, pos := range msg.Unwatch {
 		l.hub.Unwatch(s, pos)
 	}
@@ -75,5 +76,8 @@ func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
 	}
 	for _, u := range msg.Chat {
 		l.contents.Crowd.Chat(owner.Peer, u)
+	}
+	if question != 0 {
+		l.confirm(s, question)
 	}
 }

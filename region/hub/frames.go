@@ -55,7 +55,9 @@ func (s *Subscriber) put(f nodemsg.FromRegion) bool {
 	if frameSize(&f) <= frameBytes && len(f.Chunks) <= wire.MaxWatch {
 		return s.out.Put(f)
 	}
-	for _, part := range divide(f) {
+	parts := divide(f)
+	parts[len(parts)-1].Confirmed, parts[len(parts)-1].AsOf = f.Confirmed, f.AsOf // it has everything only now
+	for _, part := range parts {
 		if !s.out.Put(part) {
 			return false
 		}

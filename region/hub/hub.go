@@ -94,7 +94,7 @@ func (h *Hub) EndPending(d time.Duration, why string) {
 // Confirm accepts a gateway as a subscriber and notifies it.
 func (h *Hub) Confirm(s *Subscriber) {
 	h.endWait(s)
-	s.out.Put(nodemsg.FromRegion{Tick: h.tick})
+	s.out.Put(nodemsg.FromRegion{Tick: h.tick, Confirms: true})
 }
 
 // ConfirmReadOnly accepts a gateway for a read-only period.
@@ -204,6 +204,10 @@ func (h *Hub) Publish() {
 		if len(s.results) > 0 {
 			frame(s).Results = s.nextResults()
 		}
+		if s.confirmed != 0 && !s.Pending() {
+			f := frame(s)
+			f.Confirmed, f.AsOf, s.confirmed = s.confirmed, s.asOf, 0
+		}
 	}
 	for pos, n := range delta {
 		for s := range h.watched[pos] {
@@ -232,7 +236,7 @@ func (h *Hub) Publish() {
 func (h *Hub) PublishEarly() {
 	waiting := false
 	for s := range h.subscribers {
-		if len(s.results) == 0 && (h.publishedEarly || len(s.unsent) == 0 || s.Pending()) {
+		if len(s.results) == 0 && (h.publishedEarly || len(s.unsent) == 0 && s.confirmed == 0 || s.Pending()) {
 			continue
 		}
 		if waiting = true; !h.publishedEarly {

@@ -48,6 +48,10 @@ type Subscriber struct {
 	unsent        []grid.ChunkPos            // watched, and still to be sent as a whole, in order
 	shown         map[grid.ChunkPos]struct{} // sent as a whole in this tick
 	results       []nodemsg.EditResult
+	asked         uint64 // the newest question whether the land is the newest: nodemsg.ToRegion.Confirm
+	asking        bool   // the region asks the other members because of it
+	confirmed     uint64 // the questions up to this one are answered with the next changes; 0 if none is
+	asOf          int64  // with confirmed: see nodemsg.FromRegion
 }
 
 // NewSubscriber returns a subscriber, the gateway of a node, to be attached to a hub.
@@ -66,6 +70,29 @@ func (s *Subscriber) Owner() crowd.Owner { return crowd.Owner{Link: s.number, Pe
 
 // Pending reports whether the subscriber waits until the leader is known, or has confirmed that it leads.
 func (s *Subscriber) Pending() bool { return !s.pendingSince.IsZero() }
+
+// ReadOnly reports whether the subscription is read-only because nobody leads the region.
+func (s *Subscriber) ReadOnly() bool { return !s.readOnlyUntil.IsZero() }
+
+// Ask records a question whether the land is the newest. It reports whether the region is to ask the other members: not if it does already.
+func (s *Subscriber) Ask(question uint64) (begin bool) {
+	s.asked = max(s.asked, question)
+	begin, s.asking = !s.asking, true
+	return begin
+}
+
+// Asked returns the newest question.
+func (s *Subscriber) Asked() uint64 { return s.asked }
+
+// Answer has the questions up to this one answered, behind all changes so far. A time that is not zero is since when no majority answers. It
+// reports whether there is a later question, for which the region is to ask again.
+func (s *Subscriber) Answer(question uint64, asOf time.Time) (again bool) {
+	if s.confirmed, s.asOf = question, 0; !asOf.IsZero() {
+		s.asOf = asOf.UnixMilli()
+	}
+	s.asking = s.asked > question
+	return s.asking
+}
 
 // AddResult has the result of an edit sent to the subscriber.
 func (s *Subscriber) AddResult(r nodemsg.EditResult) { s.results = append(s.results, r) }

@@ -35,11 +35,13 @@ type ToRegion struct {
 	Leave   []player.ID     `cbor:"5,keyasint,omitempty"`
 	Edits   []Intent        `cbor:"6,keyasint,omitempty"`
 	Chat    []ChatEvent     `cbor:"7,keyasint,omitempty"`
+	// Confirm, if not 0, asks whether the land that the gateway is shown is the newest. Questions are numbered from 1 on each link.
+	Confirm uint64 `cbor:"8,keyasint,omitempty"`
 }
 
 // Empty reports whether the message has no content.
 func (m *ToRegion) Empty() bool {
-	return len(m.Unwatch)+len(m.Watch)+len(m.Enter)+len(m.Moves)+len(m.Leave)+len(m.Edits)+len(m.Chat) == 0
+	return len(m.Unwatch)+len(m.Watch)+len(m.Enter)+len(m.Moves)+len(m.Leave)+len(m.Edits)+len(m.Chat) == 0 && m.Confirm == 0
 }
 
 // FromRegion is a region's message to one gateway, once per tick; ticks without changes are not sent.
@@ -58,6 +60,13 @@ type FromRegion struct {
 	Split uint64 `cbor:"7,keyasint,omitempty"`
 	// Parent, with Closed, is the region that this one was merged into.
 	Parent *Region `cbor:"8,keyasint,omitempty"`
+	// Confirmed answers ToRegion.Confirm up to this number: after it was asked, a majority has confirmed that this is the leader, and what was
+	// committed before is in this frame or earlier ones; or AsOf is set.
+	Confirmed uint64 `cbor:"9,keyasint,omitempty"`
+	// AsOf, with Confirmed, means that no majority answers, and since when, in Unix milliseconds.
+	AsOf int64 `cbor:"10,keyasint,omitempty"`
+	// Confirms, in the frame that confirms the subscription, means that the region answers ToRegion.Confirm. Older ones do not.
+	Confirms bool `cbor:"11,keyasint,omitempty"`
 }
 
 // ChunkDelta lists the changes of one watched chunk. State, if present, applies before the rest.
