@@ -2,6 +2,7 @@ package region
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -111,6 +112,30 @@ func TestQuestionsAreAnsweredByAMajority(t *testing.T) {
 		n.cut("A", false)
 		if closed := until(g, answered(2)); closed != "" && a.leads() {
 			t.Errorf("closed: %q", closed)
+		}
+	})
+}
+
+// A node that is cut off from the leader of a region, and from nobody else, knows that: others name the leader.
+func TestCutOffFromTheLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c, g, info := built(t)
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+		other := c
+		if info.Leader == c.peer {
+			other = b
+		}
+		a.net.part(info.Leader, other.peer)
+		_, _, err := other.Follow(t.Context(), here)
+		var cut CutOffError
+		if !errors.As(err, &cut) || cut.Leader != info.Leader {
+			t.Errorf("%s, cut off from %s: %v", other.peer, info.Leader, err)
+		}
+		a.net.part("", "")
+		if _, _, err := other.Follow(t.Context(), here); err != nil {
+			t.Errorf("afterwards: %v", err)
 		}
 	})
 }

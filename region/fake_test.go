@@ -206,6 +206,7 @@ type network struct {
 		looked   int                 // lookups of regions in the DHT
 		dead     map[string]bool
 		apart    map[string]bool // cut off from all others, and alive
+		parted   [2]string       // cut off from each other only
 		mute     bool            // cuts are silent: a question across a cut gets neither an answer nor an error
 		pipes    []pipe
 	}
@@ -346,6 +347,18 @@ func (n *network) cut(peer string, off bool) {
 	}
 }
 
+// part cuts two nodes off from each other.
+func (n *network) part(a, b string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.parted = [2]string{a, b}
+	for _, p := range n.mu.pipes {
+		if p.from == a && p.to == b || p.from == b && p.to == a {
+			p.end.Close()
+		}
+	}
+}
+
 // wires is the network as seen from one node.
 type wires struct {
 	*network
@@ -354,7 +367,7 @@ type wires struct {
 
 func (w wires) node(peer string) (*node, error) {
 	w.mu.Lock()
-	dead := w.mu.dead[w.self] || w.mu.apart[w.self] != w.mu.apart[peer]
+	dead := w.mu.dead[w.self] || w.mu.apart[w.self] != w.mu.apart[peer] || w.mu.parted == [2]string{w.self, peer} || w.mu.parted == [2]string{peer, w.self}
 	w.mu.Unlock()
 	if dead {
 		return nil, errUnreachable

@@ -1,6 +1,7 @@
 package region
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,6 +89,7 @@ func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading boo
 	if !reading && len(info.Members) > 1 && h.Replicas.Hung() {
 		tried[h.Self.Peer] = true // it could not open the region, nor learn who leads it
 	}
+	named, unreached := "", make(map[string]bool)
 	var failures []error
 	for next := h.detector.First(info, tried); next != ""; {
 		tried[next] = true
@@ -107,14 +109,26 @@ func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading boo
 		}
 		if errors.As(err, &no) {
 			again = again || no.leader != "" || no.wait
+			named = cmp.Or(no.leader, named)
 		} else if !errors.Is(err, ErrNotHere) && next != h.Self.Peer {
 			h.detector.Suspect(next)
+			unreached[next] = true
 		}
 		if next = first.Leader; next == "" || tried[next] {
 			next = h.detector.First(info, tried)
 		}
 	}
+	if unreached[named] {
+		failures = append(failures, CutOffError{named})
+	}
 	return routedLink{}, again, errors.Join(failures...)
+}
+
+// CutOffError means that this node cannot reach the leader of a region, which other members name.
+type CutOffError struct{ Leader string }
+
+func (e CutOffError) Error() string {
+	return fmt.Sprintf("this node is cut off from %s, which leads the region for others", e.Leader)
 }
 
 // refusedSubscription is the answer of a node that does not accept a subscriber.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -125,6 +126,11 @@ func (n *node) excluded() error {
 func (n *node) impaired() error {
 	if err := n.replicas.Stalled(); errors.Is(err, replica.ErrHung) {
 		return err
+	}
+	if g := n.sessions.Load(); g != nil {
+		if leader := g.CutOff(); leader != "" {
+			return fmt.Errorf("it cannot reach %s, which leads land where its players stand, and other nodes can", leader)
+		}
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package mirror
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -140,4 +143,36 @@ func TestUnansweredEditEndsTheLink(t *testing.T) {
 			t.Errorf("the next one ended the link after %v", broken)
 		}
 	})
+}
+
+// A gateway names the leader that it cannot reach, if others can, for as long as players stand on its land and are told that it is away.
+func TestCutOffIsNamed(t *testing.T) {
+	m := newTestMirror()
+	at := grid.ChunkPos{X: 1}
+	sub, ann := m.subscription(at), player.GuestID("ann")
+	f := onlyFeed(sub)
+	sub.mu.Lock()
+	sub.mu.bodies[ann] = &body{at: at, sub: sub, owner: &recorderSub{}}
+	sub.mu.Unlock()
+	named := func(what, want string) {
+		t.Helper()
+		if got := m.CutOff(); got != want {
+			t.Errorf("%s: cut off from %q, want %q", what, got, want)
+		}
+	}
+	cut := fmt.Errorf("follow: %w", region.CutOffError{Leader: "L"})
+	f.noteCutOff(cut)
+	named("at once", "")
+	f.notifyUnreached()
+	named("for some time", "L")
+	f.noteCutOff(errors.New("nobody leads"))
+	named("nobody names a leader", "")
+	f.noteCutOff(cut)
+	f.resume(func() {}, true)
+	named("linked", "")
+	f.pause()
+	f.noteCutOff(cut)
+	named("away again", "L")
+	delete(sub.mu.bodies, ann)
+	named("without players", "")
 }

@@ -61,6 +61,7 @@ func (f *feed) run(ctx context.Context) {
 				continue // probably it is known where to go on: edits must not be delayed
 			}
 		}
+		f.noteCutOff(err)
 		f.sub.m.Logger.Debug("link to region failed", "cell", info.Cell.String(), "leader", info.Leader, "error", err)
 		if f.dropUnused() {
 			return
@@ -380,6 +381,37 @@ func (f *feed) notifyReached() {
 		f.notified = false
 		f.notifyAll(landBack)
 	}
+}
+
+// noteCutOff records whether the region could not be followed because this node cannot reach its leader.
+func (f *feed) noteCutOff(err error) {
+	var cut region.CutOffError
+	errors.As(err, &cut)
+	f.sub.mu.Lock()
+	defer f.sub.mu.Unlock()
+	f.cutOff = cut.Leader
+}
+
+// CutOff returns a node that leads land where players of this gateway stand, and that cannot be reached from here, although other members can, for
+// NoticeAfter; empty if there is none.
+func (m *Mirror) CutOff() (leader string) {
+	for _, sub := range m.appendSubscriptions(nil) {
+		if leader := sub.playersCutOff(); leader != "" {
+			return leader
+		}
+	}
+	return ""
+}
+
+func (sub *Subscription) playersCutOff() (leader string) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	for _, b := range sub.mu.bodies {
+		if f := sub.feedAt(b.at); f != nil && f.notified && !f.out.linked && f.cutOff != "" {
+			return f.cutOff
+		}
+	}
+	return ""
 }
 
 // notifyAll sends a notice to all subscribers. The lock is held; those of sessions and outboxes are taken below it.

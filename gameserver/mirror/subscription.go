@@ -59,6 +59,7 @@ type feed struct {
 	answers         *time.Timer         // calls checkAnswers; nil before the first edit
 	watched         bool                // it will do so
 	leader          string              // the node that the newest link is with; empty before the first
+	cutOff          string              // the leader that could not be reached, though others can; empty if there is none
 	stable          bool                // linked, for long enough to count
 	notified        bool                // players were notified that the region cannot be reached
 	unusedSince     time.Time           // since when the feed is unused; zero while it is used

@@ -61,6 +61,7 @@ type Examiner struct {
 	Contradictions        *Contradictions
 	Memberships           func() ([]nodemsg.Region, error) // lists the regions that this node stores a copy of
 	MachineAhead          func() time.Duration             // how far the machine's clock is ahead of the time of the world; nil: it is not
+	NotReady              func() error                     // why players should rather be on other nodes; nil if they need not
 }
 
 // Examine examines this node, all nodes that hold regions, and the regions in the catalog. It asks other nodes and may take
@@ -125,6 +126,9 @@ func (e *examination) node() {
 	case err != nil:
 		e.found("storage", "node", fmt.Sprintf("this node cannot write to its disk: %v", err),
 			"free space on the data directory's disk, or look for I/O errors in the kernel log; edits work again by themselves")
+	}
+	if why := e.NotReady(); why != nil && !errors.Is(why, replica.ErrHung) {
+		e.found("not_ready", "node", "players should not be sent to this node: "+why.Error(), "mend the network between the two nodes (port 4001)")
 	}
 	if e.MachineAhead == nil {
 		return
