@@ -19,15 +19,17 @@
 // it was sent, or never. But once any player has received the change of an unknown edit, it has taken effect, and
 // must stay.
 //
-// The protocol has no linearizable read: a gateway shows its mirror, which follows the region's leader. Four things
-// take the place of reads:
+// A gateway shows its mirror, which follows the region's leader. What it shows to a new session was confirmed by a majority
+// of the region's members after the session asked, or the session is told that it may be old. So there are three kinds of
+// reads, and changes that players receive:
 //
 //   - Final readings. After recovery, when every edit is answered, a new session at every gateway receives the whole
 //     area. All must agree, and porcupine must find an order of each block's edits that ends with what they show.
 //   - Intermediate readings. From time to time, while the cluster is healthy, the same is done during edits. Such a
-//     reading is of some time between 2 s before its session was opened (a mirror may lag) and its end.
+//     reading is of some time between when its session was opened and its end.
 //   - Joins. During the whole run, faults included, a new session joins at every gateway again and again, and receives the
-//     whole area. No block may lack an edit that was acknowledged more than 2 s before the session began to join.
+//     whole area. No block may lack an edit that was acknowledged before the session began to join, unless the session was
+//     told before that the land may be old.
 //   - Changes that players receive. A block's edits put different blocks in turn, so a change identifies its edit, if
 //     only one is possible. A change must have been asked for. Two changes must not arrive in an order that their
 //     intervals exclude. An observer who receives changes before and after an acknowledged edit must not miss it,

@@ -14,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Reading is the land as one gateway showed it while the cluster was healthy.
+// Reading is the land as one gateway showed it to a new session while the cluster was healthy.
 type Reading struct {
 	Node     int
 	From, To time.Duration // the land was like that at some time between
@@ -40,7 +40,8 @@ type Verdict struct {
 	Disagree  int // blocks that gateways show differently at the end
 
 	Joins  int           // sessions that joined during the run to read the land
-	Stale  int           // those that were shown a block without an edit that was acknowledged more than Staleness before they began
+	Warned int           // those that were told that what they were shown next may be old; it was not judged
+	Stale  int           // those that were shown a block without an edit that was acknowledged before they began
 	Oldest time.Duration // at most for so long a missing edit had been acknowledged
 
 	Findings []Finding
@@ -112,12 +113,12 @@ func (v *Verdict) add(kind string, pos grid.Pos, file, format string, args ...an
 func (v *Verdict) judgeJoins(l *Ledger) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	v.Joins = len(l.mu.joins)
+	v.Joins, v.Warned = len(l.mu.joins), l.mu.warned
 	for _, j := range l.mu.joins {
-		v.Oldest = max(v.Oldest, j.age)
-		if j.age <= Staleness {
+		if j.age == 0 {
 			continue
 		}
+		v.Oldest = max(v.Oldest, j.age)
 		if v.Stale++; v.Stale <= drawn {
 			v.Findings = append(v.Findings, j.Finding)
 		}

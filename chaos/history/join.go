@@ -10,18 +10,15 @@ import (
 )
 
 // Join is the land that a gateway shows to one session that joins, judged while it arrives: no block may be older than the last
-// edit that was acknowledged before the session began to join, beyond Staleness. It belongs to one goroutine.
+// edit that was acknowledged before the session began to join. It belongs to one goroutine.
 type Join struct {
 	ledger *Ledger
 	node   int
 	from   time.Duration
 	edited map[grid.ChunkPos][]grid.Pos
+	warned bool // the session was told that what it is shown may be old
 	worst  staleJoin
 }
-
-// Staleness is how far a gateway's mirror may lag behind what was acknowledged through others. The protocol has no reads with a
-// stronger guarantee.
-const Staleness = 2 * time.Second
 
 // judged is how far back blocks are judged that joins show. Older edits show at the end of the run.
 const judged = 3 * time.Minute
@@ -43,8 +40,14 @@ func (l *Ledger) BeginJoin(node int) *Join {
 	return j
 }
 
+// Unconfirmed says that the session was told that what it is shown from now on may be old. It is not judged.
+func (j *Join) Unconfirmed() { j.warned = true }
+
 // Show judges a chunk as the session has just received it, whole.
 func (j *Join) Show(at grid.ChunkPos, c *chunk.Chunk) {
+	if j.warned {
+		return
+	}
 	j.ledger.mu.Lock()
 	defer j.ledger.mu.Unlock()
 	for _, pos := range j.edited[at] {
@@ -64,6 +67,9 @@ func (j *Join) End() {
 	j.ledger.mu.Lock()
 	defer j.ledger.mu.Unlock()
 	j.ledger.mu.joins = append(j.ledger.mu.joins, j.worst)
+	if j.warned {
+		j.ledger.mu.warned++
+	}
 }
 
 // staleJoin is the oldest block that a join showed.

@@ -69,6 +69,7 @@ type Ledger struct {
 		at      map[grid.Pos][]*Edit
 		sights  []Sight
 		joins   []staleJoin
+		warned  int             // joins that were told that the land may be old
 		streams []time.Duration // when each ended, by number less one; 0: not before the run did
 		out     *bufio.Writer
 		file    *os.File

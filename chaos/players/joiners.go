@@ -3,6 +3,7 @@ package players
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chaos/history"
@@ -48,6 +49,9 @@ func JoinRepeatedly(ctx context.Context, g *Gateway, l *history.Ledger, done Joi
 	}
 }
 
+// unconfirmed begins the notice that what a player is shown from now on may be old.
+const unconfirmed = "The land here cannot be confirmed"
+
 // joinOnce joins, and reports whether the whole area arrived. Players begin at the spawn, from where readView reaches all of it.
 func joinOnce(ctx context.Context, g *Gateway, l *history.Ledger) (whole bool, err error) {
 	j := l.BeginJoin(g.Number)
@@ -57,9 +61,6 @@ func joinOnce(ctx context.Context, g *Gateway, l *history.Ledger) (whole bool, e
 	}
 	defer s.Leave()
 	defer j.End()
-	for at, c := range s.Chunks {
-		j.Show(at, c)
-	}
 	limit := time.NewTimer(joinLimit)
 	defer limit.Stop()
 	for !s.complete() {
@@ -72,14 +73,18 @@ func joinOnce(ctx context.Context, g *Gateway, l *history.Ledger) (whole bool, e
 			if !open {
 				return false, fmt.Errorf("join at node %d: connection closed", g.Number)
 			}
-			if f, failed := m.FromServer.(sessionmsg.Failure); failed {
-				return false, fmt.Errorf("join at node %d: %s: %s", g.Number, f.Code, f.Message)
-			}
 			if _, err := s.apply(m.FromServer); err != nil {
 				return false, err
 			}
-			if data, ok := m.FromServer.(sessionmsg.ChunkData); ok {
-				j.Show(data.Chunk, s.Chunks[data.Chunk])
+			switch m := m.FromServer.(type) {
+			case sessionmsg.Failure:
+				return false, fmt.Errorf("join at node %d: %s: %s", g.Number, m.Code, m.Message)
+			case sessionmsg.Notice:
+				if strings.HasPrefix(m.Text, unconfirmed) {
+					j.Unconfirmed()
+				}
+			case sessionmsg.ChunkData:
+				j.Show(m.Chunk, s.Chunks[m.Chunk])
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func ReadAll(ctx context.Context, nodes []*Gateway, l *history.Ledger, limit tim
 func readOne(ctx context.Context, n *Gateway, l *history.Ledger, limit time.Duration) (history.Reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	r := history.Reading{Node: n.Number, From: l.Now() - history.Staleness}
+	r := history.Reading{Node: n.Number, From: l.Now()}
 	s, err := join(ctx, n, fmt.Sprintf("reader%d", n.Number), readView)
 	if err != nil {
 		return r, err

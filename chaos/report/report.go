@@ -123,7 +123,7 @@ func (r *Report) WriteTable(out io.Writer) error {
 		p("illegal histories\t%d (%d undecided)\n", v.Illegal, v.Undecided)
 		p("phantom, skipped, reversed changes\t%d, %d, %d\n", v.Phantom, v.Skipped, v.Reversed)
 		p("blocks that gateways show differently\t%d\n", v.Disagree)
-		p("joins\t%d\n", v.Joins)
+		p("joins\t%d (%d were told that the land may be old)\n", v.Joins, v.Warned)
 		p("  stale joins\t%d (an edit was missing for at most %v)\n", v.Stale, ms(v.Oldest))
 	}
 	for _, m := range r.Measures {
