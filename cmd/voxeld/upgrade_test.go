@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/bot"
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/ledger"
@@ -55,7 +56,7 @@ func buildPrevious(t *testing.T) (binary string) {
 
 // A world of three nodes is upgraded from the previous version, one node after the other, while players walk and build
 // on them; in between one node goes back to the previous version and forward again. No player is disconnected, and no
-// acknowledged edit is lost.
+// acknowledged edit is lost. Afterwards any node may be lost.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	current, err := daemonBinary()
@@ -144,6 +145,13 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	lost := verify(t, &book, all[0])
 	t.Logf("5 restarts in %v; players moved %d times; %d edits acknowledged, %d lost", took.Round(time.Millisecond), moved, book.Edits(), lost)
+	ann := join(t, all[0].Game, "ann", 1)
+	built := under(ann, 1, 0, 2)
+	ann.until("the ground", func() bool { _, ok := ann.at(built); return ok })
+	ann.put(built, chunk.Brick)
+	ann.leave()
+	healthy(t, all)
+	survive(t, all, built)
 }
 
 // threefold waits until every region that is open on the nodes, of either version, has three voters.
