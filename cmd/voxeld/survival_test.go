@@ -33,6 +33,7 @@ var operations = map[string]struct {
 	"retire":     {4, (*operation).retire},
 	"replace":    {3, (*operation).replace},
 	"start anew": {3, (*operation).startAnew},
+	"revoke":     {4, (*operation).revoke},
 	"restore":    {3, (*operation).restore},
 	"drain":      {3, (*operation).drainEach},
 	"join":       {2, (*operation).join},
@@ -173,6 +174,16 @@ func (o *operation) startAnew() {
 	}
 	o.add(token, kit.Options{IP: old.ip})
 	o.without(old)
+}
+
+// revoke excludes one of four nodes. It goes on to run.
+func (o *operation) revoke() {
+	last := o.nodes[3]
+	o.nodes[0].operate("peers", "revoke", last.Status.Peer, "--reason", "its token has leaked")
+	o.nodes = o.nodes[:3]
+	eventually(o.T, "the nodes are not connected to the excluded one", revocationTime, func() bool {
+		return !slices.ContainsFunc(o.nodes, func(d *daemon) bool { return d.connected() != 2 })
+	})
 }
 
 // restore makes a backup, stops the world, restores it on one node, and has two others join.
