@@ -56,11 +56,6 @@ func TestAnyNodeMayBeLost(t *testing.T) {
 			ann.until("the ground", func() bool { _, ok := ann.at(built); return ok })
 			ann.put(built, chunk.Brick)
 			ann.leave()
-			owner := joinWithKey(t, o.nodes[0].Game, "keeper", "keeper")
-			if said := owner.command("owner " + o.nodes[0].operate("owner")); !strings.HasPrefix(said, "You own") {
-				t.Fatalf("/owner: %s", said)
-			}
-			owner.leave()
 			op.run(o)
 			healthy(t, o.nodes)
 			survive(t, o.nodes, built)
@@ -84,6 +79,11 @@ func survive(t *testing.T, nodes []*daemon, built grid.Pos) {
 	t.Helper()
 	kinds := []chunk.Block{chunk.Glass, chunk.Planks, chunk.Stone, chunk.Brick}
 	last := chunk.Brick
+	owner := joinWithKey(t, nodes[0].Game, "keeper", "keeper")
+	if said := owner.command("owner " + nodes[0].operate("owner")); !strings.HasPrefix(said, "You own") {
+		t.Fatalf("/owner: %s", said)
+	}
+	owner.leave()
 	for i, victim := range nodes {
 		victim.kill()
 		rest := slices.DeleteFunc(slices.Clone(nodes), func(d *daemon) bool { return d == victim })
