@@ -116,14 +116,14 @@ func TestDiskHangs(t *testing.T) {
 		p.until("the ground", func() bool { _, ok := p.at(spawn); return ok })
 	}
 	n := int32(0)
-	put := func(p *tester) (at grid.Pos, took time.Duration) {
+	put := func(p *tester) (at grid.Pos, b chunk.Block, took time.Duration) {
 		t.Helper()
 		at = under(p, 1+n%3, n/3%5-2, 2)
-		b := []chunk.Block{chunk.Planks, chunk.Brick, chunk.Glass}[n/15%3]
+		b = []chunk.Block{chunk.Planks, chunk.Brick, chunk.Glass}[n/15%3]
 		n++
 		began := time.Now()
 		p.putPatiently(at, b)
-		return at, time.Since(began)
+		return at, b, time.Since(began)
 	}
 	for range 5 {
 		put(ann)
@@ -137,7 +137,7 @@ func TestDiskHangs(t *testing.T) {
 	pace := time.NewTicker(100 * time.Millisecond) // of two players who build
 	defer pace.Stop()
 	for ; time.Since(began) < 10*time.Second; <-pace.C {
-		at, took := put(bob)
+		at, want, took := put(bob)
 		longest = max(longest, took)
 		if code, text := ready(); notReady == 0 && code != http.StatusOK {
 			notReady = time.Since(began)
@@ -145,7 +145,6 @@ func TestDiskHangs(t *testing.T) {
 		}
 		if joined < 4 && time.Since(began) > time.Duration(joined)*2*time.Second {
 			joined++
-			want, _ := bob.at(at)
 			eve := join(t, hung.Game, fmt.Sprintf("eve%d", joined), 1)
 			var shown chunk.Block
 			eve.until("the land", func() (ok bool) { shown, ok = eve.at(at); return ok })
@@ -154,7 +153,7 @@ func TestDiskHangs(t *testing.T) {
 			}
 			eve.leave()
 		}
-		_, took = put(ann)
+		_, _, took = put(ann)
 		longest = max(longest, took)
 	}
 	t.Logf("the longest edit took %v", longest)
