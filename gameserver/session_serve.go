@@ -151,7 +151,11 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	s.out.Send(welcomeTo(s))
 	s.permissions.Greet()
 	if login := s.login; login != nil {
-		s.g.run(func(ctx context.Context) { s.permissions.SeenAt(ctx, s.g.Peer, *login) })
+		s.g.run(func(ctx context.Context) {
+			if err := s.permissions.SeenAt(ctx, s.g.Peer, *login); err != nil {
+				s.g.Logger.Info("name or claim not confirmed", "player", s.body.Name, "error", err)
+			}
+		})
 	}
 	s.g.Logger.Info("player joined", "player", s.body.Name, "id", s.body.Player.String(),
 		"remote", s.conn.remote().String(), "address", netaddr.Text(netaddr.ChargedFrom(s.conn.remote())))

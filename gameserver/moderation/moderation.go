@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -44,14 +43,12 @@ type Enforcer struct {
 	// Changed is set after each change of the policy: all players are to be judged again.
 	Changed wake.Signal
 
-	wall func() time.Time
-	// unconfirmed counts players who came back, which could not be entered.
-	unconfirmed prometheus.Counter
-	node        Node
-	floods      *floods
-	newcomers   *newcomers
-	claims      atomic.Pointer[policy.Claims] // as of the last Refresh
-	border      atomic.Pointer[place.Border]  // likewise
+	wall      func() time.Time
+	node      Node
+	floods    *floods
+	newcomers *newcomers
+	claims    atomic.Pointer[policy.Claims] // as of the last Refresh
+	border    atomic.Pointer[place.Border]  // likewise
 }
 
 // Node is what the options of this node grant.
@@ -63,10 +60,6 @@ type Node struct {
 // NewEnforcer returns an enforcer. Announce is called with lines for all players, and must not block.
 func NewEnforcer(p People, wall func() time.Time, node Node, announce func(text string), r prometheus.Registerer) *Enforcer {
 	d := &Enforcer{People: p, Changed: wake.NewSignal(), wall: wall, node: node, floods: newFloods(r), newcomers: newNewcomers(r, wall)}
-	d.unconfirmed = promauto.With(r).NewCounter(prometheus.CounterOpts{
-		Name: "voxeld_policy_unconfirmed_total",
-		Help: "Players with a name or claim that is not confirmed, who came back here, which could not be entered in the catalog. That is tried again when they join.",
-	})
 	p.Notify(d.Changed.Set, announce)
 	d.Refresh() // afterwards: no change is missed
 	return d

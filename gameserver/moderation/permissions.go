@@ -117,18 +117,18 @@ func (s *Permissions) tellAnswers() {
 	}
 }
 
-// SeenAt enters that the player came back, as their login at a gateway proves, if a name or a claim of theirs is to be confirmed by that.
-func (s *Permissions) SeenAt(ctx context.Context, gateway string, login player.Login) {
+// SeenAt enters that the player came back, as their login at a gateway proves, if a name or a claim of theirs is to be confirmed by that. After
+// an error it is tried again when they join the next time.
+func (s *Permissions) SeenAt(ctx context.Context, gateway string, login player.Login) error {
 	unconfirmed := false
 	s.enforcer.Read(func(p *policy.State) { unconfirmed = p.Unconfirmed(login.Player(), s.enforcer.wall()) })
 	if !unconfirmed {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
-	if _, err := s.enforcer.Enter(ctx, policy.Seen(gateway, s.who.Name, login), nil); err != nil {
-		s.enforcer.unconfirmed.Inc() // it is tried again when they join the next time
-	}
+	_, err := s.enforcer.Enter(ctx, policy.Seen(gateway, s.who.Name, login), nil)
+	return err
 }
 
 // refuseName returns an error if another player has registered the name since the player joined.
