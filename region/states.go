@@ -120,8 +120,11 @@ func (o *observer) count() States {
 		connected[peer] = true
 	}
 	liveness := func(peer string) census.Liveness {
-		if peer == h.Self.Peer {
+		switch {
+		case peer == h.Self.Peer:
 			return census.Alive
+		case h.detector.Lost(peer): // at once: its vote is missing even while it goes on to answer
+			return census.Silent
 		}
 		return livenessOf(nodes[peer], connected[peer])
 	}

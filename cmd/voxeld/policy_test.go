@@ -114,7 +114,8 @@ func TestPolicy(t *testing.T) {
 	})
 	t.Run("restarts", func(t *testing.T) {
 		third.kill()
-		if got := first.operate("ban", "gus"); got != "gus is banned for good." {
+		const warned = "gus is banned for good.\nNobody called gus has registered that name, or is playing now: is it written correctly?"
+		if got := first.operate("ban", "gus"); got != warned {
 			t.Error(got)
 		}
 		third.start()

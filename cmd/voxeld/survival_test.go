@@ -184,6 +184,7 @@ func (o *operation) revoke() {
 	eventually(o.T, "the nodes are not connected to the excluded one", revocationTime, func() bool {
 		return !slices.ContainsFunc(o.nodes, func(d *daemon) bool { return d.connected() != 2 })
 	})
+	o.without(last)
 }
 
 // restore makes a backup, stops the world, restores it on one node, and has two others join.
