@@ -27,8 +27,8 @@ type Options struct {
 	Logger     *slog.Logger          // nil discards
 	Registerer prometheus.Registerer // nil registers nowhere
 
-	// Now returns the time of the world, Settled reports whether what is too old by it may be deleted, and Stepped whether the machine's clock, by which
-	// kad-dht drops records, is another one. Nil: the time is the machine's.
+	// Now returns the time of the world, Settled reports whether what is too old by it may be deleted, and Stepped whether the machine's
+	// clock, by which kad-dht drops records, is another one. Nil: the time is the machine's.
 	Now     func() time.Time
 	Settled func() bool
 	Stepped func() bool

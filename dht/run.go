@@ -152,7 +152,7 @@ func (d *DHT) Forget(name string) {
 	}
 	select {
 	case d.forgets <- id:
-	default: // it is dialled in vain for a month
+	default: // it is dialled for a month, without an answer
 	}
 }
 

@@ -45,8 +45,8 @@ const (
 // Draining reports whether the gateway redirects its players because it is shutting down.
 func (g *Gateway) Draining() bool { return g.shuttingDown() }
 
-// CutOff returns a node that leads land where players of this gateway stand, and that cannot be reached from here, although others can reach it;
-// empty if there is none.
+// CutOff returns a node that leads land where players of this gateway stand, and that cannot be reached from here, although others can
+// reach it; empty if there is none.
 func (g *Gateway) CutOff() (leader string) { return g.mirror.CutOff() }
 
 // ready returns why the node should not be sent players now; nil if it may.

@@ -31,8 +31,8 @@ func (l *lands) foundedCells() int {
 	return len(l.mu.founded)
 }
 
-// Nobody has land founded by asking for it. It is founded where clients begin, and around the players of clients, as far as they see: a region in
-// ten seconds for each address, besides as many at once as it may have players.
+// Nobody has land founded by asking for it. It is founded where clients begin, and around the players of clients, as far as they see: a
+// region in ten seconds for each address, besides as many at once as it may have players.
 func TestOriginalsFoundWhatTheirPlayersSee(t *testing.T) {
 	const address = "192.0.2.1"
 	synctest.Test(t, func(t *testing.T) {

@@ -326,8 +326,8 @@ func firstSeq(now time.Time) uint64 { return uint64(now.UnixMicro()) }
 // never edit again.
 const seqAhead = 10 * time.Minute
 
-// guestAhead is the same for guests. All of a name have one id, and a region remembers the 64 largest sequences of an id: with more time, the edits
-// of one of them at their usual rate would make those of the others look too old.
+// guestAhead is the same for guests. All of a name have one id, and a region remembers the 64 largest sequences of an id: with more time,
+// the edits of one of them at their usual rate would make those of the others look too old.
 const guestAhead = time.Second
 
 // guestSeq returns the sequence of a guest's edit that the client has numbered: that number, unless it is ahead of the clock.

@@ -99,7 +99,8 @@ func TestUnusedClaimExpires(t *testing.T) {
 	}
 }
 
-// Nothing ends by one clock: neither that of the operator nor that of the catalog's leader. What is older than the rule has its time from then on.
+// Nothing ends by one clock: neither that of the operator nor that of the catalog's leader. What is older than the rule has its time from
+// then on.
 func TestExpiryNeedsTwoClocks(t *testing.T) {
 	s := newScript(t)
 	s.say("ada", "register")

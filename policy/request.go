@@ -72,7 +72,7 @@ func (s *State) request(by author, at int64, claim *Claim) (func() Effect, error
 		return nil, fmt.Errorf("your request for %s waits for a moderator: its number is %d", own[i].What(), own[i].ID)
 	}
 	if len(own) >= maxRequestsOfOne {
-		return nil, fmt.Errorf("%d requests of yours wait for a moderator: wait, too", len(own))
+		return nil, fmt.Errorf("%d requests of yours wait for a moderator: wait until they are answered", len(own))
 	}
 	if len(s.requests) >= MaxRequests {
 		return nil, fmt.Errorf("%d requests wait for a moderator, and there is no room for more: ask one to answer them (/requests)", MaxRequests)

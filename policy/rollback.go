@@ -17,13 +17,14 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file orders rollbacks. The leader of each region in the box carries them out, in the order of their numbers (docs/adr/0050). What an order
-// undoes was there when it arrived at the region (docs/adr/0098).
+// This file orders rollbacks. The leader of each region in the box carries them out, in the order of their numbers (docs/adr/0050). What an
+// order undoes was there when it arrived at the region (docs/adr/0098).
 
 const (
 	// MaxRollbacks is how many rollbacks are listed; the oldest is dropped first.
 	MaxRollbacks = 1000
-	// listedFor is how long a player below moderator keeps no rollback in the list, and a moderator's is not dropped from it for one of theirs.
+	// listedFor is how long a player below moderator keeps no rollback in the list, and a moderator's is not dropped from it for one of
+	// theirs.
 	listedFor = 30 * 24 * time.Hour
 	// maxRollbacksOfOne is how many rollbacks a player below moderator may have ordered within that time: few beside MaxRollbacks.
 	maxRollbacksOfOne = 100
@@ -293,8 +294,8 @@ func revert(s *State, by author, args []string, at int64) (func() Effect, error)
 	return func() Effect { return orderRollback(s, r, by, at) }, orderable(s, by, r.Box)
 }
 
-// claimed returns the number of the claim by which somebody may undo changes in a box: what was there before the claim is not theirs. It is 0 if they
-// need none.
+// claimed returns the number of the claim by which somebody may undo changes in a box: what was there before the claim is not theirs. It is
+// 0 if they need none.
 func claimed(s *State, by author, of string, players []player.ID, box grid.Box) (number int64, err error) {
 	if err = mayUndo(s, by, of, players); err == nil {
 		return 0, nil

@@ -159,8 +159,8 @@ func TestRollbackInAClaim(t *testing.T) {
 	}
 }
 
-// What is older than a claim is not its owner's to undo. Those who need no claim for a rollback are not bound by one of theirs. A claim keeps its mark when
-// it is changed, given away or restored, and a rollback that is bound by it when it is given up.
+// What is older than a claim is not its owner's to undo. Those who need no claim for a rollback are not bound by one of theirs. A claim
+// keeps its mark when it is changed, given away or restored, and a rollback that is bound by it when it is given up.
 func TestRollbackInAClaimIsBoundByIt(t *testing.T) {
 	s := newScript(t)
 	for _, name := range []string{"ada", "bob", "eve"} {

@@ -28,8 +28,9 @@ type Settings struct {
 	Claims    int   `json:"claims"`
 	ClaimArea int64 `json:"claim_area"`
 
-	// AddressQuota is the quota of an address (of IPv6 a /64) on each gateway, RangeQuotas those of addresses that have another one: an operator has
-	// raised them for a school behind one address, say. GatewayQuota is that of all players of a gateway below moderator. None is changed in place.
+	// AddressQuota is the quota of an address (of IPv6 a /64) on each gateway, RangeQuotas those of addresses that have another one: an
+	// operator has raised them for a school behind one address, say. GatewayQuota is that of all players of a gateway below moderator. None
+	// is changed in place.
 	AddressQuota Quota        `json:"address_quota"`
 	RangeQuotas  []RangeQuota `json:"range_quotas,omitempty"`
 	GatewayQuota Quota        `json:"gateway_quota"`

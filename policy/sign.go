@@ -10,7 +10,8 @@ import (
 )
 
 // SignedText returns what the author of an act signs: the lines "voxeld command 1", or "voxeld operator command 1", the world's id, the
-// sequence number, the player's name or the number of the charter, and the command, with a line feed between them and none at the end. Of the command seen it is what a player signs who logs in (player.Login).
+// sequence number, the player's name or the number of the charter, and the command, with a line feed between them and none at the end. Of
+// the command seen it is what a player signs who logs in (player.Login).
 func SignedText(world string, a nodemsg.Act) []byte {
 	if login, gateway, is := loginOf(a); is {
 		return player.ProofText(login.Nonce(gateway), world)

@@ -73,8 +73,8 @@ func TestPendingSubscriberGetsNoLand(t *testing.T) {
 	})
 }
 
-// A gateway that is subscribed asks whether the land is the newest. The leader answers when a majority has confirmed after the question that it
-// leads; not while it is cut off, although it has not noticed yet.
+// A gateway that is subscribed asks whether the land is the newest. The leader answers when a majority has confirmed after the question
+// that it leads; not while it is cut off, although it has not noticed yet.
 func TestQuestionsAreAnsweredByAMajority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, _, _ := three(t)

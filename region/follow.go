@@ -141,7 +141,8 @@ type refusedSubscription struct {
 
 func (r refusedSubscription) Error() string { return r.why }
 
-// subscribeAt subscribes to the region on a node. First is the frame with which the node has accepted or refused; a refusal is also an error.
+// subscribeAt subscribes to the region on a node. First is the frame with which the node has accepted or refused; a refusal is also an
+// error.
 func subscribeAt(ctx context.Context, r *regions, peer string, hello nodemsg.Hello) (link Link, first nodemsg.FromRegion, err error) {
 	ctx, cancel := context.WithTimeout(ctx, subscribeTime)
 	defer cancel()

@@ -110,8 +110,8 @@ func TestRollbacksAreOrderedPausedAndAborted(t *testing.T) {
 	})
 }
 
-// What is built after a rollback was ordered stays, also if it is the same player who builds there, the rollback was complete before, or it waited behind
-// a paused one. So does what is built in land that was closed when it was ordered, or that did not exist.
+// What is built after a rollback was ordered stays, also if it is the same player who builds there, the rollback was complete before, or it
+// waited behind a paused one. So does what is built in land that was closed when it was ordered, or that did not exist.
 func TestRollbackLeavesWhatIsNewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)

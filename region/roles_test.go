@@ -169,7 +169,8 @@ func TestUnusedNamesEnd(t *testing.T) {
 	})
 }
 
-// A gateway that lies about its players, or has many addresses at its door, adds no more within a day than its quota; others go on, and operators.
+// A gateway that lies about its players, or has many addresses at its door, adds no more within a day than its quota; others go on, and
+// operators.
 func TestGatewaysHaveQuotas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)

@@ -43,9 +43,9 @@
 //
 // # When storage does not answer
 //
-// While a commit is under way Run does nothing else: no promise may leave the node before it is stored. If the commit hangs, the others elect
-// leaders without this node, and it does not learn of them: Leadership{Self: true} may be outdated. Hung reports that, without Run. An owner
-// must not show what it has as the newest state then. Afterwards raft decides by itself who leads.
+// While a commit is under way Run does nothing else: no promise may leave the node before it is stored. If the commit hangs, the others
+// elect leaders without this node, and it does not learn of them: Leadership{Self: true} may be outdated. Hung reports that, without Run.
+// An owner must not show what it has as the newest state then. Afterwards raft decides by itself who leads.
 //
 // # Members
 //

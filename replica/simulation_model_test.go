@@ -223,8 +223,9 @@ func (m *model) mayFail(n *machine, err error) {
 	}
 }
 
-// checkLeaders: a term has one leader, and a removed replica is never elected. Most members may not have applied its removal yet: then it may be
-// elected if it has not either, but has it in its log, and no other change was applied since. Its votes and any later ones have a member in common.
+// checkLeaders: a term has one leader, and a removed replica is never elected. Most members may not have applied its removal yet: then it
+// may be elected if it has not either, but has it in its log, and no other change was applied since. Its votes and any later ones have a
+// member in common.
 func (n *machine) checkLeaders() {
 	if n.host == nil {
 		return

@@ -58,8 +58,8 @@ func (h *Host) Slow() bool {
 	return h.Hung() || ended != nil && time.Since(*ended) < SlowFor
 }
 
-// Stalled returns why nothing is written: storage refuses it, or does not answer (ErrHung). It is nil while storage works. Any goroutine may
-// call it.
+// Stalled returns why nothing is written: storage refuses it, or does not answer (ErrHung). It is nil while storage works. Any goroutine
+// may call it.
 func (h *Host) Stalled() error {
 	if cause := h.committer.stalled.Load(); cause != nil {
 		return *cause

@@ -11,8 +11,8 @@ const (
 	Lifetime = 30 * 24 * time.Hour
 	// RenewBefore is what is left of it when it is renewed.
 	RenewBefore = 20 * 24 * time.Hour
-	// RenewAfter is how long after its end it can still be renewed, by itself: the node was off, or clocks were wrong. Revocations are kept for
-	// longer.
+	// RenewAfter is how long after its end it can still be renewed, by itself: the node was off, or clocks were wrong. Revocations are kept
+	// for longer.
 	RenewAfter = 400 * 24 * time.Hour
 
 	// Skew is the difference between the clocks of an issuer and of another node that does no harm.

@@ -1,8 +1,8 @@
-// Package wallclock tells what time it is in a world, for all that lasts or is deleted.
+// Package wallclock keeps the time of a world, for all that lasts or is deleted.
 //
-// A machine's clock may be set at any moment, wrongly, and back again minutes later. So a Clock reads it once, when the node starts. From then on its
-// time goes on with the monotonic clock, which nobody sets, and is corrected by what most other nodes say. The machine's clock counts again
-// once it has gone evenly for ten minutes, and then as one voice among the others' (docs/adr/0092).
+// A machine's clock may be set at any moment, wrongly, and back again minutes later. So a Clock reads it once, when the node starts. From
+// then on its time goes on with the monotonic clock, which nobody sets, and is corrected by what most other nodes say. The machine's clock
+// counts again once it has gone evenly for ten minutes, and then as one vote among the others' (docs/adr/0092).
 package wallclock
 
 import (
@@ -66,8 +66,8 @@ func (c *Clock) Heard(at time.Time, age time.Duration, asked time.Time, took tim
 	return r
 }
 
-// Consider corrects the clock by what other nodes that answer say, and by the machine's clock. It returns by how much. It is to be called every
-// few seconds.
+// Consider corrects the clock by what other nodes that answer say, and by the machine's clock. It returns by how much. It is to be called
+// every few seconds.
 func (c *Clock) Consider(others []Reading) (corrected time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,7 +10,8 @@ const (
 	apart = 2 * time.Second
 	// harmless is how far a clock may be corrected without losing the right to delete: nothing is kept for so short a time.
 	harmless = time.Minute
-	// evenly is how long the machine's clock must go evenly before it counts again, and how long a node must be alone before that alone counts.
+	// evenly is how long the machine's clock must go evenly before it counts again, and how long a node must be alone before that alone
+	// counts.
 	evenly = 10 * time.Minute
 	// settling is how long a clock must run before it may delete, unless other nodes confirm it.
 	settling = 24 * time.Hour

@@ -146,7 +146,8 @@ var noAnswer = strings.NewReplacer(
 	context.Canceled.Error(), "it was interrupted",
 )
 
-// ErrorText returns the text of an error for people: in answers to operators, on pages, and in notices in the game. Other nodes send such texts, too.
+// ErrorText returns the text of an error for people: in answers to operators, on pages, and in notices in the game. Other nodes send such
+// texts, too.
 func ErrorText(err error) string { return noAnswer.Replace(err.Error()) }
 
 // Clip shortens untrusted input for use in a message.

@@ -157,12 +157,12 @@ func trim(l *Land, index uint64, t Trim) {
 // MaxMarks bounds the marks of one entry.
 const MaxMarks = 512
 
-// marksVersion is the first byte of an entry with marks. Their count follows as a uvarint, and of each the number and the time, as uvarints, and the
-// corners of the box, as varints.
+// marksVersion is the first byte of an entry with marks. Their count follows as a uvarint, and of each the number and the time, as
+// uvarints, and the corners of the box, as varints.
 const marksVersion = 11
 
-// EncodeMarks returns the log entry in which orders arrive at the region, by their numbers: at most MaxMarks. Each member marks the chunks in
-// the box that have a history since the time. A mark that the region has had is not made again.
+// EncodeMarks returns the log entry in which orders arrive at the region, by their numbers: at most MaxMarks. Each member marks the chunks
+// in the box that have a history since the time. A mark that the region has had is not made again.
 func EncodeMarks(marks []history.Mark) []byte {
 	b := binary.AppendUvarint([]byte{marksVersion}, uint64(len(marks)))
 	for _, m := range marks {
@@ -240,9 +240,9 @@ const (
 	rollbackVersionMarked  = 10
 )
 
-// Encode returns the bytes of the entry: version; done as a byte; number, since, until and time as uvarints, and with rollbackVersionMarked After;
-// the player, 16 bytes, or with the later versions their count as a uvarint, and 16 bytes for each; the corners of the box, then the chunk, X and Z,
-// as varints; the natural blocks: count, then the distance from the last position and the block as uvarints.
+// Encode returns the bytes of the entry: version; done as a byte; number, since, until and time as uvarints, and with rollbackVersionMarked
+// After; the player, 16 bytes, or with the later versions their count as a uvarint, and 16 bytes for each; the corners of the box, then the
+// chunk, X and Z, as varints; the natural blocks: count, then the distance from the last position and the block as uvarints.
 func (s RollbackStep) Encode() []byte {
 	b := []byte{rollbackVersion, 0}
 	numbers := []int64{s.Number, s.Since, s.Until, s.Time}

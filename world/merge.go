@@ -138,8 +138,8 @@ func (l *Land) merge(index uint64, packed [2][]byte) error {
 			merged.recents[id] = mergeRecent(merged.recents[id], r)
 			merged.dirtyRows.players[id] = struct{}{}
 		}
-		// Who proposes the merge sees to it that they are the same. Otherwise what is complete in one half only would begin again there, and an order
-		// that has arrived in one half only would arrive there again, after what was built since.
+		// Who proposes the merge sees to it that they are the same. Otherwise what is complete in one half only would begin again there,
+		// and an order that has arrived in one half only would arrive there again, after what was built since.
 		if half == 0 || child.rolledBack < merged.rolledBack {
 			merged.rolledBack = child.rolledBack
 		}
@@ -168,8 +168,8 @@ func mergeRecent(a, b *recent) *recent {
 	return &recent{uses: uses[max(0, len(uses)-recentWindow):], last: max(a.last, b.last)}
 }
 
-// PackedRows returns the land for EncodeMerge. Passed is the number of the last rollback that is complete here, or does not concern the region, and
-// arrived that of the last order that has arrived, or does not concern it: such ones are not recorded.
+// PackedRows returns the land for EncodeMerge. Passed is the number of the last rollback that is complete here, or does not concern the
+// region, and arrived that of the last order that has arrived, or does not concern it: such ones are not recorded.
 func (l *Land) PackedRows(passed, arrived int64) ([]byte, error) {
 	packed := *l
 	packed.rolledBack, packed.marked = max(l.rolledBack, passed), max(l.marked, arrived)

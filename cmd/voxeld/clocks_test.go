@@ -163,8 +163,8 @@ func TestClocksADayOff(t *testing.T) {
 	}
 }
 
-// Certificates are renewed while nodes run, also by restarts on later days. That of a node that was off for over a month has ended: the node says
-// so, and an issuer renews it. After more than a year only a new token lets a node in again.
+// Certificates are renewed while nodes run, also by restarts on later days. That of a node that was off for over a month has ended: the
+// node says so, and an issuer renews it. After more than a year only a new token lets a node in again.
 func TestCertificatesExpire(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour

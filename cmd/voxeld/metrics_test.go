@@ -73,7 +73,8 @@ func TestMetricsReference(t *testing.T) {
 	}
 }
 
-// checkStarted checks that counters whose labels are known have been there since the start, with 0: an alert on an increase sees the first one, too.
+// checkStarted checks that counters whose labels are known have been there since the start, with 0: an alert on an increase sees the first
+// one, too.
 func checkStarted(t *testing.T, registry *prometheus.Registry) {
 	t.Helper()
 	families, err := registry.Gather()

@@ -98,8 +98,8 @@ func (p peers) Open(ctx context.Context, peer, protocol string) (io.ReadWriteClo
 	return p.Host.Open(ctx, peer, p.prefix+protocol)
 }
 
-// ready returns why the node cannot take players now, or nil. What impairs all nodes alike, such as a slow disk that they share, or this node
-// when it is alone, must not close the world: then players are better off here than nowhere.
+// ready returns why the node cannot take players now, or nil. What impairs all nodes alike, such as a slow disk that they share, or this
+// node when it is alone, must not close the world: then players are better off here than nowhere.
 func (n *node) ready() error {
 	if err := n.excluded(); err != nil {
 		return err

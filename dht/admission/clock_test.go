@@ -76,8 +76,8 @@ func TestWrongClocks(t *testing.T) {
 	}
 }
 
-// A certificate is renewed in time, by itself. One that was not is refused, and renewed once its node asks for that, unless it is revoked. After more than
-// a year a new token helps.
+// A certificate is renewed in time, by itself. One that was not is refused, and renewed once its node asks for that, unless it is revoked.
+// After more than a year a new token helps.
 func TestRenewalAndExpiry(t *testing.T) {
 	w := newWorld(t)
 	c := new(clock)
@@ -177,7 +177,8 @@ func TestRenewalAndExpiry(t *testing.T) {
 	}
 }
 
-// An issuer whose clock was far ahead when it certified itself is cut off from all, until its clock is right. Then it certifies itself anew.
+// An issuer whose clock was far ahead when it certified itself is cut off from all, until its clock is right. Then it certifies itself
+// anew.
 func TestIssuerAhead(t *testing.T) {
 	w := newWorld(t)
 	c := new(clock)

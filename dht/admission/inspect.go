@@ -76,8 +76,8 @@ func (g *Gate) Certificate(node string) (c trust.Certificate, admitted bool) {
 	return a.certificate, admitted
 }
 
-// Excluded reports whether a node is revoked, or its operator, the token that it came with, or the issuer that admitted it, as far as they are
-// known.
+// Excluded reports whether a node is revoked, or its operator, the token that it came with, or the issuer that admitted it, as far as they
+// are known.
 func Excluded(g *Gate, node string) bool {
 	v, err := lastShown(g, node)
 	if err != nil {

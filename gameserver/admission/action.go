@@ -43,7 +43,8 @@ type allowances [actions]*rate.Limiter
 // secondsADay is the time within which what an address may do a day is full again.
 const secondsADay = 24 * 60 * 60
 
-// newAllowances returns what an address may do. Those of AllowDaily are nil: the policy has their number. Its players may all come at once, and half of them may edit as fast as they can.
+// newAllowances returns what an address may do. Those of AllowDaily are nil: the policy has their number. Its players may all come at once,
+// and half of them may edit as fast as they can.
 func newAllowances(p Settings) *allowances {
 	players, edits := p.PerAddress, p.Edits()
 	return &allowances{

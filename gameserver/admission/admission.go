@@ -24,8 +24,8 @@ const (
 	PlayerWeight     = 100
 )
 
-// regionsPerPlayer is in how many founding cells the connections of original clients may be, for each player of the address: a view lies in four at
-// most. Each makes this node hold a subscription, and members a loaded region.
+// regionsPerPlayer is in how many founding cells the connections of original clients may be, for each player of the address: a view lies in
+// four at most. Each makes this node hold a subscription, and members a loaded region.
 const regionsPerPlayer = 4
 
 // maxAddresses is how many addresses' actions are counted: of those that did something last.

@@ -49,7 +49,8 @@ func TestActionsOfAddresses(t *testing.T) {
 	}
 }
 
-// Names and claims of an address fill again within a day. With another number of them, as an operator has set for a school, the count begins anew.
+// Names and claims of an address fill again within a day. With another number of them, as an operator has set for a school, the count
+// begins anew.
 func TestDailyActions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLimits(Settings{PerAddress: 64}, prometheus.NewRegistry())

@@ -29,8 +29,8 @@ func (e *Edits) Begin(first uint64, now time.Time) {
 	*e = Edits{first: first, number: first, begun: now, pending: make(map[uint64]grid.Pos)}
 }
 
-// Add adds an edit to those that are to be sent. They must be numbered near the time (docs/adr/0045), in microseconds, however long the client
-// plays: signed ones are too old otherwise, and those of guests beside newer ones of another guest of the name.
+// Add adds an edit to those that are to be sent. They must be numbered near the time (docs/adr/0045), in microseconds, however long the
+// client plays: signed ones are too old otherwise, and those of guests beside newer ones of another guest of the name.
 func (e *Edits) Add(c Change, now time.Time) (number uint64, err error) {
 	if len(e.pending) >= maxPending {
 		return 0, wire.Refuse(wire.FailRate, "Too many of your edits wait for an answer.")

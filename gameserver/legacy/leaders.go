@@ -59,13 +59,13 @@ func (ld *leaders) wait(ctx context.Context, remote net.Addr, pos grid.ChunkPos,
 // generateTimeout bounds the search for a chunk's region, founding included.
 const generateTimeout = 20 * time.Second
 
-// viewDistance is how far around the chunk of its player a client asks for others, in chunks: it holds 9×9 connections, and asks before it has crossed
-// a border.
+// viewDistance is how far around the chunk of its player a client asks for others, in chunks: it holds 9×9 connections, and asks before it
+// has crossed a border.
 const viewDistance = 5
 
-// region returns the region that covers the chunk. Where clients begin it is founded if necessary: around the spawn and the first place of the released
-// client. Elsewhere a stranger's question must not make land: the error is region.ErrNotFounded until a player has come near (see settle). Programs on
-// this machine may have land founded anywhere within the border, ten times as often as players of an address.
+// region returns the region that covers the chunk. Where clients begin it is founded if necessary: around the spawn and the first place of
+// the released client. Elsewhere a stranger's question must not make land: the error is region.ErrNotFounded until a player has come near
+// (see settle). Programs on this machine may have land founded anywhere within the border, ten times as often as players of an address.
 func (ld *leaders) region(ctx context.Context, client admission.Client, pos grid.ChunkPos) (nodemsg.Region, error) {
 	for _, first := range []grid.ChunkPos{{}, ld.Spawn().Chunk()} {
 		if pos.Distance(first) <= viewDistance && ld.Inside(first) {

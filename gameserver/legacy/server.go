@@ -55,8 +55,8 @@ func NewServer(o Options) *Server {
 	return s
 }
 
-// Generate ensures that the chunk's region exists (§3.1.3), or returns why not: clients found land only where they begin, and in view of their
-// players.
+// Generate ensures that the chunk's region exists (§3.1.3), or returns why not: clients found land only where they begin, and in view of
+// their players.
 func (s *Server) Generate(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
 	if err := s.Admit(remote, ""); err != nil {
 		return err

@@ -105,8 +105,8 @@ func (c *Chunk) hasUnserved() bool {
 	return false
 }
 
-// due reports whether a subscriber waits for the whole chunk, and can be sent it: after they began to wait, a majority has confirmed that the
-// region's state is the newest.
+// due reports whether a subscriber waits for the whole chunk, and can be sent it: after they began to wait, a majority has confirmed that
+// the region's state is the newest.
 func (c *Chunk) due(by Subscriber, has subscriberState) bool {
 	if has != awaitsChunk && has != awaitsRefresh {
 		return false

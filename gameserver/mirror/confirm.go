@@ -7,9 +7,10 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// This file has what is shown to a new subscriber confirmed: a link may be with a leader that was deposed and does not know it, and the mirror
-// may be old. Each time a subscriber begins to watch a chunk the region is asked whether its state is the newest; it answers once a majority has
-// confirmed that after the question. If there is no answer for NoticeAfter, the land is shown as it was, and the subscriber is told so.
+// This file has what is shown to a new subscriber confirmed: a link may be with a leader that was deposed and does not know it, and the
+// mirror may be old. Each time a subscriber begins to watch a chunk the region is asked whether its state is the newest; it answers once a
+// majority has confirmed that after the question. If there is no answer for NoticeAfter, the land is shown as it was, and the subscriber is
+// told so.
 
 // ask asks the region whether its state is the newest, and returns the number of the question. The lock is held, as below.
 func (f *feed) ask() uint64 {

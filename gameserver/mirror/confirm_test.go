@@ -16,8 +16,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// Whoever begins to watch a chunk is sent it once the region has answered a question of after that, also if the mirror has the chunk already. The
-// mirror may be of a leader that was deposed.
+// Whoever begins to watch a chunk is sent it once the region has answered a question of after that, also if the mirror has the chunk
+// already. The mirror may be of a leader that was deposed.
 func TestNewcomersAreShownWhatWasConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sub := newSubscription(newTestMirror(), grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))

@@ -27,8 +27,8 @@ const (
 	// LastRetry.
 	NoticeAfter = 5 * time.Second
 	// AnswerTime is how long an edit may be unanswered over a link before the region is located anew, whatever else arrives: a leader whose
-	// disk hangs still sends moves. Until an edit is answered again, the time doubles with each attempt, up to LastAnswerTime: all members may
-	// be slow.
+	// disk hangs still sends moves. Until an edit is answered again, the time doubles with each attempt, up to LastAnswerTime: all members
+	// may be slow.
 	AnswerTime = 1200 * time.Millisecond
 	// LastAnswerTime is the longest one.
 	LastAnswerTime = 10 * time.Second
@@ -171,8 +171,8 @@ func (f *feed) sendEdit(e *pendingEdit) {
 	f.watched = true
 }
 
-// resume begins a link, which breakLink ends, with the whole state that the region needs. Chat that was not sent yet is kept. Confirms is whether
-// the region answers questions.
+// resume begins a link, which breakLink ends, with the whole state that the region needs. Chat that was not sent yet is kept. Confirms is
+// whether the region answers questions.
 func (f *feed) resume(breakLink func(), confirms bool) {
 	sub := f.sub
 	sub.mu.Lock()
@@ -392,8 +392,8 @@ func (f *feed) noteCutOff(err error) {
 	f.cutOff = cut.Leader
 }
 
-// CutOff returns a node that leads land where players of this gateway stand, and that cannot be reached from here, although other members can, for
-// NoticeAfter; empty if there is none.
+// CutOff returns a node that leads land where players of this gateway stand, and that cannot be reached from here, although other members
+// can, for NoticeAfter; empty if there is none.
 func (m *Mirror) CutOff() (leader string) {
 	for _, sub := range m.appendSubscriptions(nil) {
 		if leader := sub.playersCutOff(); leader != "" {

@@ -33,7 +33,8 @@ type Gateway struct {
 	TimeOfDay func() float64 // in minutes since midnight
 
 	Background func(task func(context.Context))
-	// Charge counts a command of a kind against the player's address, which may give so many a day, and reports whether it may. Any goroutine.
+	// Charge counts a command of a kind against the player's address, which may give so many a day, and reports whether it may. Any
+	// goroutine.
 	Charge func(kind policy.Kind, daily int) bool
 }
 

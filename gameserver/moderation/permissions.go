@@ -117,8 +117,8 @@ func (s *Permissions) tellAnswers() {
 	}
 }
 
-// SeenAt enters that the player came back, as their login at a gateway proves, if a name or a claim of theirs is to be confirmed by that. After
-// an error it is tried again when they join the next time.
+// SeenAt enters that the player came back, as their login at a gateway proves, if a name or a claim of theirs is to be confirmed by that.
+// After an error it is tried again when they join the next time.
 func (s *Permissions) SeenAt(ctx context.Context, gateway string, login player.Login) error {
 	unconfirmed := false
 	s.enforcer.Read(func(p *policy.State) { unconfirmed = p.Unconfirmed(login.Player(), s.enforcer.wall()) })

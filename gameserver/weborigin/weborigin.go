@@ -24,8 +24,8 @@ type Policy struct {
 	others func(ctx context.Context, origin string) bool
 }
 
-// New returns the policy of a node whose own pages have these origins. Others reports whether an origin is that of another node's pages: a page
-// stays while its player moves to another node; nil if there are none.
+// New returns the policy of a node whose own pages have these origins. Others reports whether an origin is that of another node's pages: a
+// page stays while its player moves to another node; nil if there are none.
 func New(own []string, others func(ctx context.Context, origin string) bool) *Policy {
 	p := &Policy{own: own, others: others}
 	for _, origin := range own {
@@ -70,8 +70,8 @@ func (p *Policy) CheckHost(r *http.Request) error {
 	return fmt.Errorf("this node is not known as %q: open it by its address, or start it with %s http://%s", host, Option, r.Host)
 }
 
-// CheckOrigin returns an error if a request comes from a page that may not reach the node. CheckHost must have accepted the request. It may wait
-// for the answers of other nodes.
+// CheckOrigin returns an error if a request comes from a page that may not reach the node. CheckHost must have accepted the request. It may
+// wait for the answers of other nodes.
 func (p *Policy) CheckOrigin(r *http.Request) error {
 	header := r.Header.Get("Origin")
 	if header == "" { // no browser, or a request that the browser lets only pages of the same origin read

@@ -291,7 +291,7 @@ func (a *Actor) dismissAll(why string) {
 // isOnlyMember reports whether the group has no other members.
 func (a *Actor) isOnlyMember() bool { return len(a.members) <= 1 }
 
-// hung reports whether this node's disk does not answer, so that another member may lead the group without that this node knows.
+// hung reports whether this node's disk does not answer, so that another member may lead the group and this node would not notice.
 func (a *Actor) hung() bool { return a.raft != nil && !a.isOnlyMember() && a.raft.Hung() }
 
 // ledElsewhere reports whether another member leads.

@@ -227,8 +227,8 @@ func (c *Catalog) lead(d replica.Leadership, _ bool) {
 
 func (c *Catalog) membersChanged() { c.Metrics.catalog.Set(float64(voters(c.members))) }
 
-// serves reports whether questions are answered here: on the leader while its disk answers, and always on the only member. A catalog that has
-// failed answers none: its state may have been changed in part.
+// serves reports whether questions are answered here: on the leader while its disk answers, and always on the only member. A catalog that
+// has failed answers none: its state may have been changed in part.
 func (c *Catalog) serves() bool {
 	return c.fault == nil && (c.leading && !c.hung() || len(c.members) <= 1)
 }

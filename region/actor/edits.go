@@ -104,7 +104,8 @@ func (q *editQueue) forget(s *hub.Subscriber) {
 }
 
 // seqAhead is how far ahead of this node's clock an edit's sequence may be, which counts microseconds since 1970 (docs/adr/0006). Later
-// ones would shut the player out until the clock reaches them. Gateways allow ten minutes, and their clocks agree with this one (docs/adr/0092).
+// ones would shut the player out until the clock reaches them. Gateways allow ten minutes, and their clocks agree with this one
+// (docs/adr/0092).
 const seqAhead = 12 * time.Minute
 
 // add queues an edit. Refused is why the region accepts none; empty if it does. If the edit is already pending because another link

@@ -69,8 +69,8 @@ const readOnlyTime = 10 * time.Second
 // hungReason is why gateways are dismissed while the disk does not answer.
 const hungReason = "this node's disk does not answer"
 
-// leaveToOthers dismisses the gateways while this node's disk does not answer: the other members elect a leader meanwhile, and this node does
-// not learn of it. Gateways that have found no other leader may read.
+// leaveToOthers dismisses the gateways while this node's disk does not answer: the other members elect a leader meanwhile, and this node
+// does not learn of it. Gateways that have found no other leader may read.
 func (l *Land) leaveToOthers() {
 	hung := l.leading && l.hung()
 	if hung {
@@ -158,8 +158,8 @@ func (l *Land) awaitLeader() {
 	l.hub.EndPending(PendingTime, "nobody leads the region")
 }
 
-// confirm answers a gateway that asks whether the land that it is shown is the newest: a majority must confirm after the question that this node
-// leads. While it does not, the region asks again, until the gateway is dismissed.
+// confirm answers a gateway that asks whether the land that it is shown is the newest: a majority must confirm after the question that this
+// node leads. While it does not, the region asks again, until the gateway is dismissed.
 func (l *Land) confirm(s *hub.Subscriber, question uint64) {
 	switch {
 	case l.isOnlyMember() || l.raft == nil:
@@ -197,7 +197,8 @@ func (l *Land) confirmLeadership(s *hub.Subscriber, pause time.Duration) {
 	l.checkLeadership(pause, func(err error) { l.leadershipChecked(s, err) })
 }
 
-// checkLeadership asks the region's group, after a pause, whether this node still leads it, and then has checked called in the region's goroutine.
+// checkLeadership asks the region's group, after a pause, whether this node still leads it, and then has checked called in the region's
+// goroutine.
 func (l *Land) checkLeadership(pause time.Duration, checked func(error)) {
 	l.Start(func(ctx context.Context) {
 		if pause > 0 {

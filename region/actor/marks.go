@@ -41,7 +41,8 @@ func (m *marker) missing(l *Land) []history.Mark {
 	return missing
 }
 
-// last returns the number of the last order that is known on this node. It reports false if one that concerns the history of the region has not arrived.
+// last returns the number of the last order that is known on this node. It reports false if one that concerns the history of the region has
+// not arrived.
 func (m *marker) last(l *Land) (number int64, all bool) {
 	if l.Orders == nil {
 		return 0, true

@@ -84,8 +84,8 @@ func (s *Subscriber) Ask(question uint64) (begin bool) {
 // Asked returns the newest question.
 func (s *Subscriber) Asked() uint64 { return s.asked }
 
-// Answer has the questions up to this one answered, behind all changes so far. A time that is not zero is since when no majority answers. It
-// reports whether there is a later question, for which the region is to ask again.
+// Answer has the questions up to this one answered, behind all changes so far. A time that is not zero is since when no majority answers.
+// It reports whether there is a later question, for which the region is to ask again.
 func (s *Subscriber) Answer(question uint64, asOf time.Time) (again bool) {
 	if s.confirmed, s.asOf = question, 0; !asOf.IsZero() {
 		s.asOf = asOf.UnixMilli()

@@ -66,9 +66,9 @@ func Preferred(nearest []string, want, spare int, fits func(peer string) bool) [
 }
 
 // Next returns the next step that the leader self has to take so that its group converges to the first want nodes of nearest.
-// Nearest lists the live nodes, nearest to the key first, and those whose place is kept (Choose). Only one change is made at a time. A voter
-// that is gone leaves at once if enough others are sound (Departing). Otherwise new members are added before old ones are removed, so that
-// the group never has fewer copies than before.
+// Nearest lists the live nodes, nearest to the key first, and those whose place is kept (Choose). Only one change is made at a time. A
+// voter that is gone leaves at once if enough others are sound (Departing). Otherwise new members are added before old ones are removed, so
+// that the group never has fewer copies than before.
 func Next(self string, members []Member, nearest []string, want int) Step {
 	target := nearest[:min(want, len(nearest))]
 	if peer := Departing(members, target, want); peer != "" {
@@ -104,9 +104,9 @@ func Next(self string, members []Member, nearest []string, want int) Step {
 }
 
 // Departing returns a voter that leaves the group without waiting for a substitute, or "". A vote that nobody casts costs the group its
-// tolerance: of four voters with one gone, none may fail. So a gone voter leaves if three others, or as many as are wanted, are sound, unless
-// its place is kept in target. With fewer it stays: it may be rebooting, and then has one of the last copies. A lost voter leaves in any
-// case. No removal can be committed unless the sound voters are the majority of the present ones.
+// tolerance: of four voters with one gone, none may fail. So a gone voter leaves if three others, or as many as are wanted, are sound,
+// unless its place is kept in target. With fewer it stays: it may be rebooting, and then has one of the last copies. A lost voter leaves in
+// any case. No removal can be committed unless the sound voters are the majority of the present ones.
 func Departing(members []Member, target []string, want int) string {
 	voters, sound := 0, 0
 	for _, m := range members {
@@ -167,8 +167,8 @@ func surplus(self string, voters []Member, nearest []string, want int) Step {
 	return Step{Kind: Wait}
 }
 
-// preferredLeader transfers leadership to the nearest live member that has nearly all of the log, room for the region, and is not struck. If
-// none is better, the leader stays.
+// preferredLeader transfers leadership to the nearest live member that has nearly all of the log, room for the region, and is not struck.
+// If none is better, the leader stays.
 func preferredLeader(self string, voters []Member, target []string) Step {
 	struck := slices.ContainsFunc(voters, func(m Member) bool { return m.Peer == self && m.Struck })
 	for _, peer := range target {

@@ -8,10 +8,10 @@ const Spread = 5
 
 // Choose returns how many members a group should have, of which at least copies are wanted, and which nodes can be members: all of
 // nearest, or if the group has Spread members, the nearest of each operator. A group that has them keeps its size while members of
-// all but one of their operators are among nearest, and the last place is that of the member that is away, so that a node that comes and goes
-// changes nothing: four of five can lose one more. Nearest lists the live nodes, nearest to the
-// key first, and voters the members with a vote, if the group exists. Operator returns who runs a node; "" if that is not known.
-// If fewer than three copies are wanted, or more than Spread, or no operator is known, the group has that many.
+// all but one of their operators are among nearest, and the last place is that of the member that is away, so that a node that comes and
+// goes changes nothing: four of five can lose one more. Nearest lists the live nodes, nearest to the key first, and voters the members with
+// a vote, if the group exists. Operator returns who runs a node; "" if that is not known. If fewer than three copies are wanted, or more
+// than Spread, or no operator is known, the group has that many.
 func Choose(copies int, voters, nearest []string, operator func(peer string) string) (size int, able []string) {
 	if copies < 3 || copies > Spread {
 		return copies, nearest

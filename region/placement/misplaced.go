@@ -94,8 +94,8 @@ func (sv *Supervisor) Responsible(info nodemsg.Region) bool {
 	return false
 }
 
-// misplaced reports whether a live node that should be a member is not one, a member is gone and can be replaced or leave, or there are too many.
-// It adds the nodes whose state it needs to peers.
+// misplaced reports whether a live node that should be a member is not one, a member is gone and can be replaced or leave, or there are too
+// many. It adds the nodes whose state it needs to peers.
 func (sv *Supervisor) misplaced(info nodemsg.Region, peers failuredetector.Watched) bool {
 	members, voters := make([]string, len(info.Members)), make([]string, 0, len(info.Members))
 	states := make([]membership.Member, len(info.Members))

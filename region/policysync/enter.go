@@ -98,8 +98,8 @@ func (c *Copy) enterUntilDone(ctx context.Context, text string) error {
 }
 
 // Enter carries out a signed command everywhere, and returns what it has done. It has effect on this node when Enter returns, and on
-// all others within two seconds, if they reach the catalog. Charge is called once it is known that the command would have an effect, and returns why it
-// must not be entered all the same; nil: it may.
+// all others within two seconds, if they reach the catalog. Charge is called once it is known that the command would have an effect, and
+// returns why it must not be entered all the same; nil: it may.
 func (c *Copy) Enter(ctx context.Context, act nodemsg.Act, charge func() error) (string, error) {
 	if err := act.Valid(); err != nil {
 		return "", err

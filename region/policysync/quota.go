@@ -16,7 +16,8 @@ import (
 const secondsADay = 24 * 60 * 60
 
 // gatewayQuotas count what the players of each gateway add to the policy, on the leader of the catalog. Each fills again within a day of
-// monotonic time; a new leader begins with full ones. So a gateway that lies, or has many addresses at its door, cannot fill the world in a day.
+// monotonic time; a new leader begins with full ones. So a gateway that lies, or has many addresses at its door, cannot fill the world in a
+// day.
 type gatewayQuotas struct {
 	mu struct {
 		sync.Mutex

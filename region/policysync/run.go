@@ -59,8 +59,8 @@ func (c *Copy) endOpen(ctx context.Context) {
 // expireEvery is how often an issuer looks for names and claims that have come to their end.
 const expireEvery = time.Hour
 
-// endUnused ends names and claims that were not used, if this node is an issuer, and its clock is settled. The leader of the catalog has to find the
-// same by its own clock.
+// endUnused ends names and claims that were not used, if this node is an issuer, and its clock is settled. The leader of the catalog has to
+// find the same by its own clock.
 func (c *Copy) endUnused(ctx context.Context) {
 	due := false
 	c.Read(func(s *policy.State) { due = c.Settled() && s.Expires(c.Now()) })

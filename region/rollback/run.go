@@ -394,7 +394,8 @@ func propose(ctx context.Context, l *actor.Land, entry []byte) error {
 	return cmp.Or(failed, err)
 }
 
-// trim has old history dropped in the regions that this node leads: what there is too much of, and once the clock has settled what is too old.
+// trim has old history dropped in the regions that this node leads: what there is too much of, and once the clock has settled what is too
+// old.
 func (k *Keeper) trim() {
 	most := k.keep.Load()
 	before := int64(0)

@@ -222,8 +222,8 @@ func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Re
 	return nil
 }
 
-// checkOrders returns an error unless the same orders have arrived, and the same rollbacks are complete, in both halves. Otherwise the merged region would
-// undo what was built since in one of them.
+// checkOrders returns an error unless the same orders have arrived, and the same rollbacks are complete, in both halves. Otherwise the
+// merged region would undo what was built since in one of them.
 func checkOrders(rows [2][]byte) error {
 	lower, err := world.OrdersOf(rows[0])
 	if err != nil {

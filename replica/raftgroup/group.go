@@ -190,7 +190,7 @@ func (g *Group) propose(entry []byte) error {
 }
 
 // Hung reports whether the disk of this node does not answer. Until it does, nothing of the group is sent, received or delivered here, so
-// that another member may lead it without that this node knows.
+// that another member may lead it unnoticed.
 func (g *Group) Hung() bool { return g.node.Hung() }
 
 // Ready signals that Dequeue has deliveries. One signal may stand for many deliveries.

@@ -60,8 +60,8 @@ type FromRegion struct {
 	Split uint64 `cbor:"7,keyasint,omitempty"`
 	// Parent, with Closed, is the region that this one was merged into.
 	Parent *Region `cbor:"8,keyasint,omitempty"`
-	// Confirmed answers ToRegion.Confirm up to this number: after it was asked, a majority has confirmed that this is the leader, and what was
-	// committed before is in this frame or earlier ones; or AsOf is set.
+	// Confirmed answers ToRegion.Confirm up to this number: after it was asked, a majority has confirmed that this is the leader, and what
+	// was committed before is in this frame or earlier ones; or AsOf is set.
 	Confirmed uint64 `cbor:"9,keyasint,omitempty"`
 	// AsOf, with Confirmed, means that no majority answers, and since when, in Unix milliseconds.
 	AsOf int64 `cbor:"10,keyasint,omitempty"`

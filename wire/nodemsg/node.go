@@ -117,8 +117,8 @@ type Question struct {
 	Acts *ActsRequest `cbor:"26,keyasint,omitempty"`
 	// History asks a region's leader who changed which blocks. The answer is History.
 	History *HistoryRequest `cbor:"27,keyasint,omitempty"`
-	// Forget says that a node does not come back, for an operator. Only an issuer may say so. The answer is empty, or an error if the node is
-	// connected to the one that is asked.
+	// Forget says that a node does not come back, for an operator. Only an issuer may say so. The answer is empty, or an error if the node
+	// is connected to the one that is asked.
 	Forget *Forget `cbor:"28,keyasint,omitempty"`
 }
 
@@ -195,7 +195,8 @@ type Answer struct {
 	Regions []Region `cbor:"6,keyasint,omitempty"`
 	// Clock, with Statuses or Member, is the peer's wall clock in Unix milliseconds.
 	Clock int64 `cbor:"7,keyasint,omitempty"`
-	// Time, with Member, is the time of the world as the peer has it, in Unix milliseconds, and TimeAge for how many seconds it has gone on evenly.
+	// Time, with Member, is the time of the world as the peer has it, in Unix milliseconds, and TimeAge for how many seconds it has gone on
+	// evenly.
 	Time    int64  `cbor:"29,keyasint,omitempty"`
 	TimeAge uint32 `cbor:"30,keyasint,omitempty"`
 	// Replica answers Rejoin: the asker's replica id that its group has removed. With Error it answers Invite: the

@@ -51,8 +51,8 @@ func (h journalHandler) WithGroup(name string) slog.Handler {
 	return h
 }
 
-// prefixWriter writes a prefix before each line, in one write with it. A record of a text handler is one write, and has no line feed but its last
-// byte, whatever others have put into its attributes.
+// prefixWriter writes a prefix before each line, in one write with it. A record of a text handler is one write, and has no line feed but
+// its last byte, whatever others have put into its attributes.
 type prefixWriter struct {
 	w      io.Writer
 	lock   *sync.Mutex

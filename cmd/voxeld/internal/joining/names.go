@@ -21,8 +21,8 @@ type Resolver interface {
 	LookupHost(ctx context.Context, name string) (addrs []string, err error)
 }
 
-// ReportUnresolved warns at once of names in addresses to join that the DNS does not know: the node goes on trying, since the name may be that of a
-// container that starts later. It does so in the background; the caller calls wait.
+// ReportUnresolved warns at once of names in addresses to join that the DNS does not know: the node goes on trying, since the name may be
+// that of a container that starts later. It does so in the background; the caller calls wait.
 func ReportUnresolved(ctx context.Context, logger *slog.Logger, dns Resolver, addrs []string) (wait func()) {
 	var names []string
 	for _, addr := range addrs {
@@ -39,9 +39,9 @@ func ReportUnresolved(ctx context.Context, logger *slog.Logger, dns Resolver, ad
 			var why *net.DNSError
 			switch {
 			case errors.As(err, &why) && why.IsNotFound:
-				logger.Warn("a name to join does not resolve: check it in --join, and the DNS of this machine; trying on", "name", name)
+				logger.Warn("a name to join does not resolve: check it in --join, and the DNS of this machine; still trying", "name", name)
 			case err != nil && !errors.Is(err, context.Canceled):
-				logger.Warn("a name to join could not be looked up: does this machine reach its DNS? trying on", "name", name, "error", wire.ErrorText(err))
+				logger.Warn("a name to join could not be looked up: does this machine reach its DNS? still trying", "name", name, "error", wire.ErrorText(err))
 			}
 		})
 	}
