@@ -1,9 +1,7 @@
 package wire
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 )
@@ -139,11 +137,11 @@ func Refuse(code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// noAnswer replaces what Go's packages say of a question that was given up, and of a peer that is silent.
+// noAnswer replaces the texts of context.DeadlineExceeded, os.ErrDeadlineExceeded and context.Canceled.
 var noAnswer = strings.NewReplacer(
-	context.DeadlineExceeded.Error(), "there was no answer in time",
-	os.ErrDeadlineExceeded.Error(), "there was no answer in time",
-	context.Canceled.Error(), "it was interrupted",
+	"context deadline exceeded", "there was no answer in time",
+	"i/o timeout", "there was no answer in time",
+	"context canceled", "it was interrupted",
 )
 
 // ErrorText returns the text of an error for people: in answers to operators, on pages, and in notices in the game. Other nodes send such

@@ -167,7 +167,7 @@ func TestLogInJSON(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		err := runNode(ctx, reload.New(settings, nil), cli.NewLogger(end, slog.LevelInfo, cfg.LogFormat), &out)
-		end.Close() //nolint:errcheck // it never fails
+		end.Close()
 		ended <- err
 	}()
 	running := false

@@ -25,7 +25,7 @@ func TestErrorsAreForPeople(t *testing.T) {
 	mux.HandleFunc("/silent", func(http.ResponseWriter, *http.Request) { <-hang })
 	mux.HandleFunc("/stuck", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("["))
-		w.(http.Flusher).Flush() //nolint:errcheck // it is one
+		w.(http.Flusher).Flush()
 		<-hang
 	})
 	server := &http.Server{Handler: mux}
@@ -33,7 +33,7 @@ func TestErrorsAreForPeople(t *testing.T) {
 	go func() { served <- server.Serve(l) }()
 	t.Cleanup(func() {
 		close(hang)
-		server.Close() //nolint:errcheck // the test is over
+		server.Close()
 		<-served
 	})
 	for path, want := range map[string]string{
