@@ -124,6 +124,7 @@ func approve(s *State, by author, args []string, at int64) (func() Effect, error
 		claim := *r.Claim
 		claim.At = at
 		give = func() string {
+			claim.Number = s.nextNumber(at)
 			s.changeClaims(nil, &claim)
 			return fmt.Sprintf("The claim %s is theirs.", s.LabelOf(&claim))
 		}

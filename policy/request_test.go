@@ -33,6 +33,9 @@ func TestApproval(t *testing.T) {
 	if s.NameOf(idOf("zoe")) != "zoe" || len(s.Requests()) != 0 {
 		t.Errorf("zoe is called %q; requests: %v", s.NameOf(idOf("zoe")), s.Requests())
 	}
+	if claims := s.claims.Of(idOf("ada")); len(claims) != 1 || claims[0].Number == 0 {
+		t.Errorf("an approved claim has no number, so its owner could undo what is older: %+v", claims)
+	}
 }
 
 // Requests are bounded, of a player and of all. They end as names do that are not used.
