@@ -183,13 +183,10 @@ func (s *State) forget(now int64) {
 
 // setExpiry sets for how long what is not used is kept: TIME or off.
 func setExpiry(s *State, args []string) (func() Effect, error) {
-	length, rest, err := splitTime(args)
-	off := len(args) == 1 && args[0] == "off"
+	length, off, err := timeOrOff(args)
 	switch {
 	case err != nil:
 		return nil, err
-	case !off && (length == 0 || rest != ""):
-		return nil, errUsage
 	case !off && (length < minExpiry || length > maxExpiry):
 		return nil, fmt.Errorf("choose %s to %s", sanction.DescribeTime(minExpiry), sanction.DescribeTime(maxExpiry))
 	}

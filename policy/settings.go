@@ -177,14 +177,21 @@ func (c ClaimLimits) String() string {
 	return fmt.Sprintf("%s with %s of blocks", english.Plural(c.Count, "claim", ""), english.Plural(int(c.Area), "column", ""))
 }
 
-func setFloodBan(s *State, args []string) (func() Effect, error) {
+// timeOrOff parses the arguments of a setting that is a length of time: TIME or off.
+func timeOrOff(args []string) (length time.Duration, off bool, err error) {
 	length, rest, err := splitTime(args)
-	off := len(args) == 1 && args[0] == "off"
+	off = len(args) == 1 && args[0] == "off"
+	if err == nil && !off && (length == 0 || rest != "") {
+		err = errUsage
+	}
+	return length, off, err
+}
+
+func setFloodBan(s *State, args []string) (func() Effect, error) {
+	length, off, err := timeOrOff(args)
 	switch {
 	case err != nil:
 		return nil, err
-	case !off && (length == 0 || rest != ""):
-		return nil, errUsage
 	case length > maxFloodBan:
 		return nil, fmt.Errorf("choose at most %s", sanction.DescribeTime(maxFloodBan))
 	}

@@ -40,7 +40,7 @@ func (l *Ledger) BeginJoin(node int) *Join {
 	return j
 }
 
-// Unconfirmed says that the session was told that what it is shown from now on may be old. It is not judged.
+// Unconfirmed records that the session got the notice that what it is shown from now on may be old. It is not judged.
 func (j *Join) Unconfirmed() { j.warned = true }
 
 // Show judges a chunk as the session has just received it, whole.

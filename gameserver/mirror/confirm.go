@@ -127,14 +127,14 @@ func (f *feed) showUnconfirmed() {
 // landUnconfirmed is the notice to those who are shown land that no majority has confirmed.
 const landUnconfirmed = "The land here cannot be confirmed at the moment. You see it as of "
 
-// warn tells a subscriber who is about to be sent a chunk that it may be old.
+// warn sends a subscriber who is about to be sent a chunk the notice that it may be old.
 func (f *feed) warn(c *Chunk, by Subscriber) {
 	if _, asked := c.unconfirmed[by]; asked && !f.asOf.IsZero() {
 		f.warnOf(by)
 	}
 }
 
-// warnOf tells a subscriber, once over each link, since when the land may be old.
+// warnOf sends a subscriber the notice since when the land may be old, once over each link.
 func (f *feed) warnOf(by Subscriber) {
 	if f.warned[by] {
 		return
