@@ -7,8 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/region/census"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
 )
 
 var errNoSpace = errors.New("no space left")
@@ -193,4 +195,56 @@ func TestAllDisksHang(t *testing.T) {
 			t.Errorf("when the disks answer again: %+v", r)
 		}
 	})
+}
+
+// A member that stores nothing for longer than the grace period is replaced, although it answers questions: its vote is missing. Until then
+// it is given nothing more, and afterwards it counts as missing. When it stores again, it is a node as any other.
+func TestStalledMemberIsReplaced(t *testing.T) {
+	for name, stall := range map[string]func(*disk) (end func()){
+		"hung": func(d *disk) func() { return d.block() },
+		"full": func(d *disk) func() { d.setRefuse(errNoSpace); return func() { d.setRefuse(nil) } },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNetwork(t)
+				n.copies = 3
+				n.near("A", "B", "C", "D")
+				a := n.start("A", newDisk())
+				n.start("B", newDisk())
+				c := n.start("C", newDisk())
+				<-time.After(time.Minute)
+				g := a.follow(here)
+				g.edit(stone(1))
+				id := idHere(t, a)
+				<-time.After(time.Minute)
+				end := stall(c.disk)
+				g.edit(stone(2)) // so that it notices
+				<-time.After(2 * time.Minute)
+				if got := a.voters(id); got != "A B C" {
+					t.Errorf("without a substitute the members are %s", got)
+				}
+				if all := a.States().Node; all[census.UnderReplicated] != all.Total() {
+					t.Errorf("the regions are %v", all.Named())
+				}
+				n.start("D", newDisk())
+				<-time.After(2 * time.Minute)
+				for _, group := range []uint64{world.CatalogID, id} {
+					if got := a.voters(group); got != "A B D" {
+						t.Errorf("with a substitute the members of %d are %s", group, got)
+					}
+				}
+				if all := a.States().Node; all[census.Healthy] != all.Total() {
+					t.Errorf("with a substitute the regions are %v", all.Named())
+				}
+				if r := g.edit(stone(3))[3]; r.Refused != "" {
+					t.Errorf("an edit: %+v", r)
+				}
+				end()
+				<-time.After(2 * time.Minute)
+				if got := a.voters(id); got != "A B C" {
+					t.Errorf("when it stores again the members are %s", got)
+				}
+			})
+		})
+	}
 }

@@ -123,7 +123,7 @@ func (o *observer) count() States {
 		switch {
 		case peer == h.Self.Peer:
 			return census.Alive
-		case h.detector.Lost(peer): // at once: its vote is missing even while it goes on to answer
+		case h.detector.Gone(peer): // its vote is missing even while it goes on to answer
 			return census.Silent
 		}
 		return livenessOf(nodes[peer], connected[peer])
@@ -213,7 +213,7 @@ func (o *observer) description() nodemsg.Answer {
 		notReady = transport.Clip(err)
 	}
 	return nodemsg.Answer{
-		Slow: o.host.Replicas.Slow(), NotReady: notReady,
+		Slow: o.host.Replicas.Slow(), Stalled: o.host.Replicas.Stalled() != nil, NotReady: notReady,
 		Member: &o.host.Self, Clock: time.Now().UnixMilli(), Time: at.UnixMilli(), TimeAge: uint32(min(age/time.Second, math.MaxUint32)), //nolint:gosec // not negative
 		CatalogLeader: o.host.regions.catalogLeader(),
 		Quarantined:   quarantined[:min(len(quarantined), nodemsg.MaxQuarantined)], Version: nodemsg.Version, Load: o.host.supervisor.Load(),

@@ -81,6 +81,7 @@ type nodeState struct {
 	about        About          // from its last description
 	leavingSince time.Time      // when it announced that it is about to stop; zero once it answers again
 	forgotten    bool           // an operator says that it does not come back; false once it is heard from
+	stalledSince time.Time      // since when it says that its disk stores nothing; zero if it does not
 }
 
 // About is what a node said in its last description, besides how to reach it.
@@ -92,6 +93,7 @@ type About struct {
 	Load          *nodemsg.Load      // how busy it is; nil if it did not say
 	Version       int                // of the messages between nodes; 0 is one before versions were numbered
 	Slow          bool               // its disk does not answer, or did not lately: it should not lead
+	Stalled       bool               // its disk stores nothing: its votes are missing
 	NotReady      string             // why it should not be sent players; empty if it may
 }
 
@@ -247,7 +249,7 @@ func (d *Detector) Check(ctx context.Context, peer string) (nodemsg.Member, erro
 	took := time.Since(asked)
 	about := About{
 		Quarantined: answer.Quarantined, CatalogLeader: answer.CatalogLeader, Skew: Skew(answer.Clock, asked, took), Load: answer.Load, Version: answer.Version,
-		Slow: answer.Slow, NotReady: answer.NotReady,
+		Slow: answer.Slow, Stalled: answer.Stalled, NotReady: answer.NotReady,
 	}
 	if answer.Time != 0 && d.Clock != nil {
 		reading := d.Clock.Heard(time.UnixMilli(answer.Time), time.Duration(answer.TimeAge)*time.Second, asked, took)
@@ -274,7 +276,13 @@ func Skew(clock int64, asked time.Time, took time.Duration) time.Duration {
 func (d *Detector) noteAbout(peer string, about About) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.state(peer).about = about
+	p := d.state(peer)
+	switch p.about = about; {
+	case !about.Stalled:
+		p.stalledSince = time.Time{}
+	case p.stalledSince.IsZero():
+		p.stalledSince = time.Now()
+	}
 }
 
 // Require returns an error unless a node understands a version of the messages. If the node is down, the version counts that it had last. Of a node
@@ -352,7 +360,7 @@ func (d *Detector) note(peer string, asked time.Time, member nodemsg.Member, liv
 	}
 }
 
-// Alive returns the node's description if it has answered lately.
+// Alive returns the node's description if it has answered lately, and its disk stores what it is given.
 func (d *Detector) Alive(peer string) (nodemsg.Member, bool) {
 	if d.excluded(peer) {
 		return nodemsg.Member{}, false
@@ -360,10 +368,20 @@ func (d *Detector) Alive(peer string) (nodemsg.Member, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.mu.nodes[peer]
-	if p == nil || !p.lives || time.Since(p.lastHeard) > p.freshFor() {
+	if p == nil || !p.lives || !p.stalledSince.IsZero() || time.Since(p.lastHeard) > p.freshFor() {
 		return nodemsg.Member{}, false
 	}
 	return p.member, true
+}
+
+// Known returns the node's last description, also if it is not alive.
+func (d *Detector) Known(peer string) (nodemsg.Member, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if p := d.mu.nodes[peer]; p != nil && !p.described.IsZero() {
+		return p.member, true
+	}
+	return nodemsg.Member{}, false
 }
 
 // About returns what a node said in its last description, and when; zero if it never described itself.
@@ -435,7 +453,7 @@ func (d *Detector) Lost(peer string) bool {
 	return p != nil && p.forgotten
 }
 
-// Gone reports whether nothing was heard from the node for longer than the grace period, or it is lost.
+// Gone reports whether nothing was heard from the node, or its disk stored nothing, for longer than the grace period, or it is lost.
 func (d *Detector) Gone(peer string) bool {
 	if d.excluded(peer) {
 		return true
@@ -443,7 +461,12 @@ func (d *Detector) Gone(peer string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.mu.nodes[peer]
-	return p != nil && (p.forgotten || time.Since(p.lastHeard) > d.grace)
+	return p != nil && d.gone(p)
+}
+
+// gone is Gone of a node that is not excluded. The caller holds the lock.
+func (d *Detector) gone(p *nodeState) bool {
+	return p.forgotten || time.Since(p.lastHeard) > d.grace || !p.stalledSince.IsZero() && time.Since(p.stalledSince) > d.grace
 }
 
 // Forget drops the nodes that were not asked about for ten grace periods.
@@ -464,7 +487,7 @@ func (d *Detector) Summary() string {
 	var all strings.Builder
 	for _, peer := range slices.Sorted(maps.Keys(d.mu.nodes)) {
 		p := d.mu.nodes[peer]
-		fmt.Fprintf(&all, "%s %t %t\n", peer, p.lives, d.excluded(peer) || p.forgotten || time.Since(p.lastHeard) > d.grace)
+		fmt.Fprintf(&all, "%s %t %t\n", peer, p.lives, d.excluded(peer) || d.gone(p))
 	}
 	return all.String()
 }

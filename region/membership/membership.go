@@ -10,7 +10,7 @@ type Member struct {
 	Peer     string
 	Learner  bool
 	CaughtUp bool // has nearly all of the log
-	Gone     bool // not heard from for longer than the grace period
+	Gone     bool // not heard from, or has stored nothing, for longer than the grace period
 	Lost     bool // does not come back as it is: it is excluded from the world, or an operator has had it forgotten
 	Struck   bool // the region has failed there lately, or its disk did not answer
 	Leaving  bool // has announced that it is about to stop: it stays a member, but must not lead
@@ -156,9 +156,13 @@ func surplus(self string, voters []Member, nearest []string, want int) Step {
 		return Step{Remove, worst.Peer}
 	}
 	// The leader itself is surplus: another member must lead first.
-	for _, full := range []bool{false, true} {
+	for _, able := range []func(Member) bool{
+		func(m Member) bool { return !m.Struck && !m.Full },
+		func(m Member) bool { return !m.Struck },
+		func(Member) bool { return true },
+	} {
 		for _, peer := range nearest {
-			i := slices.IndexFunc(voters, func(m Member) bool { return m.Peer == peer && m.MayLead() && m.Full == full })
+			i := slices.IndexFunc(voters, func(m Member) bool { return m.Peer == peer && m.MayLead() && able(m) })
 			if i >= 0 && peer != self {
 				return Step{Transfer, peer}
 			}

@@ -57,6 +57,8 @@ func TestNext(t *testing.T) {
 		{"d", "a b c d", "a b c d", 3, Step{Transfer, "a"}},
 		{"d", "a% b c d", "a b c d", 3, Step{Transfer, "b"}},
 		{"d", "a% b% c% d", "a b c d", 3, Step{Transfer, "a"}}, // better than a surplus member
+		{"d", "a^ b% c d", "a b c d", 3, Step{Transfer, "c"}},
+		{"d", "a^ b% c~ d", "a b c d", 3, Step{Transfer, "b"}}, // it has failed at a
 		{"d", "a^ b~ c~ d", "a b c d", 3, Step{Transfer, "a"}}, // better than a surplus member
 		{"a", "a b c d e", "a b c d e", 3, Step{Remove, "e"}},
 		{"a", "a b c d!", "a b c", 5, Step{Remove, "d"}},   // no substitute, but of four with one gone none may fail

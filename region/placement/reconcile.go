@@ -47,7 +47,7 @@ func (sv *Supervisor) ensureMembersKnown(ctx context.Context, w Group) error {
 		if actor.HasMember(info, m.Peer) {
 			continue
 		}
-		member, ok := sv.Detector.Alive(m.Peer)
+		member, ok := sv.Detector.Known(m.Peer)
 		if !ok {
 			return fmt.Errorf("the address of %s is not known", m.Peer)
 		}
