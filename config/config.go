@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
@@ -154,10 +153,10 @@ func (c Config) BackupDirectory() string {
 	return filepath.Join(c.DataDir, "backups")
 }
 
-// Cores returns how many cores the node gives to the world: Capacity, or all that Go uses.
-func (c Config) Cores() float64 {
+// Cores returns how many cores the node gives to the world: Capacity, or all that it may use.
+func (c Config) Cores(available float64) float64 {
 	if c.Capacity == 0 {
-		return float64(runtime.GOMAXPROCS(0))
+		return available
 	}
 	return float64(c.Capacity) / 100
 }

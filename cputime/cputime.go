@@ -1,4 +1,4 @@
-// Package cputime measures which subsystems use the CPU, for voxeld_cpu_seconds_total. A Sampler takes a CPU profile of a second
+// Package cputime measures what CPU the daemon may use (Limit), and which subsystems use it, for voxeld_cpu_seconds_total. A Sampler takes a CPU profile of a second
 // every 15 seconds, charges each sample to the subsystem of its innermost function that belongs to one, and scales the result to the
 // whole time. So the numbers are estimates: exact to a few per cent over minutes on a busy node, coarse on an idle one.
 //
@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime"
 	"runtime/pprof"
 	"sync"
 	"time"
@@ -40,7 +39,7 @@ type Sampler struct {
 	interrupt chan struct{} // ends the Sampler's profile early
 }
 
-// New returns a sampler, which Run runs.
+// New returns a sampler, which Run runs. It also registers the metrics of the limit.
 func New(logger *slog.Logger, r prometheus.Registerer) *Sampler {
 	s := &Sampler{
 		logger: logger, every: sampleEvery, length: sampleFor, interrupt: make(chan struct{}),
@@ -49,12 +48,14 @@ func New(logger *slog.Logger, r prometheus.Registerer) *Sampler {
 			Help: "CPU time, estimated: regions, gateway, replication, store, network, terrain, gc, runtime, other.",
 		}, []string{"subsystem"}),
 	}
-	cores := prometheus.NewGauge(prometheus.GaugeOpts{
+	limit := FindLimit()
+	r.MustRegister(s.seconds, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "voxeld_cpu_cores",
-		Help: "Cores that the daemon may use (GOMAXPROCS).",
-	})
-	cores.Set(float64(runtime.GOMAXPROCS(0)))
-	r.MustRegister(s.seconds, cores)
+		Help: "Cores that the daemon may use: those of the machine, or what the quota of a container or unit leaves of them.",
+	}, limit.Cores), prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "voxeld_cpu_throttled_seconds_total",
+		Help: "Time for which the daemon was not run because the quota of its container or unit was used up, summed over cores.",
+	}, func() float64 { return limit.Throttled().Seconds() }))
 	for _, name := range subsystems {
 		s.seconds.WithLabelValues(name)
 	}

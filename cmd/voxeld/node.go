@@ -146,7 +146,7 @@ func (n *node) takesPlayers() error {
 // load returns how the node's load is measured.
 func (n *node) load() placement.Balance {
 	return placement.Balance{
-		Shed: n.cfg.Balance, Capacity: n.cfg.Cores(), CPU: budget.ProcessTime, Stored: n.db.Size, Sent: n.host.Sent,
+		Shed: n.cfg.Balance, Capacity: n.cfg.Cores(cputime.FindLimit().Cores()), CPU: budget.ProcessTime, Stored: n.db.Size, Sent: n.host.Sent,
 		Players: func() int {
 			if g := n.sessions.Load(); g != nil {
 				return len(g.Online())

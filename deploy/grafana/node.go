@@ -17,6 +17,7 @@ func node() dashboard {
 				{title: "CPU", description: "Cores used, and cores that the daemon may use.", unit: count, queries: []query{
 					{"rate(process_cpu_seconds_total{SEL}[$__rate_interval])", "{{instance}}"}, {"voxeld_cpu_cores{SEL}", "{{instance}}: limit"},
 				}},
+				{title: "Held back by a quota", description: "Cores for which the daemon was ready to run, and was not run because its container or unit had used its quota up. Normal: 0.", unit: count, queries: one("rate(voxeld_cpu_throttled_seconds_total{SEL}[$__rate_interval])", "{{instance}}")},
 				{title: "Panics, by where", description: "Bugs that ended one connection, subscription or stream, not the daemon. Normal: none. Please report them.", unit: count, queries: one("sum by (instance, where) (increase(voxeld_panics_total{SEL}[$__rate_interval]))", "{{instance}}: {{where}}")},
 				{title: "CPU by subsystem", description: "Cores used by each part of the daemon, from a profile of 1 s every 15 s.", unit: count, stacked: true, interval: "1m", queries: one(perSecond("voxeld_cpu_seconds_total", "subsystem"), "{{subsystem}}")},
 				{title: "Memory", description: "Resident memory, and live and dead objects on the heap.", unit: size, queries: []query{

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/testkit/cgroup"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/testkit/process"
 )
@@ -108,6 +109,20 @@ func TestBusyNode(t *testing.T) {
 	if os.Geteuid() == 0 {
 		o.Prefix = []string{"chrt", "--rr", "1"} // it gets its processor, however busy the machine that runs the tests is
 	}
+	busy(t, o)
+}
+
+// A node in a container with half a core has more to do than that.
+func TestBusyContainer(t *testing.T) {
+	rare(t)
+	g := cgroup.New(t)
+	g.Limit(50)
+	busy(t, kit.Options{Options: process.Options{Prefix: g.Command()}})
+}
+
+// busy gives a node more to do than it can, and expects the alert.
+func busy(t *testing.T, o kit.Options) {
+	t.Helper()
 	n := newNode(t, o)
 	n.start("")
 	p := newPrometheus(t, fast, n)
