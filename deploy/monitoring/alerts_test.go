@@ -34,13 +34,13 @@ func TestNodesFail(t *testing.T) {
 	p.everyPanelHasData(true)
 	p.fires(a, "VoxeldUnderReplicated")
 	b.Kill()
-	p.fires(a, "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldAlone")
+	p.fires(a, "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldNodeIsolated")
 	b.start("")
-	p.clears(b, "VoxeldNodeDown", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldAlone")
+	p.clears(b, "VoxeldNodeDown", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldNodeIsolated")
 	c.start("")
-	p.clears(nil, "VoxeldNodeDown", "VoxeldUnderReplicated", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldAlone")
+	p.clears(nil, "VoxeldNodeDown", "VoxeldUnderReplicated", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldNodeIsolated")
 	// A node makes its first backup after 30 s, which are half an hour here.
-	p.onlyFired("VoxeldNodeDown", "VoxeldUnderReplicated", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldAlone", "VoxeldBackupTooOld")
+	p.onlyFired("VoxeldNodeDown", "VoxeldUnderReplicated", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldNodeIsolated", "VoxeldBackupTooOld")
 }
 
 // No alert fires on a single node, nor while the nodes of a world are drained, killed politely and restarted one by one.

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -121,8 +122,10 @@ func newNode(t *testing.T, o kit.Options) *node {
 			t.Fatal(err)
 		}
 	}
-	if o.IP, err = kit.TakeAddress(); err != nil {
-		t.Fatal(err)
+	if o.IP == "" {
+		if o.IP, err = kit.TakeAddress(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
@@ -194,10 +197,16 @@ func (n *node) healthy() {
 // newWorld starts nodes of one world, with these flags.
 func newWorld(t *testing.T, count int, flags ...string) []*node {
 	t.Helper()
+	return newWorldOf(t, slices.Repeat([]kit.Options{{Args: flags}}, count))
+}
+
+// newWorldOf starts nodes of one world with these options.
+func newWorldOf(t *testing.T, options []kit.Options) []*node {
+	t.Helper()
 	var all []*node
 	invitation := ""
-	for range count {
-		n := newNode(t, kit.Options{Args: flags})
+	for _, o := range options {
+		n := newNode(t, o)
 		n.start(invitation)
 		all = append(all, n)
 		if invitation == "" {

@@ -23,6 +23,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/testkit/cgroup"
 	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/testkit/netns"
 	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
@@ -173,6 +174,53 @@ func TestSlowDisk(t *testing.T) {
 	p.onlyFired()
 }
 
+// One node of three cannot reach the others, nor they it, while Prometheus sees all of them: players of the two go on, and no region has lost
+// its majority.
+func TestNodeCutOff(t *testing.T) {
+	rare(t)
+	if why := netns.Missing(); why != "" {
+		t.Skip(why)
+	}
+	const prefix = "vxmon"
+	if err := netns.Sweep(prefix); err != nil {
+		t.Fatal(err)
+	}
+	bridge, err := netns.NewBridge(prefix, "10.81.0", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := netns.Sweep(prefix); err != nil {
+			t.Error(err)
+		}
+	})
+	options := make([]kit.Options, 3)
+	for i := range options {
+		options[i] = kit.Options{IP: bridge.Address(i + 1), Options: process.Options{Prefix: bridge.Enter(i + 1)}}
+	}
+	all := newWorldOf(t, options)
+	p := newPrometheus(t, calm, all...)
+	all[0].healthy()
+	all[0].play("--players", "4", "--edits", "1")
+	for i := range 3 {
+		others := []int{3}
+		if i == 2 {
+			others = []int{1, 2}
+		}
+		if err := bridge.DropInbound(i+1, others); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.fires(all[2], "VoxeldNodeIsolated")
+	for i := range 3 {
+		if err := bridge.Heal(i + 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.clears(all[2], "VoxeldNodeIsolated")
+	p.onlyFired("VoxeldNodeIsolated", "VoxeldUnderReplicated")
+}
+
 // The clock of a node is 10 s ahead.
 func TestSkewedClock(t *testing.T) {
 	rare(t)
@@ -191,7 +239,7 @@ func TestSkewedClock(t *testing.T) {
 	p := newPrometheus(t, fast, a, b)
 	p.fires(a, "VoxeldClockSkew")
 	b.restartAs(func(o *kit.Options) { o.Binary = a.o.Binary })
-	p.clears(nil, "VoxeldClockSkew", "VoxeldNodeDown", "VoxeldNoQuorum", "VoxeldUnderReplicated", "VoxeldCatalogWithoutMajority", "VoxeldAlone")
+	p.clears(nil, "VoxeldClockSkew", "VoxeldNodeDown", "VoxeldNoQuorum", "VoxeldUnderReplicated", "VoxeldCatalogWithoutMajority", "VoxeldNodeIsolated")
 }
 
 // A region fails again and again, is quarantined, and is released.
