@@ -113,6 +113,7 @@ type lands struct {
 		odd     []string                  // invalid messages of gateways
 		wild    bool                      // land exists only once it was located or followed
 		founded map[grid.Cell]int         // how often that was
+		asked   int                       // how often it was not found
 		drains  int
 		moved   int                           // messages with moves
 		lag     func(*testLink) time.Duration // transit time of a message, which overtakes no other of its link; nil: none
@@ -257,6 +258,7 @@ func (l *lands) Find(_ context.Context, pos grid.ChunkPos) (nodemsg.Region, erro
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if cell := grid.CellAt(pos, grid.FoundingLabel); l.mu.wild && l.mu.founded[cell] == 0 {
+		l.mu.asked++
 		return nodemsg.Region{}, region.ErrNotFounded
 	}
 	return l.info(l.at(pos).cell), nil

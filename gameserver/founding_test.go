@@ -82,6 +82,54 @@ func TestOriginalsFoundWhatTheirPlayersSee(t *testing.T) {
 	})
 }
 
+// A question for land that nobody has founded costs little for as long as it waits, all of an address together no more than they may ask for
+// land, and is answered soon after the land is founded.
+func TestQuestionsForUnfoundedLand(t *testing.T) {
+	for waiting, most := range map[int]int{1: 70, 400: 10*60*20 + 100} {
+		t.Run(fmt.Sprint(waiting), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newHarness(t)
+				r.lands.mu.wild = true
+				var last net.Conn
+				for i := range waiting {
+					last = r.dialFrom(&net.TCPAddr{IP: net.ParseIP("192.0.2.1"), Port: 1 + i})
+					go io.WriteString(last, `{"type":"dht"}`+"\x00[4000,0]") //nolint:errcheck // the answer shows errors
+					if _, err := io.ReadFull(last, make([]byte, len("ok"))); err != nil {
+						t.Fatal(err)
+					}
+				}
+				pass(9*time.Minute + 50*time.Second)
+				r.lands.mu.Lock()
+				asked := r.lands.mu.asked
+				r.lands.mu.Unlock()
+				if asked < most/2 || asked > most {
+					t.Errorf("the catalog was asked %d times, want %d at most", asked, most)
+				}
+				if waiting > 1 {
+					return
+				}
+				if _, err := r.lands.Locate(t.Context(), grid.ChunkPos{X: 4000}); err != nil {
+					t.Fatal(err)
+				}
+				answered := make(chan error, 1)
+				go func() {
+					_, err := io.ReadFull(last, make([]byte, len(`{"ip":`)))
+					answered <- err
+				}()
+				pass(10 * time.Second)
+				select {
+				case err := <-answered:
+					if err != nil {
+						t.Error(err)
+					}
+				default:
+					t.Error("no answer after the land was founded")
+				}
+			})
+		})
+	}
+}
+
 // What is outside of the border is not founded for players outside, and nothing for those who are banned.
 func TestBansAndBordersHoldForFoundings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"math"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -43,11 +44,14 @@ type allowances [actions]*rate.Limiter
 // secondsADay is the time within which what an address may do a day is full again.
 const secondsADay = 24 * 60 * 60
 
-// newAllowances returns what an address may do. Those of AllowDaily are nil: the policy has their number. Its players may all come at once,
-// and half of them may edit as fast as they can.
-func newAllowances(p Settings) *allowances {
+// loopbackFoundings is how many times more foundings loopback may request. Its other actions are not limited.
+const loopbackFoundings = 10
+
+// newAllowances returns what an address may do; counted is false for loopback. Those of AllowDaily are nil: the policy has their number. Its
+// players may all come at once, and half of them may edit as fast as they can.
+func newAllowances(p Settings, counted bool) *allowances {
 	players, edits := p.PerAddress, p.Edits()
-	return &allowances{
+	all := &allowances{
 		Found:      rate.NewLimiter(20, 100),
 		Explore:    rate.NewLimiter(rate.Every(exploreEvery), players),
 		Join:       rate.NewLimiter(p.joins(), players),
@@ -58,4 +62,32 @@ func newAllowances(p Settings) *allowances {
 		Tile:       rate.NewLimiter(rate.Limit(4*players), 64*players),
 		send:       rate.NewLimiter(rate.Limit(p.bytes()), sentAtOnce*p.bytes()),
 	}
+	if !counted {
+		for _, a := range []Action{Found, Explore} {
+			all[a] = rate.NewLimiter(loopbackFoundings*all[a].Limit(), loopbackFoundings*all[a].Burst())
+		}
+	}
+	return all
+}
+
+// set changes the rates of what an address may do to others. Those of AllowDaily stay.
+func (all *allowances) set(to *allowances) {
+	for a, l := range to {
+		if l != nil {
+			all[a] = resized(all[a], l.Limit(), l.Burst())
+		}
+	}
+}
+
+// resized returns a limiter with that rate and burst, of which as much is used as of the limiter; nil is an unused one.
+func resized(l *rate.Limiter, limit rate.Limit, burst int) *rate.Limiter {
+	if l != nil && l.Limit() == limit && l.Burst() == burst {
+		return l
+	}
+	other, now := rate.NewLimiter(limit, burst), time.Now()
+	if l != nil {
+		used := math.Ceil(float64(l.Burst()) - l.TokensAt(now))
+		other.AllowN(now, int(min(used, float64(burst))))
+	}
+	return other
 }

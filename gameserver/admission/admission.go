@@ -72,12 +72,17 @@ func NewLimits(p Settings, r prometheus.Registerer) *Limits {
 	return l
 }
 
-// Set changes the limits to those of settings. Players who are here may stay.
+// Set changes the limits to those of settings. Players who are here may stay, and what was used stays used.
 func (l *Limits) Set(p Settings) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.settings = p
-	l.mu.actions.Purge()
+	for _, site := range l.mu.actions.Keys() {
+		if all, known := l.mu.actions.Peek(site); known {
+			_, counted := Site(site.Addr())
+			all.set(newAllowances(p, counted))
+		}
+	}
 }
 
 // AdmitHTTP counts an HTTP connection against its address. It reports false if the address has too many. The returned release must

@@ -8,9 +8,6 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// loopbackFoundings is how many times more foundings loopback may request. Its other actions are not limited.
-const loopbackFoundings = 10
-
 // Client is the address of a client.
 type Client struct {
 	of      *Limits
@@ -41,8 +38,8 @@ func (c Client) Allow(a Action) bool {
 // whoever rents one server can have so large a network, and every /64 in it.
 const bits6, siteQuotas = 48, 8
 
-// AllowDaily reports whether the clients of the address may do that now, if they may do it n times a day, and counts it. The count begins
-// anew if n is another one than before. It fills again within a day of monotonic time.
+// AllowDaily reports whether the clients of the address may do that now, if they may do it n times a day, and counts it. If n is another one
+// than before, what they have done counts on. It fills again within a day of monotonic time.
 func (c Client) AllowDaily(a Action, n int) bool {
 	if !c.counted {
 		return true
@@ -62,9 +59,7 @@ func (l *Limits) daily(c Client, a Action, n int) *rate.Limiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := l.allowances(c)
-	if all[a] == nil || all[a].Burst() != n {
-		all[a] = rate.NewLimiter(rate.Limit(float64(n)/secondsADay), n)
-	}
+	all[a] = resized(all[a], rate.Limit(float64(n)/secondsADay), n)
 	return all[a]
 }
 
@@ -101,12 +96,7 @@ func (c Client) limiter(a Action) *rate.Limiter {
 func (l *Limits) allowances(c Client) *allowances {
 	all, known := l.mu.actions.Get(c.site)
 	if !known {
-		all = newAllowances(l.mu.settings)
-		if !c.counted {
-			for _, a := range []Action{Found, Explore} {
-				all[a] = rate.NewLimiter(loopbackFoundings*all[a].Limit(), loopbackFoundings*all[a].Burst())
-			}
-		}
+		all = newAllowances(l.mu.settings, c.counted)
 		l.mu.actions.Add(c.site, all)
 	}
 	return all

@@ -127,13 +127,18 @@ func (ld *leaders) generate(ctx context.Context, remote net.Addr, pos grid.Chunk
 // confirmedFor is how long a leader's confirmation is trusted.
 const confirmedFor = 2 * time.Second
 
+// lastSearch is the longest pause between two questions whether land has been founded. Each of them counts against the limits of the
+// address, as the first one does.
+const lastSearch = 10 * time.Second
+
 // led returns the region that covers the chunk, with a node that confirmed that it leads it: just now, or, unless anew is set,
 // recently. A region's route alone may name an old leader, and the released client does not accept `no`.
 func (ld *leaders) led(ctx context.Context, client admission.Client, pos grid.ChunkPos, anew bool) (nodemsg.Region, error) {
 	if anew { // the node that was named may have died, and it led other regions too
 		ld.doubted.Store(int64(ld.Now()))
 	}
-	for retry := mirror.FirstRetry; ; retry = min(2*retry, mirror.LastRetry) {
+	retry, longest := mirror.FirstRetry, mirror.LastRetry
+	for {
 		info, err := ld.region(ctx, client, pos)
 		if err == nil {
 			if info, ok := ld.lately(info); ok {
@@ -160,6 +165,13 @@ func (ld *leaders) led(ctx context.Context, client admission.Client, pos grid.Ch
 			return info, err
 		case <-time.After(retry): // one of its members may be elected meanwhile, or the land be founded
 		}
+		if errors.Is(err, region.ErrNotFounded) { // the next question is for the catalog again
+			longest = lastSearch
+			if client.Wait(ctx, admission.Found) != nil {
+				return info, err
+			}
+		}
+		retry = min(2*retry, longest)
 	}
 }
 
