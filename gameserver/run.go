@@ -76,7 +76,7 @@ func New(o Options) *Gateway {
 	})
 	g.mirror = mirror.New(mirror.Options{
 		Regions: o.Regions, Terrain: o.Terrain, Bases: o.Bases, Interest: g.interest, Overlay: g.p2p,
-		Height: o.World.Height(), Peer: o.Peer, Now: g.now, Run: g.run, Panics: g.metrics.panics, Logger: o.Logger, Registerer: o.Registerer,
+		Height: o.World.Height(), Peer: o.Peer, Now: g.now, Wall: g.wall, Run: g.run, Panics: g.metrics.panics, Logger: o.Logger, Registerer: o.Registerer,
 		Chat:   func(from *mirror.Subscription, events []nodemsg.ChatEvent) { g.chat.Enqueue(from, events) },
 		Ticked: g.requestFrame, LedByOthers: func(cell grid.Cell) { g.legacy.Reset(cell) },
 	})

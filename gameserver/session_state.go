@@ -9,6 +9,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/checks"
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/offers"
 	"github.com/voxelpopuli/voxeld/motion"
 )
@@ -204,19 +205,19 @@ const noticePause = 5 * time.Second
 type lastNotice struct {
 	mu struct {
 		sync.Mutex
-		text string
-		at   time.Time
+		notice mirror.Notice
+		at     time.Time
 	}
 }
 
 // isNew records a notice, and reports whether it was not the newest one just now.
-func (l *lastNotice) isNew(text string) bool {
+func (l *lastNotice) isNew(n mirror.Notice) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if text == l.mu.text && time.Since(l.mu.at) < noticePause {
+	if n == l.mu.notice && time.Since(l.mu.at) < noticePause {
 		return false
 	}
-	l.mu.text, l.mu.at = text, time.Now()
+	l.mu.notice, l.mu.at = n, time.Now()
 	return true
 }
 

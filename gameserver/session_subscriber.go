@@ -96,9 +96,9 @@ func (s *session) Flush() {
 // frameWriters are for goroutines that write now and then.
 var frameWriters = sync.Pool{New: func() any { return new(outbox.FrameWriter) }}
 
-// SendNotice sends the player a text, unless they were sent the same just now.
-func (s *session) SendNotice(text string) {
-	if s.notice.isNew(text) {
-		s.sendText(text)
+// SendNotice sends the player a notice, unless they were sent the same just now.
+func (s *session) SendNotice(n mirror.Notice) {
+	if s.notice.isNew(n) {
+		s.out.Send(n)
 	}
 }

@@ -3,7 +3,6 @@ package players
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chaos/history"
@@ -49,9 +48,6 @@ func JoinRepeatedly(ctx context.Context, g *Gateway, l *history.Ledger, done Joi
 	}
 }
 
-// unconfirmed begins the notice that what a player is shown from now on may be old.
-const unconfirmed = "The land here cannot be confirmed"
-
 // joinOnce joins, and reports whether the whole area arrived. Players begin at the spawn, from where readView reaches all of it.
 func joinOnce(ctx context.Context, g *Gateway, l *history.Ledger) (whole bool, err error) {
 	j := l.BeginJoin(g.Number)
@@ -80,7 +76,7 @@ func joinOnce(ctx context.Context, g *Gateway, l *history.Ledger) (whole bool, e
 			case sessionmsg.Failure:
 				return false, fmt.Errorf("join at node %d: %s: %s", g.Number, m.Code, m.Message)
 			case sessionmsg.Notice:
-				if strings.HasPrefix(m.Text, unconfirmed) {
+				if m.Code == sessionmsg.CodeLandUnconfirmed {
 					j.Unconfirmed()
 				}
 			case sessionmsg.ChunkData:

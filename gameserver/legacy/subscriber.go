@@ -175,7 +175,7 @@ func (lc *conn) SendResult(r nodemsg.EditResult) (waits bool) {
 func (lc *conn) Flush() {}
 
 // SendNotice does nothing: the original protocol has no such message.
-func (lc *conn) SendNotice(string) {}
+func (lc *conn) SendNotice(mirror.Notice) {}
 
 func (lc *conn) send(p legacymsg.Packet) { lc.link.Put(appendPacket(nil, p)) }
 

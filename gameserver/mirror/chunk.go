@@ -106,13 +106,13 @@ func (c *Chunk) hasUnserved() bool {
 }
 
 // due reports whether a subscriber waits for the whole chunk, and can be sent it: after they began to wait, a majority has confirmed that
-// the region's state is the newest.
+// the region's state is the newest, or they have waited for that for long enough.
 func (c *Chunk) due(by Subscriber, has subscriberState) bool {
 	if has != awaitsChunk && has != awaitsRefresh {
 		return false
 	}
 	question, asked := c.unconfirmed[by]
-	return !asked || c.shown && question <= c.sub.feedAt(c.at).confirmed
+	return !asked || c.sub.feedAt(c.at).confirmation.allows(question, c.shown)
 }
 
 // hasDue reports whether a subscriber can be sent the whole chunk.
@@ -368,6 +368,9 @@ func (f *forms) get(codec any, encode func() any) any {
 	return encoded
 }
 
+// Notice is a notice to a player.
+type Notice = sessionmsg.Notice
+
 // Subscriber watches chunks, on behalf of one connection of a client. Unless a method's comment says otherwise, it is called with
 // the subscription's lock held: it must not block, nor call the subscription.
 type Subscriber interface {
@@ -387,8 +390,8 @@ type Subscriber interface {
 	SendResult(r nodemsg.EditResult) (waits bool)
 	// Flush sends what waits. It is called without a lock.
 	Flush()
-	// SendNotice sends the player a text; several subscriptions may send the same.
-	SendNotice(text string)
+	// SendNotice sends the player a notice; several subscriptions may send the same.
+	SendNotice(Notice)
 }
 
 // subscriberState is what a subscriber has of a chunk.

@@ -5,91 +5,180 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file has what is shown to a new subscriber confirmed: a link may be with a leader that was deposed and does not know it, and the
 // mirror may be old. Each time a subscriber begins to watch a chunk the region is asked whether its state is the newest; it answers once a
-// majority has confirmed that after the question. If there is no answer for NoticeAfter, the land is shown as it was, and the subscriber is
-// told so.
+// majority has confirmed that after the question. If there is no answer for NoticeAfter, the land is shown as it is here, and the subscriber
+// is told so.
 
-// ask asks the region whether its state is the newest, and returns the number of the question. The lock is held, as below.
-func (f *feed) ask() uint64 {
-	if f.confirmed == math.MaxUint64 {
-		return 1 // this region answers none
-	}
-	f.expectAnswer()
-	if !f.out.linked {
-		return 1 // the next link begins with it
-	}
-	if f.out.message.Confirm == 0 {
-		f.asked++
-		f.out.message.Confirm = f.asked
-		f.wake.Set()
-	}
-	return f.asked
+// confirmation is where a feed stands with its questions to the region. It is a step machine: times are passed in. Questions have numbers
+// that grow over all feeds of the mirror, so that a chunk that another feed takes over keeps its own; 0 is none.
+type confirmation struct {
+	linked    bool
+	asked     uint64              // the newest question of this feed
+	answered  uint64              // the questions up to this one are answered; math.MaxUint64 if the region answers none
+	asOf      time.Time           // that answer: when a majority confirmed the land last, because now none does; zero if it has just done so
+	confirmed time.Time           // when a majority did so last; zero if never
+	since     time.Time           // since when an answer is waited for; zero if none is
+	warned    map[Subscriber]bool // that the land may be old, since it was confirmed last
 }
 
-// expectAnswer has showUnconfirmed called if no answer arrives.
-func (f *feed) expectAnswer() {
-	if !f.unansweredSince.IsZero() {
+func newConfirmation(now time.Time) confirmation {
+	return confirmation{since: now, warned: make(map[Subscriber]bool)}
+}
+
+// join has a feed take over land of another: what is shown of it was confirmed with that.
+func (c *confirmation) join(other *confirmation) {
+	if c.confirmed.IsZero() || !other.confirmed.IsZero() && other.confirmed.Before(c.confirmed) {
+		c.confirmed = other.confirmed
+	}
+}
+
+// begin begins a link, which asks a question at once. Answers is whether its region answers questions: those of others do not.
+func (c *confirmation) begin(now time.Time, question uint64, answers bool) {
+	c.linked, c.asked, c.answered, c.asOf = true, question, 0, time.Time{}
+	if !answers {
+		c.answered, c.since = math.MaxUint64, time.Time{}
 		return
 	}
-	f.unansweredSince = time.Now()
-	if f.unanswered == nil {
-		f.unanswered = time.AfterFunc(NoticeAfter, f.showUnconfirmed)
-	} else {
-		f.unanswered.Reset(NoticeAfter)
+	c.await(now)
+}
+
+// end ends the link. Whoever waits now, or begins to, waits for the first answer over the next one.
+func (c *confirmation) end(now time.Time) {
+	if !c.linked {
+		return
+	}
+	if c.linked = false; c.asOf.IsZero() {
+		c.answered = 0
+		c.await(now)
 	}
 }
 
-// confirmingLink is a region.Link that knows whether its region answers questions. The regions of others do not.
+// await has expire take effect if no answer arrives.
+func (c *confirmation) await(now time.Time) {
+	if c.since.IsZero() {
+		c.since = now
+	}
+}
+
+// ask returns the question whose answer a new subscriber waits for, and whether it is to be sent. While there is no link, that is the next
+// one's first question, unless an answer was waited for long enough.
+func (c *confirmation) ask(now time.Time, next uint64) (question uint64, send bool) {
+	switch {
+	case c.answered == math.MaxUint64:
+		return next, false
+	case c.linked:
+		c.asked = next
+	case !c.asOf.IsZero():
+		c.answered = next
+		return next, false
+	}
+	c.await(now)
+	return next, c.linked
+}
+
+// answer is the region's answer to the questions up to this one. AsOf is not zero if no majority confirms the land.
+func (c *confirmation) answer(now time.Time, question uint64, asOf time.Time) {
+	if c.answered == math.MaxUint64 {
+		return
+	}
+	c.answered, c.asOf, c.since = min(question, c.asked), asOf, time.Time{}
+	if asOf.IsZero() {
+		c.confirmed = now
+		clear(c.warned)
+	}
+	if c.answered < c.asked {
+		c.since = now
+	}
+}
+
+// due returns when expire is to be called; zero if no answer is waited for.
+func (c *confirmation) due() time.Time {
+	if c.since.IsZero() {
+		return time.Time{}
+	}
+	return c.since.Add(NoticeAfter)
+}
+
+// expire answers all questions, up to the newest of all feeds, if an answer was waited for long enough. It reports whether that is so.
+func (c *confirmation) expire(now time.Time, newest uint64) bool {
+	if c.since.IsZero() || now.Before(c.due()) {
+		return false
+	}
+	c.answered, c.asOf = newest, c.confirmed
+	if c.asOf.IsZero() {
+		c.asOf = c.since
+	}
+	c.since = time.Time{}
+	return true
+}
+
+// allows reports whether who waits for the answer to a question can be sent a chunk. Shown is whether the region has sent its state over
+// this link.
+func (c *confirmation) allows(question uint64, shown bool) bool {
+	return question <= c.answered && (shown || !c.asOf.IsZero())
+}
+
+// warn reports whether who is sent a chunk now is to be told that it may be old, and records that.
+func (c *confirmation) warn(by Subscriber) bool {
+	if c.asOf.IsZero() || c.warned[by] {
+		return false
+	}
+	c.warned[by] = true
+	return true
+}
+
+// confirmingLink is a region.Link that knows whether its region answers questions.
 type confirmingLink interface{ Confirms() bool }
+
+// ask returns the question whose answer a new subscriber waits for. The lock is held, as below.
+func (f *feed) ask() uint64 {
+	question, send := f.confirmation.ask(time.Now(), f.sub.m.order.Add(1))
+	if send {
+		f.out.message.Confirm = question // that of an earlier one, too, if it was not sent yet
+		f.wake.Set()
+	}
+	f.awaitAnswer()
+	return question
+}
 
 // beginConfirming begins the questions of a link.
 func (f *feed) beginConfirming(answers bool) {
-	f.asked, f.confirmed, f.asOf, f.warned = 1, 0, time.Time{}, nil
-	if !answers {
-		f.confirmed, f.unansweredSince = math.MaxUint64, time.Time{}
-		return
+	question := f.sub.m.order.Add(1)
+	f.confirmation.begin(time.Now(), question, answers)
+	if answers {
+		f.out.message.Confirm = question
 	}
-	f.out.message.Confirm = 1
-	f.expectAnswer()
+	f.awaitAnswer()
 }
 
-// endConfirming ends them: whoever waits for a chunk waits for the next link's first answer.
+// endConfirming ends them.
 func (f *feed) endConfirming() {
-	if f.out.linked {
-		f.seen = time.Now()
-	}
-	f.asked, f.confirmed = 0, 0
-	for _, c := range f.sub.mu.chunks {
-		if !f.cell.Contains(c.at) {
-			continue
-		}
-		for by, has := range c.subscribers {
-			if _, asked := c.unconfirmed[by]; asked && has != upToDate {
-				c.unconfirmed[by] = 1
-			}
-		}
+	f.confirmation.end(time.Now())
+	f.awaitAnswer()
+}
+
+// awaitAnswer has showUnconfirmed called when an answer was waited for long enough.
+func (f *feed) awaitAnswer() {
+	if due := f.confirmation.due(); !due.IsZero() {
+		f.unanswered.Reset(time.Until(due))
 	}
 }
 
 // applyConfirmed applies a region's answer. What is shown is what this frame and earlier ones brought.
 func (f *feed) applyConfirmed(frame *nodemsg.FromRegion) {
-	if frame.Confirmed == 0 || f.confirmed == math.MaxUint64 {
+	if frame.Confirmed == 0 {
 		return
 	}
-	f.confirmed, f.asOf = frame.Confirmed, time.Time{}
+	now, asOf := time.Now(), time.Time{}
 	if frame.AsOf != 0 {
-		f.asOf = time.UnixMilli(frame.AsOf)
+		asOf = now.Add(-max(0, f.sub.m.Wall().Sub(time.UnixMilli(frame.AsOf))))
 	}
-	f.unansweredSince = time.Time{}
-	if f.unanswered != nil {
-		f.unanswered.Stop()
-	}
-	if f.confirmed < f.asked {
-		f.expectAnswer()
-	}
+	f.confirmation.answer(now, frame.Confirmed, asOf)
+	f.awaitAnswer()
 	f.queueUnconfirmed()
 }
 
@@ -105,43 +194,18 @@ func (f *feed) queueUnconfirmed() {
 func (f *feed) showUnconfirmed() {
 	f.sub.mu.Lock()
 	defer f.sub.mu.Unlock()
-	if f.ended || f.unansweredSince.IsZero() {
-		return
-	}
-	if f.asOf = f.seen; f.out.linked || f.asOf.IsZero() {
-		f.asOf = f.unansweredSince
-	}
-	f.unansweredSince = time.Time{}
-	for _, c := range f.sub.mu.chunks {
-		if !f.cell.Contains(c.at) || !c.hasState {
-			continue
-		}
-		for by := range c.unconfirmed {
-			f.warnOf(by)
-		}
-		c.unconfirmed = nil
-		f.sub.m.builder.queue(c)
+	switch {
+	case f.ended:
+	case f.confirmation.expire(time.Now(), f.sub.m.order.Load()):
+		f.queueUnconfirmed()
+	default:
+		f.awaitAnswer()
 	}
 }
 
-// landUnconfirmed is the notice to those who are shown land that no majority has confirmed.
-const landUnconfirmed = "The land here cannot be confirmed at the moment. You see it as of "
-
-// warn sends a subscriber who is about to be sent a chunk the notice that it may be old.
+// warn sends a subscriber who is about to be sent a chunk the notice that it may be old, if they have waited for an answer in vain.
 func (f *feed) warn(c *Chunk, by Subscriber) {
-	if _, asked := c.unconfirmed[by]; asked && !f.asOf.IsZero() {
-		f.warnOf(by)
+	if _, asked := c.unconfirmed[by]; asked && f.confirmation.warn(by) {
+		by.SendNotice(sessionmsg.LandUnconfirmed(f.sub.m.Wall().Add(-time.Since(f.confirmation.asOf))))
 	}
-}
-
-// warnOf sends a subscriber the notice since when the land may be old, once over each link.
-func (f *feed) warnOf(by Subscriber) {
-	if f.warned[by] {
-		return
-	}
-	if f.warned == nil {
-		f.warned = make(map[Subscriber]bool)
-	}
-	f.warned[by] = true
-	by.SendNotice(landUnconfirmed + f.asOf.UTC().Format("15:04:05") + " UTC.")
 }

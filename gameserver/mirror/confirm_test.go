@@ -3,11 +3,15 @@ package mirror
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -16,84 +20,293 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
+// newcomers are subscribers that begin to watch a chunk one after another.
+type newcomers struct {
+	t   *testing.T
+	sub *Subscription
+	f   *feed
+	at  grid.ChunkPos
+	all []*recorderSub
+}
+
+func newNewcomers(t *testing.T) *newcomers {
+	sub := newSubscription(newTestMirror(), grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
+	return &newcomers{t: t, sub: sub, f: onlyFeed(sub), at: grid.ChunkPos{X: 1}}
+}
+
+func (n *newcomers) watch() {
+	n.all = append(n.all, &recorderSub{})
+	n.sub.watch(n.at, n.all[len(n.all)-1])
+}
+
+// asked returns the question that is sent to the region.
+func (n *newcomers) asked() uint64 {
+	n.t.Helper()
+	question := n.f.takeOut().Confirm
+	if question == 0 {
+		n.t.Error("nothing is asked")
+	}
+	return question
+}
+
+func (n *newcomers) arrives(frame nodemsg.FromRegion) {
+	n.t.Helper()
+	if err := n.f.apply(frame); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// brings is a frame with the state of the chunk.
+func (n *newcomers) brings() nodemsg.FromRegion {
+	return nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{Chunk: n.at, State: &nodemsg.ChunkState{}}}}
+}
+
+// shown compares how often each was sent the chunk.
+func (n *newcomers) shown(what string, want ...int) {
+	n.t.Helper()
+	synctest.Wait()
+	n.sub.m.BuildQueued()
+	var got []int
+	for _, by := range n.all {
+		got = append(got, by.wholes)
+	}
+	if !slices.Equal(got, want) {
+		n.t.Errorf("%s: they were sent %v chunks, want %v", what, got, want)
+	}
+}
+
+// warned compares of when the newest one was told that the land is; zero if they were told nothing.
+func (n *newcomers) warned(what string, asOf time.Time) {
+	n.t.Helper()
+	notices := fmt.Sprint(n.all[len(n.all)-1].notices)
+	if warned := strings.Contains(notices, "confirmed"); warned == asOf.IsZero() || warned && !strings.Contains(notices, asOf.UTC().Format("15:04:05")) {
+		n.t.Errorf("%s: told %v, want %v", what, notices, asOf)
+	}
+}
+
 // Whoever begins to watch a chunk is sent it once the region has answered a question of after that, also if the mirror has the chunk
 // already. The mirror may be of a leader that was deposed.
 func TestNewcomersAreShownWhatWasConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sub := newSubscription(newTestMirror(), grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
-		at, f := grid.ChunkPos{X: 1}, onlyFeed(sub)
-		var all []*recorderSub
-		watch := func() {
-			all = append(all, &recorderSub{})
-			sub.watch(at, all[len(all)-1])
-		}
-		arrives := func(frame nodemsg.FromRegion) {
-			t.Helper()
-			if err := f.apply(frame); err != nil {
-				t.Fatal(err)
-			}
-			sub.m.BuildQueued()
-		}
-		shown := func(what string, want ...int) {
-			t.Helper()
-			sub.m.BuildQueued()
-			var got []int
-			for _, n := range all {
-				got = append(got, n.wholes)
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("%s: they were sent %v chunks, want %v", what, got, want)
-			}
-		}
-		asks := func(want uint64) {
-			t.Helper()
-			if got := f.takeOut().Confirm; got != want {
-				t.Fatalf("question %d, want %d", got, want)
-			}
-		}
-		state := []nodemsg.ChunkDelta{{Chunk: at, State: &nodemsg.ChunkState{}}}
-		watch()
-		f.resume(func() {}, true)
-		asks(1)
-		arrives(nodemsg.FromRegion{Chunks: state})
-		shown("the state without an answer", 0)
-		arrives(nodemsg.FromRegion{Confirmed: 1})
-		shown("answered", 1)
-		watch()
-		asks(2)
-		watch()
-		asks(3)
-		shown("the mirror has the chunk", 1, 0, 0)
-		arrives(nodemsg.FromRegion{Confirmed: 2})
-		shown("the first question is answered", 1, 1, 0)
-		f.pause()
-		shown("the link has ended", 1, 1, 0)
-		f.resume(func() {}, true)
-		asks(1)
-		arrives(nodemsg.FromRegion{Confirmed: 1})
-		shown("the new link has not brought the state", 1, 1, 0)
-		arrives(nodemsg.FromRegion{Chunks: state})
-		shown("now it has", 1, 1, 1)
-		watch()
-		asks(2)
+		n := newNewcomers(t)
+		n.watch()
+		n.f.resume(func() {}, true)
+		first := n.asked()
+		n.arrives(n.brings())
+		n.shown("the state without an answer", 0)
+		n.arrives(nodemsg.FromRegion{Confirmed: first})
+		n.shown("answered", 1)
+		n.watch()
+		second := n.asked()
+		n.watch()
+		n.asked()
+		n.shown("the mirror has the chunk", 1, 0, 0)
+		n.arrives(nodemsg.FromRegion{Confirmed: second})
+		n.shown("the first question is answered", 1, 1, 0)
+		n.f.pause()
+		n.shown("the link has ended", 1, 1, 0)
+		n.f.resume(func() {}, true)
+		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
+		n.shown("the new link has not brought the state", 1, 1, 0)
+		n.arrives(n.brings())
+		n.shown("now it has", 1, 1, 1)
+		n.warned("confirmed", time.Time{})
+		<-time.After(time.Minute)
+		confirmed := time.Now().Add(-time.Minute)
+		n.watch()
+		n.asked()
 		<-time.After(NoticeAfter - time.Millisecond)
-		synctest.Wait()
-		shown("not for long", 1, 1, 1, 0)
+		n.shown("not for long", 1, 1, 1, 0)
 		<-time.After(time.Millisecond)
-		synctest.Wait()
-		shown("never answered", 1, 1, 1, 1)
-		watch()
-		asks(3)
-		arrives(nodemsg.FromRegion{Confirmed: 3, AsOf: time.Now().Add(-time.Minute).UnixMilli()})
-		shown("nobody leads", 1, 1, 1, 1, 1)
-		for i, n := range all {
-			if told := len(n.notices) == 1 && strings.HasPrefix(n.notices[0], landUnconfirmed); told != (i >= 3) || len(n.notices) > 1 {
-				t.Errorf("newcomer %d was told %q", i, n.notices)
+		n.shown("never answered", 1, 1, 1, 1)
+		n.warned("never answered", confirmed)
+		n.watch()
+		n.shown("a question of after that", 1, 1, 1, 1, 0)
+		n.arrives(nodemsg.FromRegion{Confirmed: n.asked(), AsOf: time.Now().Add(-time.Hour).UnixMilli()})
+		n.shown("nobody leads", 1, 1, 1, 1, 1)
+		n.warned("nobody leads", time.Now().Add(-time.Hour))
+		n.arrives(nodemsg.FromRegion{Confirmed: math.MaxInt64})
+		n.watch()
+		n.shown("an answer without a question", 1, 1, 1, 1, 1, 0)
+		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
+		n.shown("answered again", 1, 1, 1, 1, 1, 1)
+		n.warned("answered again", time.Time{})
+	})
+}
+
+// A link that ends confirms nothing: land is as old as the last answer of a majority.
+func TestTheEndOfALinkConfirmsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNewcomers(t)
+		n.watch()
+		n.f.resume(func() {}, true)
+		n.arrives(n.brings())
+		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
+		confirmed := time.Now()
+		<-time.After(time.Minute)
+		n.f.pause()
+		<-time.After(time.Minute)
+		n.f.notifyUnreached()
+		n.watch()
+		n.shown("after a while without a link", 1, 1)
+		n.warned("after a while without a link", confirmed)
+		n.watch()
+		n.shown("who comes later", 1, 1, 1)
+		n.warned("who comes later", confirmed)
+	})
+}
+
+// On a new link land is confirmed, also before players are notified that it can be reached again.
+func TestANewLinkIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNewcomers(t)
+		n.watch()
+		n.f.resume(func() {}, true)
+		n.arrives(n.brings())
+		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
+		n.shown("linked", 1)
+		n.f.pause()
+		<-time.After(time.Minute)
+		n.f.notifyUnreached()
+		n.f.resume(func() {}, true)
+		n.arrives(n.brings())
+		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
+		n.watch()
+		n.shown("asked", 1, 0)
+		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
+		n.shown("answered", 1, 1)
+		n.warned("answered", time.Time{})
+	})
+}
+
+// A chunk whose state arrives when an answer was waited for long enough is shown then.
+func TestLateStateIsShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNewcomers(t)
+		n.watch()
+		n.f.resume(func() {}, true)
+		n.asked()
+		begun := time.Now()
+		<-time.After(time.Minute)
+		n.shown("no state", 0)
+		n.arrives(n.brings())
+		<-time.After(NoticeAfter)
+		n.shown("its state is here", 1)
+		n.warned("its state is here", begun)
+	})
+}
+
+// A feed that takes over land of another one knows when that was confirmed, and its questions are not those of the other.
+func TestQuestionsAfterADivision(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNewcomers(t)
+		lower, upper := n.sub.cell.Children()
+		n.watch()
+		n.f.resume(func() {}, true)
+		n.arrives(n.brings())
+		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
+		n.shown("answered", 1)
+		confirmed := time.Now()
+		<-time.After(time.Second)
+		for range 3 {
+			n.watch()
+			n.asked()
+		}
+		n.f.pause()
+		if _, err := n.f.setRegion(nodemsg.Region{Cell: upper}); err != nil {
+			t.Fatal(err)
+		}
+		n.f = n.sub.feedAt(n.at)
+		n.shown("divided", 1, 0, 0, 0)
+		<-time.After(NoticeAfter)
+		n.shown("never linked", 1, 1, 1, 1)
+		n.warned("never linked", confirmed)
+		if _, err := n.f.setRegion(nodemsg.Region{Cell: lower}); err != nil {
+			t.Fatal(err)
+		}
+		n.watch()
+		n.f.resume(func() {}, true)
+		n.arrives(n.brings())
+		n.shown("linked before it was shown", 1, 1, 1, 1, 0)
+		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
+		n.shown("answered again", 1, 1, 1, 1, 1)
+	})
+}
+
+// Whatever happens to links, questions and answers, whoever begins to watch is allowed the chunk after the answer to a question of after
+// that, or warned, and soon; and what they are told is not later than the last answer of a majority.
+func TestConfirmation(t *testing.T) {
+	t.Parallel()
+	type newcomer struct {
+		question uint64
+		began    time.Time
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		c := newConfirmation(now)
+		var next uint64
+		var all []newcomer
+		sent := make(map[uint64]time.Time) // over this link
+		answered := now                    // when the region has last answered anything, or a link began or ended
+		var confirmed, upTo time.Time      // when a majority has confirmed the land; the newest question that it has answered over this link
+		link := func() { clear(sent); upTo, answered = time.Time{}, now }
+		ask := func() newcomer {
+			next++
+			question, send := c.ask(now, next)
+			if send {
+				sent[question] = now
+			}
+			return newcomer{question, now}
+		}
+		check := func() {
+			for _, n := range all {
+				switch {
+				case !c.allows(n.question, true):
+					if c.answered != math.MaxUint64 && now.Sub(n.began) >= NoticeAfter && now.Sub(answered) >= NoticeAfter {
+						t.Fatal("not shown for too long")
+					}
+				case c.asOf.IsZero():
+					if c.answered != math.MaxUint64 && n.began.After(upTo) {
+						t.Fatal("shown by the answer to an earlier question")
+					}
+				case !confirmed.IsZero() && c.asOf.After(confirmed), c.asOf.After(now):
+					t.Fatal("told a time that is too late")
+				}
 			}
 		}
-		if late := all[4].notices; len(late) == 1 && !strings.Contains(late[0], time.Now().Add(-time.Minute).UTC().Format("15:04:05")) {
-			t.Errorf("told the wrong time: %q", late)
-		}
+		t.Repeat(map[string]func(*rapid.T){
+			"": func(*rapid.T) {
+				now = now.Add(time.Millisecond)
+				c.expire(now, next)
+				check()
+			},
+			"watch": func(*rapid.T) { all = append(all, ask()) },
+			"link": func(t *rapid.T) {
+				c.end(now)
+				next++
+				c.begin(now, next, rapid.IntRange(0, 9).Draw(t, "answers") > 0)
+				link()
+				sent[next] = now
+			},
+			"break": func(*rapid.T) { c.end(now); link() },
+			"wait": func(t *rapid.T) {
+				now = now.Add(time.Duration(rapid.IntRange(1, 6000).Draw(t, "ms")) * time.Millisecond)
+			},
+			"answer": func(t *rapid.T) {
+				if len(sent) == 0 || c.answered == math.MaxUint64 {
+					t.Skip()
+				}
+				question := rapid.SampledFrom(slices.Sorted(maps.Keys(sent))).Draw(t, "question")
+				answered = now
+				if rapid.Bool().Draw(t, "confirmed") {
+					confirmed, upTo = now, sent[question]
+					c.answer(now, question, time.Time{})
+				} else {
+					c.answer(now, question, now.Add(-time.Hour))
+					confirmed = time.Time{} // the region knows better
+				}
+			},
+		})
 	})
 }
 

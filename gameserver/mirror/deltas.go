@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"math"
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -19,7 +18,7 @@ func (sub *Subscription) Apply(frame nodemsg.FromRegion) error {
 	sub.mu.Lock()
 	f := sub.mu.feeds[sub.cell]
 	if !f.out.linked {
-		f.confirmed = math.MaxUint64
+		f.beginConfirming(false)
 	}
 	sub.mu.Unlock()
 	return f.apply(frame)

@@ -12,6 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/vclock"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // A feed that finds a smaller region keeps what lies in it; the rest gets a feed that goes on with the chat and the notice of the
@@ -45,16 +46,16 @@ func TestFeedsFollowTheCells(t *testing.T) {
 		t.Errorf("the first feed sends %+v", out)
 	}
 	first.notifyReached()
-	if len(lows.notices) != 1 || !slices.Equal(highs.notices, []string{landAway, landBack}) {
-		t.Errorf("notices %q in the lower half and %q in the upper", lows.notices, highs.notices)
+	if len(lows.notices) != 1 || !slices.Equal(highs.notices, []Notice{sessionmsg.LandAway, sessionmsg.LandBack}) {
+		t.Errorf("notices %v in the lower half and %v in the upper", lows.notices, highs.notices)
 	}
 	second := sub.feedAt(low)
 	if out := link(second, lower); !slices.Equal(out.Watch, []grid.ChunkPos{low}) || len(out.Edits) != 1 || len(out.Chat) != 1 || out.Chat[0].Chunk != low {
 		t.Errorf("the second feed sends %+v", out)
 	}
 	second.notifyReached()
-	if !slices.Equal(lows.notices, []string{landAway, landBack}) || len(highs.notices) != 2 {
-		t.Errorf("notices %q in the lower half and %q in the upper", lows.notices, highs.notices)
+	if !slices.Equal(lows.notices, []Notice{sessionmsg.LandAway, sessionmsg.LandBack}) || len(highs.notices) != 2 {
+		t.Errorf("notices %v in the lower half and %v in the upper", lows.notices, highs.notices)
 	}
 
 	if out := link(second, founding); len(out.Watch) != 2 || len(out.Edits) != 2 {

@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 const (
@@ -352,12 +353,6 @@ func (s *sender) tryFlush() bool {
 	return s.link != nil && s.link.TrySend(s.feed.takeOut)
 }
 
-// Notices about a region that cannot be reached, or can be reached again.
-const (
-	landAway = "The land here cannot be reached at the moment. Your edits wait."
-	landBack = "The land here can be reached again."
-)
-
 // notifyUnreached notifies subscribers that no link has held for NoticeAfter.
 func (f *feed) notifyUnreached() {
 	f.sub.mu.Lock()
@@ -366,7 +361,7 @@ func (f *feed) notifyUnreached() {
 		return // since just now
 	}
 	f.notified = true
-	f.notifyAll(landAway)
+	f.notifyAll(sessionmsg.LandAway)
 }
 
 // notifyReached records that the link has held, and notifies subscribers if they were notified that there was none.
@@ -379,7 +374,7 @@ func (f *feed) notifyReached() {
 	f.stable = true
 	if f.notified {
 		f.notified = false
-		f.notifyAll(landBack)
+		f.notifyAll(sessionmsg.LandBack)
 	}
 }
 
@@ -415,7 +410,7 @@ func (sub *Subscription) playersCutOff() (leader string) {
 }
 
 // notifyAll sends a notice to all subscribers. The lock is held; those of sessions and outboxes are taken below it.
-func (f *feed) notifyAll(text string) {
+func (f *feed) notifyAll(n Notice) {
 	notified := make(map[Subscriber]bool)
 	for _, c := range f.sub.mu.chunks {
 		if !f.cell.Contains(c.at) {
@@ -424,7 +419,7 @@ func (f *feed) notifyAll(text string) {
 		for by := range c.subscribers {
 			if !notified[by] {
 				notified[by] = true
-				by.SendNotice(text)
+				by.SendNotice(n)
 			}
 		}
 	}

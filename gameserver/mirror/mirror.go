@@ -65,6 +65,7 @@ type Options struct {
 	Height     int32                                 // of the world, in blocks
 	Peer       string                                // this node's peer id
 	Now        func() time.Duration                  // a monotonic clock
+	Wall       func() time.Time                      // the time of the world, for notices
 	Run        func(task func(context.Context)) bool // starts a goroutine; false when the gateway is shutting down
 	Panics     *isolate.Panics                       // of links: they are closed, and opened again
 	Logger     *slog.Logger
@@ -81,7 +82,7 @@ type Mirror struct {
 	Options
 	metrics *metrics
 	builder *builder
-	order   atomic.Uint64   // of the chunk that was watched last
+	order   atomic.Uint64   // of the chunk that was watched last, or the number of the question that was asked last
 	subs    []*Subscription // scratch of Advance
 
 	mu struct {

@@ -34,7 +34,7 @@ func (noOverlay) Clear(grid.ChunkPos)                                {}
 func newTestMirror() *Mirror {
 	return New(Options{
 		Terrain: ground(), Interest: interest.New(interest.Options{Budget: 1000}), Overlay: noOverlay{}, Height: grid.ChunkSize, Peer: "peer",
-		Now: func() time.Duration { return 0 }, Run: func(func(context.Context)) bool { return true },
+		Now: func() time.Duration { return 0 }, Wall: time.Now, Run: func(func(context.Context)) bool { return true },
 		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 		Chat: func(*Subscription, []nodemsg.ChatEvent) {}, Ticked: func(*Subscription) {}, LedByOthers: func(grid.Cell) {},
 	})

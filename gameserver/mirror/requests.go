@@ -5,6 +5,7 @@ import (
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file is what subscribers request of a region. Each method changes the subscription's state, and while there is a link also
@@ -37,16 +38,10 @@ func (sub *Subscription) watch(pos grid.ChunkPos, by Subscriber) bool {
 		c.everyMove++
 	}
 	if !watches && f.notified {
-		by.SendNotice(landAway)
+		by.SendNotice(sessionmsg.LandAway)
 	}
 	c.subscribers[by] = awaitsChunk
-	if f.notified && c.hasState {
-		f.asOf = f.seen // it was waited for long enough
-		c.settle(by)
-		f.warnOf(by)
-	} else {
-		c.mustConfirm(by, f.ask())
-	}
+	c.mustConfirm(by, f.ask())
 	sub.m.builder.queue(c)
 	return true
 }

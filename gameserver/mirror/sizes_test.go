@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"math"
 	"runtime"
 	"testing"
 
@@ -30,7 +29,7 @@ func (o *onlooker) WantsEveryMove() bool               { return false }
 func (o *onlooker) Predictable() bool                  { return true }
 func (o *onlooker) SendResult(nodemsg.EditResult) bool { return false }
 func (o *onlooker) Flush()                             {}
-func (o *onlooker) SendNotice(string)                  {}
+func (o *onlooker) SendNotice(Notice)                  {}
 
 // countryside returns a subscription to one region of a gateway over natural land of four sections.
 func countryside(t *testing.T) *Subscription {
@@ -95,7 +94,8 @@ func measureLand(t *testing.T) (sent, each, left int64) {
 	eachNatural(func(at grid.ChunkPos) {
 		sub.watch(at, view)
 		mc := sub.mu.chunks[at]
-		mc.hasState, mc.shown, sub.feedAt(at).confirmed = true, true, math.MaxUint64
+		mc.hasState, mc.shown = true, true
+		sub.feedAt(at).beginConfirming(false)
 		sub.m.builder.build(mc, with)
 		if at.X%3 == 1 && at.Z%3 == 1 {
 			sub.Block(at.Origin())

@@ -44,27 +44,22 @@ type feed struct {
 
 	// The subscription's lock guards the rest.
 
-	cell            grid.Cell // of the region, as far as known
-	out             outgoing
-	tick            uint64              // of the newest update
-	asked           uint64              // the newest question whether the region's state is the newest: see ask
-	confirmed       uint64              // the questions up to this one are answered
-	asOf            time.Time           // since when the land may be old, as last answered; zero if it is the newest
-	seen            time.Time           // when the last link ended
-	warned          map[Subscriber]bool // over this link, that the land may be old
-	unansweredSince time.Time           // since when a question waits for an answer; zero if none does
-	unanswered      *time.Timer         // calls showUnconfirmed; nil before the first question
-	breakLink       func()              // ends the link
-	patience        time.Duration       // how long an edit may be unanswered
-	answers         *time.Timer         // calls checkAnswers; nil before the first edit
-	watched         bool                // it will do so
-	leader          string              // the node that the newest link is with; empty before the first
-	cutOff          string              // the leader that could not be reached, though others can; empty if there is none
-	stable          bool                // linked, for long enough to count
-	notified        bool                // players were notified that the region cannot be reached
-	unusedSince     time.Time           // since when the feed is unused; zero while it is used
-	ended           bool                // unused, or another feed has taken over its region
-	stop            func()              // ends run; nil before it has begun
+	cell         grid.Cell // of the region, as far as known
+	out          outgoing
+	tick         uint64 // of the newest update
+	confirmation confirmation
+	unanswered   *time.Timer   // calls showUnconfirmed
+	breakLink    func()        // ends the link
+	patience     time.Duration // how long an edit may be unanswered
+	answers      *time.Timer   // calls checkAnswers; nil before the first edit
+	watched      bool          // it will do so
+	leader       string        // the node that the newest link is with; empty before the first
+	cutOff       string        // the leader that could not be reached, though others can; empty if there is none
+	stable       bool          // linked, for long enough to count
+	notified     bool          // players were notified that the region cannot be reached
+	unusedSince  time.Time     // since when the feed is unused; zero while it is used
+	ended        bool          // unused, or another feed has taken over its region
+	stop         func()        // ends run; nil before it has begun
 }
 
 func newSubscription(m *Mirror, cell grid.Cell) *Subscription {
@@ -111,6 +106,7 @@ func (sub *Subscription) feed(pos grid.ChunkPos) *feed {
 		cell = grid.CellAt(pos, cell.Label.Len()+1)
 	}
 	f := &feed{sub: sub, cell: cell, wake: wake.NewSignal(), flushNow: wake.NewSignal(), patience: AnswerTime}
+	f.confirmation, f.unanswered = newConfirmation(time.Now()), time.AfterFunc(NoticeAfter, f.showUnconfirmed)
 	f.sender.feed = f
 	f.out.moves = make(map[player.ID]int)
 	sub.mu.feeds[cell] = f
@@ -189,6 +185,7 @@ func (f *feed) setCell(cell grid.Cell) {
 	for inner, other := range others {
 		if cell.Covers(inner) {
 			f.notified = f.notified || other.notified
+			f.confirmation.join(&other.confirmation)
 			other.end()
 			events = append(events, other.out.message.Chat...)
 		}
@@ -203,6 +200,7 @@ func (f *feed) setCell(cell grid.Cell) {
 	}
 	for _, other := range sub.mu.started {
 		other.notified = f.notified // their players were, and are to be notified when the land is back
+		other.confirmation.join(&f.confirmation)
 	}
 }
 

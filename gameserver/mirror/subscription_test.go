@@ -304,7 +304,7 @@ type recorderSub struct {
 	wholes  int
 	again   int
 	applied []*Delta
-	notices []string
+	notices []Notice
 }
 
 func (w *recorderSub) SendDelta(d *Delta)   { w.applied = append(w.applied, d) }
@@ -312,7 +312,7 @@ func (w *recorderSub) HasRoom(*Chunk) bool  { return true }
 func (w *recorderSub) WantsEveryMove() bool { return true }
 func (w *recorderSub) Predictable() bool    { return true }
 func (w *recorderSub) Flush()               {}
-func (w *recorderSub) SendNotice(s string)  { w.notices = append(w.notices, s) }
+func (w *recorderSub) SendNotice(n Notice)  { w.notices = append(w.notices, n) }
 
 func (w *recorderSub) SendChunk(_ *Chunk, again bool) {
 	w.wholes++

@@ -165,11 +165,14 @@ func (l *Land) confirm(s *hub.Subscriber, question uint64) {
 	case l.isOnlyMember() || l.raft == nil:
 		s.Answer(question, time.Time{})
 	case s.ReadOnly() && !l.unconfirmedSince.IsZero():
-		s.Answer(question, l.unconfirmedSince)
+		s.Answer(question, l.lastConfirmed())
 	case s.Ask(question):
 		l.askMajority(s, 0)
 	}
 }
+
+// lastConfirmed returns the time of the world since which the disk does not work.
+func (l *Land) lastConfirmed() time.Time { return l.Now().Add(-time.Since(l.unconfirmedSince)) }
 
 // askMajority answers the newest question of a subscriber once a majority has confirmed that this node leads.
 func (l *Land) askMajority(s *hub.Subscriber, pause time.Duration) {
@@ -180,7 +183,7 @@ func (l *Land) askMajority(s *hub.Subscriber, pause time.Duration) {
 		switch {
 		case !l.hub.Attached(s):
 		case s.ReadOnly() && !l.unconfirmedSince.IsZero():
-			again = s.Answer(question, l.unconfirmedSince)
+			again = s.Answer(question, l.lastConfirmed())
 		case err != nil, !l.leading, l.paused: // while a split is being stored here, the children may serve elsewhere: then it is dismissed
 			again, pause = true, confirmPause
 		default:

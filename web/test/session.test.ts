@@ -5,6 +5,8 @@ import type { ChunkAddress, ChunkDelta } from '../src/net/protocol'
 import { Session } from '../src/net/session'
 import { Body } from '../src/player/body'
 import { storage } from '../src/settings/storage'
+import * as de from '../src/text/de'
+import { texts } from '../src/text/texts'
 import { worldOf } from './columns'
 import { AS, ORIGIN, Socket, fakeNetwork } from './socket'
 
@@ -183,6 +185,20 @@ describe('session', () => {
     body.place(30, 12, 30)
     Socket.last.welcome({ pose: { x: 9, y: 12, z: 9, yaw: 1, pitch: 0 } })
     expect([body.x, body.z]).toEqual([9, 9])
+  })
+
+  test('a notice with a known code is in the language of the page', () => {
+    const { events } = setup()
+    const at = Date.UTC(2026, 0, 1, 12, 34, 56)
+    const english = texts.notices
+    texts.notices = de.texts.notices
+    Socket.last.receive({ type: 'notice', text: 'confirmed', code: 'land_unconfirmed', as_of: at })
+    expect(events.notice).toHaveBeenLastCalledWith(de.texts.notices.land_unconfirmed(new Date(at)))
+    for (const code of [undefined, 'later', 'toString']) {
+      Socket.last.receive({ type: 'notice', text: 'in English', code })
+      expect(events.notice).toHaveBeenLastCalledWith('in English')
+    }
+    texts.notices = english
   })
 
   test('an edit that is refused for now is sent again, up to 40 times, and then reverted', () => {

@@ -35,7 +35,7 @@ type ToRegion struct {
 	Leave   []player.ID     `cbor:"5,keyasint,omitempty"`
 	Edits   []Intent        `cbor:"6,keyasint,omitempty"`
 	Chat    []ChatEvent     `cbor:"7,keyasint,omitempty"`
-	// Confirm, if not 0, asks whether the land that the gateway is shown is the newest. Questions are numbered from 1 on each link.
+	// Confirm, if not 0, asks whether the land that the gateway is shown is the newest. The numbers of questions grow.
 	Confirm uint64 `cbor:"8,keyasint,omitempty"`
 }
 
@@ -63,7 +63,7 @@ type FromRegion struct {
 	// Confirmed answers ToRegion.Confirm up to this number: after it was asked, a majority has confirmed that this is the leader, and what
 	// was committed before is in this frame or earlier ones; or AsOf is set.
 	Confirmed uint64 `cbor:"9,keyasint,omitempty"`
-	// AsOf, with Confirmed, means that no majority answers, and since when, in Unix milliseconds.
+	// AsOf, with Confirmed, means that no majority answers, and since when, by the time of the world in Unix milliseconds.
 	AsOf int64 `cbor:"10,keyasint,omitempty"`
 	// Confirms, in the frame that confirms the subscription, means that the region answers ToRegion.Confirm. Older ones do not.
 	Confirms bool `cbor:"11,keyasint,omitempty"`

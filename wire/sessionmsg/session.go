@@ -2,6 +2,7 @@ package sessionmsg
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
@@ -185,9 +186,29 @@ type Pong struct {
 	TimeOfDay float64 `json:"time_of_day"`
 }
 
-// Notice shows the player a message that is not an error ("land is loading", "a region is unreachable").
+// Notice shows the player a message that is not an error, in English. One with a code is shown in other words by clients that know it.
 type Notice struct {
 	Text string `json:"text"`
+	Code string `json:"code,omitempty"`
+	// AsOf is the time that the text names, in Unix milliseconds.
+	AsOf int64 `json:"as_of,omitempty"`
+}
+
+// CodeLandUnconfirmed is the code of LandUnconfirmed.
+const CodeLandUnconfirmed = "land_unconfirmed"
+
+// Notices about land that cannot be reached, or can be reached again.
+var (
+	LandAway = Notice{Code: "land_away", Text: "The land here cannot be reached at the moment. Your edits wait."}
+	LandBack = Notice{Code: "land_back", Text: "The land here can be reached again."}
+)
+
+// LandUnconfirmed returns the notice to those who are shown land of which no majority confirms that it is the newest, as it last was then.
+func LandUnconfirmed(asOf time.Time) Notice {
+	return Notice{
+		Code: CodeLandUnconfirmed, AsOf: asOf.UnixMilli(),
+		Text: "The land here cannot be confirmed at the moment: newer changes may be missing. It was last confirmed at " + asOf.UTC().Format("15:04:05") + " UTC.",
+	}
 }
 
 // Failure ends or refuses a session, with a code for programs and a message for people: what to do.

@@ -220,6 +220,7 @@ var serverMessages = []struct {
 		SignsOf(grid.ChunkPos{Z: -1}, []nodemsg.SignAt{{At: chunk.IndexOf(12, 63, 28), Text: "to the\nharbour"}}),
 	},
 	{`{"type":"notice","text":"land is loading"}`, Notice{Text: "land is loading"}},
+	{`{"type":"notice","text":"It was","code":"land_unconfirmed","as_of":1767225600000}`, Notice{Text: "It was", Code: CodeLandUnconfirmed, AsOf: 1767225600000}},
 	{`{"type":"failure","code":"full","message":"no room"}`, Failure{Code: wire.FailFull, Message: "no room"}},
 	{`{"type":"reconnect","homes":[],"reason":"no other node"}`, Reconnect{Gateways: []wire.Gateway{}, Reason: "no other node"}},
 	{

@@ -1,10 +1,17 @@
 // Texts for the protocol's error codes, as players see them.
 
 import { texts } from '../text/texts'
+import type { Notice } from './protocol'
 
 /** Returns why a hit or a gift was denied. */
 export function denialMessage(code: string): string {
   return textOf(texts.denials, code) ?? refusalMessage(code)
+}
+
+/** Returns what a notice of the server says: in the language of the page if its code is known. */
+export function noticeMessage({ text, code = '', as_of = 0 }: Notice): string {
+  if (!Object.hasOwn(texts.notices, code)) return text
+  return texts.notices[code as keyof typeof texts.notices](new Date(as_of))
 }
 
 /** Temporary refusals: the same edit may be sent again later. */

@@ -155,6 +155,14 @@ export interface ChatEvent {
   text: string
 }
 
+/** A message that is not an error, in English. The code names what it says, and as_of is its time, in ms since 1970. */
+export interface Notice {
+  type: 'notice'
+  text: string
+  code?: string
+  as_of?: number
+}
+
 /** One player hit another. */
 export interface HitEvent {
   type: 'hit'
@@ -205,7 +213,7 @@ export type FromServer =
   | { type: 'denied'; deed: string; player: string; error: string }
   | ({ type: 'correction'; reason: string } & Pose)
   | { type: 'pong'; nonce: number; time_of_day: number }
-  | { type: 'notice'; text: string }
+  | Notice
   | Permissions
   | ClaimList
   | RollbackPreview

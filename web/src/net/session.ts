@@ -33,7 +33,7 @@ import type {
   Welcome,
 } from './protocol'
 import { Surroundings } from './surroundings'
-import { WITHOUT_BLOCK, RETRYABLE, correctionMessage, denialMessage, failureMessage } from './messages'
+import { WITHOUT_BLOCK, RETRYABLE, correctionMessage, denialMessage, failureMessage, noticeMessage } from './messages'
 
 const MOVE_MS = 50
 /** From one move to the next, at least: the server accepts 100 a second. */
@@ -358,7 +358,7 @@ export class Session {
         this.clock.set(message.time_of_day, now)
         break
       case 'notice':
-        this.events.notice(message.text)
+        this.events.notice(noticeMessage(message))
         break
       case 'standing':
         this.applyPermissions(message)

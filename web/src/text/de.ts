@@ -284,6 +284,12 @@ export const texts: Texts = {
     unavailable: 'Das hat nicht geklappt. Versuch es noch mal.',
   },
   refused: (code) => `Die Welt hat das abgelehnt (${code}).`,
+  notices: {
+    land_away: () => 'Das Land hier ist gerade nicht erreichbar. Was du baust, wartet so lange.',
+    land_back: () => 'Das Land hier ist wieder erreichbar.',
+    land_unconfirmed: (time) =>
+      `Das Land hier lässt sich gerade nicht bestätigen: Neuere Änderungen können fehlen. Zuletzt bestätigt wurde es um ${time.toLocaleString('de', { timeStyle: 'medium' })}.`,
+  },
   failures: {
     bad_name: 'Nimm 1–20 Buchstaben (ohne Umlaute), Ziffern, _ oder -',
     bad_key:

@@ -139,6 +139,13 @@ export const en = {
     unavailable: 'That did not go through. Try again.',
   },
   refused: (code: string) => `The world refused that (${code}).`,
+  /** Notices of the server that have a code. Time is when the land was confirmed last. */
+  notices: {
+    land_away: () => 'The land here cannot be reached at the moment. Your edits wait.',
+    land_back: () => 'The land here can be reached again.',
+    land_unconfirmed: (time: Date) =>
+      `The land here cannot be confirmed at the moment: newer changes may be missing. It was last confirmed at ${time.toLocaleString('en', { timeStyle: 'medium' })}.`,
+  },
   /** Why the server closed the connection. */
   failures: {
     bad_name: 'Use 1–20 letters, digits, _ or -',

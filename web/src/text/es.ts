@@ -284,6 +284,12 @@ export const texts: Texts = {
     unavailable: 'No ha funcionado. Inténtalo otra vez.',
   },
   refused: (code) => `El mundo lo ha rechazado (${code}).`,
+  notices: {
+    land_away: () => 'Ahora mismo no se puede llegar a este terreno. Lo que construyas espera.',
+    land_back: () => 'Ya se puede llegar otra vez a este terreno.',
+    land_unconfirmed: (time) =>
+      `Ahora mismo no se puede confirmar este terreno: pueden faltar cambios recientes. Se confirmó por última vez a las ${time.toLocaleString('es', { timeStyle: 'medium' })}.`,
+  },
   failures: {
     bad_name: 'Usa de 1 a 20 letras (sin tildes ni ñ), cifras, _ o -',
     bad_key: 'Tu clave está dañada. Juega como invitado o borra los datos de esta página para obtener otra.',
