@@ -3,8 +3,11 @@ package dht
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	ds "github.com/ipfs/go-datastore"
 	dsq "github.com/ipfs/go-datastore/query"
@@ -23,11 +26,18 @@ type datastore struct {
 	quotas  *quotas
 	// stepped reports whether the machine's clock is wrong, by which kad-dht finds records too old. Then none is deleted. Nil: it is right.
 	stepped func() bool
+	overdue atomic.Int32 // commits that have been under way for longer than commitWithin
 	gate    struct {
 		sync.RWMutex // held for reading during every access, for writing by Close
 		closed       bool
 	}
 }
+
+// commitWithin is how long a commit may take before its writes count as refused. kad-dht sends one message at a time to a peer: a node whose
+// disk hangs would have lookups of all others wait for it.
+const commitWithin = time.Second
+
+var errOverdue = errors.New("the disk does not answer")
 
 var _ ds.Batching = (*datastore)(nil)
 
@@ -107,21 +117,42 @@ func (d *datastore) Delete(_ context.Context, key ds.Key) error {
 
 func (d *datastore) wrongClock() bool { return d.stepped != nil && d.stepped() }
 
+// commit writes records, or refuses them. Those that it refuses because the disk does not answer may be stored later all the same; until
+// then all others are refused at once.
 func (d *datastore) commit(writes []kv.Write) error {
+	if d.overdue.Load() > 0 {
+		return fmt.Errorf("write record: %w", errOverdue)
+	}
 	if err := d.enter(); err != nil {
 		return err
 	}
-	defer d.leave()
-	undo, err := d.quotas.reserve(writes)
-	if err == nil {
-		if err = d.storage.Commit(writes); err != nil {
-			undo()
+	done := make(chan error, 1)
+	go func() {
+		defer d.leave()
+		undo, err := d.quotas.reserve(writes)
+		if err == nil {
+			if err = d.storage.Commit(writes); err != nil {
+				undo()
+			}
 		}
+		done <- err
+	}()
+	within := time.NewTimer(commitWithin)
+	defer within.Stop()
+	select {
+	case err := <-done:
+		if err != nil {
+			return fmt.Errorf("write record: %w", err)
+		}
+		return nil
+	case <-within.C:
+		d.overdue.Add(1)
+		go func() {
+			<-done
+			d.overdue.Add(-1)
+		}()
+		return fmt.Errorf("write record: %w", errOverdue)
 	}
-	if err != nil {
-		return fmt.Errorf("write record: %w", err)
-	}
-	return nil
 }
 
 // Sync does nothing: every commit is already durable.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	ds "github.com/ipfs/go-datastore"
 	kaddht "github.com/libp2p/go-libp2p-kad-dht"
 	kb "github.com/libp2p/go-libp2p-kbucket"
 	librecord "github.com/libp2p/go-libp2p-record"
@@ -675,6 +676,32 @@ func TestWalkReplacesSilentConnection(t *testing.T) {
 	if took := time.Since(start); took > slowAfter+silentTime+3*time.Second {
 		t.Errorf("found after %v", took)
 	}
+}
+
+// While the disk of a node does not answer, others find players, and publish them, without waiting for it.
+func TestHungDiskDelaysNobodyElse(t *testing.T) {
+	t.Parallel()
+	nodes := startNetwork(t, 3, setup{})
+	a, b, hung := nodes[0], nodes[1], nodes[2]
+	end := hung.storage.Hang()
+	t.Cleanup(end)
+	slowest := time.Duration(0)
+	for seq := range uint64(5) {
+		start := time.Now()
+		if err := a.PutPlayer(nettest.Context(t), a.saved("ann", seq+1)); err != nil {
+			t.Errorf("put: %v", err)
+		}
+		if p, err := b.Player(nettest.Context(t), player.GuestID("ann")); err != nil || p.Seq != seq+1 {
+			t.Errorf("player: %+v, %v", p, err)
+		}
+		slowest = max(slowest, time.Since(start))
+	}
+	t.Logf("a player was put and found within %v", slowest)
+	if slowest > commitWithin+2*time.Second {
+		t.Errorf("a player was put and found after %v", slowest)
+	}
+	end()
+	nettest.Eventually(t, "the node stores again", func() bool { return hung.store.Put(nettest.Context(t), ds.NewKey("/player/A"), nil) == nil })
 }
 
 // A node republishes only so many players: those who were saved last.

@@ -131,7 +131,7 @@ func TestDiskHangs(t *testing.T) {
 	}
 	thaw := hung.hangs()
 	began := time.Now()
-	var longest time.Duration
+	var longest, slowestJoin time.Duration
 	ready := func() (int, string) { code, text := hung.readyz(); return code, text }
 	notReady, joined := time.Duration(0), 0
 	pace := time.NewTicker(100 * time.Millisecond) // of two players who build
@@ -152,11 +152,19 @@ func TestDiskHangs(t *testing.T) {
 				t.Errorf("%v after the disk hung a newcomer was shown %v, where %v was acknowledged before", time.Since(began), shown, want)
 			}
 			eve.leave()
+			entered := time.Now()
+			kim := join(t, others[0].Game, fmt.Sprintf("kim%d", joined), 1)
+			kim.until("the land", func() bool { _, ok := kim.at(at); return ok })
+			slowestJoin = max(slowestJoin, time.Since(entered))
+			kim.leave()
 		}
 		_, _, took = put(ann)
 		longest = max(longest, took)
 	}
-	t.Logf("the longest edit took %v", longest)
+	t.Logf("the longest edit took %v, the longest join on another node %v", longest, slowestJoin)
+	if slowestJoin > 2500*time.Millisecond {
+		t.Errorf("a join on another node took %v", slowestJoin)
+	}
 	for _, d := range all {
 		health := d.doctor()
 		t.Logf("doctor on %s: %+v", d.ip, health.Findings)

@@ -15,6 +15,7 @@ type Memory struct {
 	mu     sync.Mutex
 	tables map[string]map[string][]byte
 	failed error
+	hung   chan struct{} // commits wait until it is closed; nil: they do not
 }
 
 // NewMemory returns an empty storage.
@@ -50,6 +51,11 @@ func (m *Memory) Scan(table string, prefix []byte, visit func(key, value []byte)
 func (m *Memory) Commit(writes []kv.Write) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if hung := m.hung; hung != nil {
+		m.mu.Unlock()
+		<-hung
+		m.mu.Lock()
+	}
 	if m.failed != nil {
 		return m.failed
 	}
@@ -89,6 +95,20 @@ func (m *Memory) Fail(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.failed = err
+}
+
+// Hang makes every commit wait until end is called, as on a disk that does not answer. Reads go on.
+func (m *Memory) Hang() (end func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	hung := make(chan struct{})
+	m.hung = hung
+	return sync.OnceFunc(func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.hung = nil
+		close(hung)
+	})
 }
 
 // Clear deletes all rows of a table.
