@@ -353,6 +353,28 @@ func TestClaimsAreExported(t *testing.T) {
 	}
 }
 
+// Orders in a restored world have higher numbers than those before, of which its land has the marks, also if the clock is behind.
+func TestNumbersGoOnAfterARestore(t *testing.T) {
+	before := newTown(t)
+	before.say("ada", "claim 0,0 -9,9 home")
+	before.say("mod", "revert bob 1 0,0,0 9,9,9")
+	before.say("ada", "claim 40,40 49,49 gone")
+	before.say("ada", "unclaim gone")
+	after := newTown(t)
+	after.now = before.now.AddDate(-20, 0, 0)
+	urgent, names := before.Commands(before.now)
+	for _, text := range append(urgent, names...) {
+		after.say("", text)
+	}
+	marked := before.numbered
+	for _, order := range []string{"claim 20,20 29,29 park", "revert bob 1 0,0,0 9,9,9"} {
+		if got := after.say("mod", order); strings.HasPrefix(got, "!") || after.numbered <= marked {
+			t.Errorf("%s: %s; it has number %d, and land the mark %d", order, got, after.numbered, marked)
+		}
+		marked = after.numbered
+	}
+}
+
 // BenchmarkRefuse measures what a leader asks for each edit.
 func BenchmarkRefuse(b *testing.B) {
 	for _, claims := range []int{0, 10_000} {

@@ -41,7 +41,29 @@ func (s *State) Commands(now time.Time) (urgent, names []string) {
 			urgent = append(urgent, text)
 		}
 	}
+	if s.numbered > 0 {
+		urgent = append(urgent, fmt.Sprintf("%s %d", numberedCommand, s.numbered))
+	}
 	return append(urgent, claimCommands(s)...), names
+}
+
+// numberedCommand is the name of importNumber's command.
+const numberedCommand = "numbered"
+
+// importNumber counts on from the newest number of another policy: NUMBER. The restored land has its mark: it would take no order of a lower
+// number, and a clock that is behind would give such.
+func importNumber(s *State, _ author, args []string, _ int64) (func() Effect, error) {
+	if len(args) != 1 {
+		return nil, errUsage
+	}
+	number, err := strconv.ParseInt(args[0], 10, 64)
+	if err != nil || number < 0 {
+		return nil, fmt.Errorf("%q is not the number of a mark", args[0])
+	}
+	return func() Effect {
+		s.numbered = max(s.numbered, number)
+		return Effect{Text: "Rollbacks and claims have higher numbers."}
+	}, nil
 }
 
 // noRole stands for no role in the command of importMember.

@@ -259,6 +259,10 @@ var commands = []Command{
 		Name: "land", Usage: "ID NAME CORNER CORNER", Role: operator, run: importClaim,
 		Help: "take over a claim from a backup",
 	},
+	{
+		Name: numberedCommand, Usage: "NUMBER", Role: operator, run: importNumber,
+		Help: "count rollbacks and claims on from a backup",
+	},
 }
 
 // find returns the command with the name.

@@ -21,7 +21,7 @@ func Needs(text string) (version int, what string) {
 		return nodemsg.VersionQuotas, words[1]
 	case len(words) > 0 && (strings.EqualFold(words[0], seenCommand) || strings.EqualFold(words[0], ExpireCommand)):
 		return nodemsg.VersionQuotas, "names and claims that expire"
-	case len(words) == 6 && strings.EqualFold(words[0], "land"):
+	case len(words) == 6 && strings.EqualFold(words[0], "land"), len(words) == 2 && strings.EqualFold(words[0], numberedCommand):
 		return nodemsg.VersionMarks, "the marks of claims"
 	}
 	return 0, ""

@@ -141,7 +141,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		return nil, err
 	}
 	if o.Clock == nil {
-		o.Clock = wallclock.New()
+		o.Clock = wallclock.New(time.Time{})
 	}
 	if o.NotReady == nil {
 		o.NotReady = func() error { return nil }

@@ -1,8 +1,9 @@
 // Package wallclock keeps the time of a world, for all that lasts or is deleted.
 //
-// A machine's clock may be set at any moment, wrongly, and back again minutes later. So a Clock reads it once, when the node starts. From
-// then on its time goes on with the monotonic clock, which nobody sets, and is corrected by what most other nodes say. The machine's clock
-// counts again once it has gone evenly for ten minutes, and then as one vote among the others' (docs/adr/0092).
+// A machine's clock may be set at any moment, wrongly, and back again minutes later. So a Clock reads it once, when the node starts, and begins
+// with that, or with the newest time that the node has stored, if that is later. From then on its time goes on with the monotonic clock, which
+// nobody sets, and is corrected by what most other nodes say. The machine's clock counts again once it has gone evenly for ten minutes, and then
+// as one vote among the others' (docs/adr/0092).
 package wallclock
 
 import (
@@ -18,10 +19,10 @@ type Clock struct {
 	state state
 }
 
-// New returns a clock that begins with the time of the machine.
-func New() *Clock {
+// New returns a clock that begins with the time of the machine, or with a stored time that is later.
+func New(stored time.Time) *Clock {
 	now := time.Now()
-	return &Clock{start: now, state: newState(now.Round(0))}
+	return &Clock{start: now, state: newState(now.Round(0), stored)}
 }
 
 // Now returns the time. It has no reading of the monotonic clock: it may be stored and compared with times of other runs and nodes.

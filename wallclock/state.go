@@ -34,8 +34,12 @@ type state struct {
 	heard   time.Duration // when others answered last
 }
 
-func newState(machine time.Time) state {
-	return state{origin: machine, machine: machine, heard: -evenly}
+func newState(machine, stored time.Time) state {
+	s := state{origin: machine, machine: machine, heard: -evenly}
+	if stored.After(machine) {
+		s.origin = stored
+	}
+	return s
 }
 
 func (s *state) settled(gone time.Duration) bool { return gone-s.since >= settling }

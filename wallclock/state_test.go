@@ -22,7 +22,7 @@ type network struct {
 func newNetwork(ahead ...time.Duration) *network {
 	n := &network{ahead: ahead}
 	for _, a := range ahead {
-		s := newState(began.Add(a))
+		s := newState(began.Add(a), time.Time{})
 		n.nodes, n.up = append(n.nodes, &s), append(n.up, true)
 	}
 	return n
@@ -93,7 +93,7 @@ func TestMostDecide(t *testing.T) {
 	for _, size := range []int{2, 3, 5} {
 		n = newNetwork(make([]time.Duration, size)...)
 		n.run(2 * day)
-		s := newState(began.Add(400 * day))
+		s := newState(began.Add(400*day), time.Time{})
 		s.even, s.since, s.heard = n.gone, n.gone, n.gone-evenly // it starts now
 		*n.nodes[0], n.ahead[0] = s, 400*day
 		n.run(2 * time.Minute)
@@ -152,7 +152,7 @@ func TestTheOlderCounts(t *testing.T) {
 	for _, ahead := range []time.Duration{day, -day} {
 		n := newNetwork(0, ahead)
 		n.gone = time.Hour
-		s := newState(began.Add(ahead))
+		s := newState(began.Add(ahead), time.Time{})
 		s.even, s.since, s.heard = n.gone, n.gone, n.gone-evenly // the second one starts now
 		*n.nodes[1] = s
 		n.run(30 * time.Minute)
@@ -164,4 +164,59 @@ func TestTheOlderCounts(t *testing.T) {
 	n = newNetwork(0, 0, day, day)
 	n.run(2 * time.Minute)
 	n.check(t, "four nodes that begin together", 0, 0, 0, 0)
+}
+
+// A node begins with the newest time that it has stored if its machine's clock is behind that. A stored time from the future is put right by
+// others at once, and without others when the machine's clock has gone evenly for ten minutes.
+func TestStoredTime(t *testing.T) {
+	t.Parallel()
+	const dead = -20 * 365 * day // a machine without a battery
+	stored := func(machine time.Duration, stored ...time.Duration) *network {
+		n := newNetwork()
+		for _, a := range stored {
+			s := newState(began.Add(machine), began.Add(a))
+			n.ahead, n.nodes, n.up = append(n.ahead, machine), append(n.nodes, &s), append(n.up, true)
+		}
+		return n
+	}
+	for _, c := range []struct {
+		what   string
+		stored []time.Duration
+		soon   time.Duration
+	}{
+		{"a lone node", []time.Duration{-time.Hour}, -time.Hour},
+		{"two that start together", []time.Duration{-time.Hour, -time.Hour - time.Minute}, -time.Hour - time.Minute},
+		{"three that start together", []time.Duration{-time.Hour, -time.Minute, -day}, -time.Hour},
+	} {
+		soon, right := make([]time.Duration, len(c.stored)), make([]time.Duration, len(c.stored))
+		n := stored(dead, c.stored...)
+		n.run(5 * time.Minute)
+		for i := range soon {
+			soon[i] = c.soon
+		}
+		n.check(t, c.what, soon...)
+		clear(n.ahead) // the machines ask a time server
+		n.run(5 * time.Minute)
+		n.check(t, c.what+" with a clock that was set just now", soon...)
+		n.run(7 * time.Minute)
+		n.check(t, c.what+" with a clock that was set right", right...)
+	}
+	n := stored(0, -day)
+	n.run(time.Minute)
+	n.check(t, "a node that was off for a day", 0)
+
+	n = stored(0, 400*day)
+	n.run(9 * time.Minute)
+	n.check(t, "a lone node that has stored a time from the future", 400*day)
+	n.run(2 * time.Minute)
+	n.check(t, "later", 0)
+	if n.run(23 * time.Hour); n.settled() > 0 {
+		t.Error("a node may delete by a time that was from the future within the day")
+	}
+	n = stored(0, 0, 400*day, 0)
+	n.run(2 * time.Minute)
+	n.check(t, "a node with two others", 0, 0, 0)
+	n = stored(0, 0, 400*day)
+	n.run(2 * time.Minute)
+	n.check(t, "a node with one other", 0, 0)
 }

@@ -68,7 +68,7 @@ type node struct {
 
 func newNode(cfg config.Config, logger *slog.Logger) *node {
 	n := &node{
-		cfg: cfg, logger: logger, metrics: prometheus.NewRegistry(), started: time.Now(), clock: wallclock.New(), shutdown: &shutdownProgress{begin: func() {}},
+		cfg: cfg, logger: logger, metrics: prometheus.NewRegistry(), started: time.Now(), shutdown: &shutdownProgress{begin: func() {}},
 		reloader: reload.New(config.Settings{Config: cfg}, nil), hangups: make(chan os.Signal, 1),
 	}
 	n.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

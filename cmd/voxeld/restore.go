@@ -228,7 +228,7 @@ func (n *node) checkRestored(ctx context.Context, id string, most time.Duration)
 // backupHeader describes a backup that begins now.
 func (n *node) backupHeader() backup.Header {
 	h := backup.Header{
-		Genesis: n.world.Encode(), Begun: time.Now().UnixMilli(), Program: version(),
+		Genesis: n.world.Encode(), Begun: n.clock.Now().UnixMilli(), Program: version(),
 		Nodes: []backup.Node{{Peer: n.host.PeerID(), Addrs: n.host.Addrs()}},
 	}
 	for _, p := range n.host.Peers() {

@@ -52,6 +52,7 @@ import (
 	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
+	"github.com/voxelpopuli/voxeld/wallclock"
 	"github.com/voxelpopuli/voxeld/web"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -121,6 +122,14 @@ func (n *node) openStore(_ context.Context, parts *stack) error {
 	}
 	n.db = db
 	parts.onStop("database", db.Close)
+	stored, err := incarnation.LastPromised(db)
+	if err != nil {
+		return fmt.Errorf("read the newest time in the data directory: %w", err)
+	}
+	n.clock = wallclock.New(stored)
+	if behind := -n.clock.MachineAhead(); behind > time.Minute {
+		n.logger.Warn("the clock of this machine is behind the time that is stored here: set it right", "behind", behind)
+	}
 	parts.start("heap", heap.Run)
 	parts.start("commits", db.Run)
 	return nil
@@ -298,7 +307,7 @@ func (n *node) chooseWorld(ctx context.Context, join config.Bootstrap) error {
 	if n.world = planned; begun {
 		return nil
 	}
-	if n.world, err = newGenesis(n.cfg.World, defaultWorldName, nil, defaultSections, defaultDay, time.Now()); err != nil {
+	if n.world, err = newGenesis(n.cfg.World, defaultWorldName, nil, defaultSections, defaultDay, n.clock.Now()); err != nil {
 		return err
 	}
 	if err := storePlan(n.cfg, n.db, &n.world); err != nil {

@@ -138,10 +138,10 @@ func (k *Keeper) load() error {
 		}
 		k.mu.own = own.Incarnations
 	}
-	if k.mu.promised, err = k.loadTime(promisedKey); err != nil {
+	if k.mu.promised, err = LastPromised(k.Storage); err != nil {
 		return err
 	}
-	if k.mu.reached, err = k.loadTime(reachedKey); err != nil {
+	if k.mu.reached, err = loadTime(k.Storage, reachedKey); err != nil {
 		return err
 	}
 	err = k.Storage.Scan(Table, []byte(seenPrefix), func(key, value []byte) error {
@@ -165,8 +165,12 @@ func (k *Keeper) load() error {
 	})
 }
 
-func (k *Keeper) loadTime(key []byte) (time.Time, error) {
-	value, err := k.Storage.Get(Table, key)
+// LastPromised returns when a node last counted that it has promised something, which it does every ten seconds while its regions change,
+// according to its storage; zero if it never has.
+func LastPromised(s Storage) (time.Time, error) { return loadTime(s, promisedKey) }
+
+func loadTime(s Storage, key []byte) (time.Time, error) {
+	value, err := s.Get(Table, key)
 	if err != nil || len(value) != 8 {
 		return time.Time{}, err
 	}

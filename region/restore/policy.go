@@ -64,13 +64,13 @@ func policyOf(all []nodemsg.Act) *policy.State {
 	return state
 }
 
-// imports returns rows of what the policy was, which the node enters anew when it runs first: signatures of before do not count in a fork, nor
+// imports returns rows of what the policy was at the time of the backup, which the node enters anew when it runs first: signatures of before do not count in a fork, nor
 // do the operators of before, whose charters are gone.
-func imports(state *policy.State) (rows []kv.Write) {
+func imports(state *policy.State, at time.Time) (rows []kv.Write) {
 	if state.Acts() == 0 {
 		return nil
 	}
-	urgent, names := state.Commands(time.Now())
+	urgent, names := state.Commands(at)
 	add := func(prefix string, texts []string) {
 		for i, text := range texts {
 			key := binary.BigEndian.AppendUint64([]byte(prefix), uint64(i))

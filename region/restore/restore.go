@@ -82,7 +82,7 @@ func World(db Storage, chain backup.Chain, o Options) (Report, error) {
 	}
 	all, disputed := r.acts.inOrder(chain.Last().Genesis.ID(), chain.Last().Issued)
 	state := policyOf(all)
-	if err := r.put(imports(state)...); err != nil {
+	if err := r.put(imports(state, chain.Last().Header.Time())...); err != nil {
 		return Report{}, err
 	}
 	if err := r.flush(); err != nil {

@@ -113,7 +113,7 @@ func (a Access) Examine(health region.Health) admin.Doctor {
 	d := admin.Doctor{Health: health, Access: a.Status()}
 	d.Findings = slices.DeleteFunc(d.Findings, func(f region.Finding) bool { return f.Kind == "contradicted" && !a.Admitted(f.Subject) }) // it is out
 	what := d.Access.Error
-	if left := time.Until(d.Access.Expires); what == "" && !d.Access.Open && left < lateRenewal {
+	if left := d.Access.Expires.Sub(a.Node.Now()); what == "" && !d.Access.Open && left < lateRenewal {
 		what = fmt.Sprintf("this node's certificate ends in %v, and could not be renewed", left.Round(time.Hour))
 	}
 	if what != "" {
@@ -125,7 +125,7 @@ func (a Access) Examine(health region.Health) admin.Doctor {
 	if a.Gate == nil {
 		return d
 	}
-	if c := admission.LastContrary(a.Gate); !c.At.IsZero() && time.Since(c.At) < contraryFor {
+	if c := admission.LastContrary(a.Gate); !c.At.IsZero() && a.Node.Now().Sub(c.At) < contraryFor {
 		d.Findings = append(d.Findings, region.Finding{
 			Kind: "charter", Subject: c.Peer, What: fmt.Sprintf("another node names other root keys or issuers than this one knows, signed with a root key: %v", c.Err),
 			Do: "if one of the two nodes is right, restart the other one with --join and a new token of the former; if neither holder of the root key knows of it, replace the root key (voxeld peers replace-root)",
