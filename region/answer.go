@@ -136,6 +136,10 @@ func (h *Host) answerAsCatalog(ctx context.Context, peer string, q nodemsg.Quest
 		if err == nil {
 			info, err = c.Moved(ctx, *q.Moved)
 		}
+	case q.Vacated != nil:
+		if info, err = h.vacated(ctx, peer, c, *q.Vacated); errors.Is(err, directory.ErrNotFounded) {
+			return nodemsg.Answer{}
+		}
 	default:
 		return nodemsg.Answer{Error: "unknown question; upgrade voxeld"}
 	}
@@ -148,6 +152,18 @@ func (h *Host) answerAsCatalog(ctx context.Context, peer string, q nodemsg.Quest
 		return nodemsg.Answer{Error: transport.Clip(err)}
 	}
 	return nodemsg.Answer{Region: &info}
+}
+
+// vacated removes a region from the catalog that was given up, as the peer reports, and returns it as it was.
+func (h *Host) vacated(ctx context.Context, peer string, c *actor.Catalog, vacated nodemsg.Vacated) (nodemsg.Region, error) {
+	known, err := c.At(ctx, vacated.Cell)
+	if err == nil {
+		err = h.confirmVacated(ctx, peer, known, vacated)
+	}
+	if err != nil {
+		return nodemsg.Region{}, err
+	}
+	return c.Vacated(ctx, vacated)
 }
 
 // answerCensus lists a page of the founded regions, if this node is a member of the catalog.

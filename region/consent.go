@@ -39,17 +39,9 @@ func (h *Host) consent(ctx context.Context, peer string, known, moved nodemsg.Re
 	case !moved.Newer(known):
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, consentTime)
-	defer cancel()
-	var said opinions
-	for try := 0; try < consentTries && ctx.Err() == nil; try++ {
-		if said = h.askMembers(ctx, peer, known, moved); said.consent() {
-			return nil
-		}
-		select {
-		case <-time.After(consentPause):
-		case <-ctx.Done():
-		}
+	said := h.poll(ctx, peer, known, func(s nodemsg.RegionStatus) opinion { return confirms(s, moved) }, opinions.consent)
+	if said.consent() {
+		return nil
 	}
 	if said.disagree > 0 {
 		h.Logger.Warn("change of a region not accepted: other members know nothing of it", "region", moved.ID, "cell", moved.Cell.String(), "reported_by", peer, "epoch", moved.Epoch)
@@ -59,6 +51,44 @@ func (h *Host) consent(ctx context.Context, peer string, known, moved nodemsg.Re
 		moved.ID, said.voters, said.agree, moved.Epoch, said.disagree, said.later)
 }
 
+// confirmVacated returns an error unless most voters of a region that the catalog lists say that it was given up, as
+// the peer reports, which must be one of them, too. Members that cannot answer count: without a majority the region
+// stays.
+func (h *Host) confirmVacated(ctx context.Context, peer string, known nodemsg.Region, vacated nodemsg.Vacated) error {
+	switch {
+	case known.ID != vacated.Region:
+		return directory.ErrNotFounded
+	case !actor.HasMember(known, peer):
+		return fmt.Errorf("%s is not a member of region %d", peer, known.ID)
+	}
+	said := h.poll(ctx, peer, known, func(s nodemsg.RegionStatus) opinion { return confirmsVacated(s, known) }, opinions.most)
+	if said.most() {
+		return nil
+	}
+	if said.disagree > 0 {
+		h.Logger.Warn("end of a region not accepted: other members know nothing of it", "region", known.ID, "cell", known.Cell.String(), "reported_by", peer)
+		h.contradictions.Add(peer, fmt.Sprintf("region %v was given up", known.Cell))
+	}
+	return fmt.Errorf("region %d: of its %d voters, %d say that it was given up, and %d members do not", known.ID, said.voters, said.agree, said.disagree)
+}
+
+// poll asks the members of a region that the catalog lists, but the peer, until enough confirm what that one says, or
+// for some time.
+func (h *Host) poll(ctx context.Context, peer string, known nodemsg.Region, confirms func(nodemsg.RegionStatus) opinion, enough func(opinions) bool) (said opinions) {
+	ctx, cancel := context.WithTimeout(ctx, consentTime)
+	defer cancel()
+	for try := 0; try < consentTries && ctx.Err() == nil; try++ {
+		if said = h.askMembers(ctx, peer, known, confirms); enough(said) {
+			return said
+		}
+		select {
+		case <-time.After(consentPause):
+		case <-ctx.Done():
+		}
+	}
+	return said
+}
+
 // opinions counts what the members that the catalog lists say of a change.
 type opinions struct {
 	voters, agree   int // those that may vote, and how many of them have seen the change: whoever reports it has
@@ -66,10 +96,13 @@ type opinions struct {
 }
 
 // consent reports whether the change is to be accepted. A learner may lack it for long, so it cannot prevent what most voters have seen.
-func (o opinions) consent() bool { return 2*o.agree > o.voters || o.disagree+o.later == 0 }
+func (o opinions) consent() bool { return o.most() || o.disagree+o.later == 0 }
 
-// askMembers asks the members that the catalog lists, but the peer.
-func (h *Host) askMembers(ctx context.Context, peer string, known, moved nodemsg.Region) (said opinions) {
+// most reports whether most voters agree.
+func (o opinions) most() bool { return 2*o.agree > o.voters }
+
+// askMembers asks the members that the catalog lists, but the peer, what they say of a change.
+func (h *Host) askMembers(ctx context.Context, peer string, known nodemsg.Region, confirms func(nodemsg.RegionStatus) opinion) (said opinions) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var crew sync.WaitGroup
@@ -89,15 +122,15 @@ func (h *Host) askMembers(ctx context.Context, peer string, known, moved nodemsg
 		crew.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, answerTime)
 			defer cancel()
-			status, _, err := h.regions.askStatuses(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{moved.ID}, Log: true})
+			status, _, err := h.regions.askStatuses(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{known.ID}, Log: true})
 			if err != nil || len(status) != 1 {
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			switch of := confirms(status[0], moved); {
+			switch of := confirms(status[0]); {
 			case of == yes && !m.Learner:
-				if said.agree++; 2*said.agree > said.voters {
+				if said.agree++; said.most() {
 					cancel() // nothing can change that
 				}
 			case of == no:
@@ -121,12 +154,24 @@ const (
 	later // it knows a later change, so it cannot say how the region was after this one
 )
 
+// confirmsVacated returns what a member's status says of the end of a region that the catalog lists: its own log has
+// that, and nothing undoes it.
+func confirmsVacated(s nodemsg.RegionStatus, known nodemsg.Region) opinion {
+	switch {
+	case s.State == nodemsg.StateNone || s.State == nodemsg.StateFailed || s.Structure == nil:
+		return unknown
+	case s.Structure.Vacated != 0 && s.Recovered == actor.ConfigurationOf(known.Epoch).Recovered:
+		return yes
+	}
+	return no
+}
+
 // confirms returns what a member's status says of the change. An earlier version does not say how the region was split and merged.
 func confirms(s nodemsg.RegionStatus, moved nodemsg.Region) opinion {
 	if s.State != nodemsg.StateOpen && s.State != nodemsg.StateClosed && s.State != nodemsg.StateQuarantined {
 		return unknown
 	}
-	has := nodemsg.Region{Epoch: s.Epoch, Split: moved.Split, Merged: moved.Merged}
+	has := nodemsg.Region{ID: moved.ID, Epoch: s.Epoch, Split: moved.Split, Merged: moved.Merged}
 	if s.Structure != nil {
 		has.Split, has.Merged = s.Structure.Split, s.Structure.Merged
 	}

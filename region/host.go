@@ -34,6 +34,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/region/succession"
 	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/region/vacate"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wallclock"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -61,7 +62,11 @@ type Options struct {
 	// Ground generates a chunk for nodes that generate different terrain. If nil, such nodes get none from here. Any goroutine.
 	Ground     func(grid.ChunkPos) *chunk.Chunk
 	ScrubEvery time.Duration // how often the copies of a region are compared; 0: only on request
-	Limits     divide.Limits // the loads above which regions are split; zero: only on request
+	// VacateAfter is how long nobody must have watched a region before it is given up because nothing was ever built
+	// there; 0: 24 hours.
+	VacateAfter time.Duration
+	Spawn       grid.ChunkPos // where new players start: the land around it is never given up
+	Limits      divide.Limits // the loads above which regions are split; zero: only on request
 	// Incarnations notices nodes whose data was put back to an earlier state. Nil: nobody's was.
 	Incarnations   *incarnation.Keeper
 	DamagedRegions map[uint64]string // regions with rows found damaged when the storage was opened, and which rows
@@ -85,8 +90,8 @@ type Options struct {
 	Registerer prometheus.Registerer
 }
 
-// foundRate and foundBurst are how many foundings a second a node may ask the catalog for, and how many at once. Land that is founded is
-// never given up again.
+// foundRate and foundBurst are how many foundings a second a node may ask the catalog for, and how many at once. Land
+// on which nothing is built is given up again after a day.
 const foundRate, foundBurst = 100, 1000
 
 // failureRate and failureBurst are how many failures of regions a second a node may report, and how many at once.
@@ -127,6 +132,7 @@ type Host struct {
 	supersession *integrity.Supersession
 	reseeder     *integrity.Reseeder
 	scrubber     *integrity.Scrubber
+	vacater      *vacate.Loop
 	recovery     *integrity.Recovery
 	bases        *integrity.Bases
 	observer     *observer
@@ -253,6 +259,14 @@ func (h *Host) wireIntegrity() (err error) {
 	h.scrubber = &integrity.Scrubber{Node: node, ScrubberOptions: integrity.ScrubberOptions{
 		Every: h.ScrubEvery, Supervisor: h.supervisor, Damages: h.damages, Pieces: h.pieces, Led: h.regions.ledLands,
 	}}
+	h.vacater = vacate.New(vacate.Options{
+		Node: node, After: h.VacateAfter, Spawn: h.Spawn, Policy: h.Policy, Supervisor: h.supervisor, Lead: h.Splitter.Lead,
+		Unusable: func(id uint64) bool { return h.failures.Quarantined(id) || h.damages.CorruptErr(id) != nil },
+		Here: func(ctx context.Context, c *actor.Catalog, vacated nodemsg.Vacated) (nodemsg.Region, error) {
+			return h.vacated(ctx, h.Self.Peer, c, vacated)
+		},
+		AskStatuses: h.regions.askStatuses,
+	})
 	h.recovery = &integrity.Recovery{
 		Node: node, Supersession: h.supersession, Failures: h.failures, Reseeder: h.reseeder, AskStatuses: h.regions.askStatuses,
 		LastHeard: h.detector.LastHeard,
@@ -297,6 +311,7 @@ func (h *Host) wireRegions() {
 		r.proofs.Signed = signature.New(h.World).Signed
 	}
 	r.now = h.Clock.Now
+	r.vacater = h.vacater
 	r.splitter, r.autoSplit, r.policy, r.world = h.Splitter, h.AutoSplit, h.Policy, h.World
 	r.actors = actor.NewMetrics(h.Registerer)
 	r.probe = provocation()
@@ -326,7 +341,7 @@ func (h *Host) Run(ctx context.Context) error {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	tasks := []func(context.Context){
-		h.publisher.Republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run, h.checkLeaderless, h.Splitter.Run, h.AutoSplit.Run, h.Policy.Run, h.History.Run,
+		h.publisher.Republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run, h.checkLeaderless, h.Splitter.Run, h.AutoSplit.Run, h.vacater.Run, h.Policy.Run, h.History.Run,
 		func(serving context.Context) {
 			<-ctx.Done()
 			h.supervisor.StartLeaving()

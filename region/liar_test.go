@@ -138,7 +138,7 @@ func TestLiarReportsWhatIsPast(t *testing.T) {
 			t.Error("the truth is not accepted: ", err)
 		}
 		known.Members[1].Learner = true
-		if said := a.askMembers(t.Context(), known.Members[0].Peer, known, now); said.voters != 2 {
+		if said := a.askMembers(t.Context(), known.Members[0].Peer, known, func(s nodemsg.RegionStatus) opinion { return confirms(s, now) }); said.voters != 2 {
 			t.Errorf("with a learner there are %d voters", said.voters)
 		}
 	})

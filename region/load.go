@@ -132,9 +132,18 @@ func (r *regions) options(changed func(nodemsg.Region)) actor.Options {
 func (r *regions) landOptions() (actor.Options, actor.LandOptions) {
 	return r.options(r.publisher.Changed), actor.LandOptions{
 		Hash: r.bases.Hash, Hibernate: r.hibernate, StayAwake: r.autoSplit.StayAwake, Reload: r.readLand, ReadParts: r.disk.ReadParts, FetchParts: r.disk.FetchParts,
-		Split: r.splitter.Begin, Merged: r.splitter.DeleteMerged, Resolve: r.splitter.Resolve, Pinned: r.bases.Pinned, RefuseEdit: r.policy.RefuseEdit,
+		Split: r.splitter.Begin, Merged: r.splitter.DeleteMerged, Resolve: r.resolve, Pinned: r.bases.Pinned, RefuseEdit: r.policy.RefuseEdit,
 		Orders: func() actor.Orders { return r.policy.Orders() }, Proofs: r.proofs, Understood: r.understood, Now: r.now, CPU: r.cpu, Probe: r.probe,
 	}
+}
+
+// resolve finds out what has become of a region that is frozen, or was given up.
+func (r *regions) resolve(l *actor.Land, structure world.Structure, leads bool) {
+	if structure.Vacated != 0 {
+		r.vacater.Resolve(l, leads)
+		return
+	}
+	r.splitter.Resolve(l, structure, leads)
 }
 
 // understood reports whether signatures are checked here, and the members, and all nodes that are alive, understand a version.
@@ -335,6 +344,7 @@ func (r *regions) subscribe(ctx context.Context, peer string, hello nodemsg.Hell
 			return nil, err
 		}
 		if s := l.Subscribe(peer, reading); s != nil {
+			r.vacater.Watched(hello.Region)
 			return s, nil
 		}
 		select { // it is being unloaded: wait, then load it again

@@ -22,6 +22,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -44,9 +45,10 @@ const (
 	maxStruck = 2
 )
 
-// TestRaces has regions split and merged while their members change, are drained, killed and cut off, and while land beside them is
-// founded: two or three of these within some milliseconds of each other, while players build. Afterwards each block is in exactly one region
-// with all its acknowledged edits, and no node has kept anything of a region that is gone. At no time did two regions serve a block.
+// TestRaces has regions split and merged while their members change, are drained, killed and cut off, and while land
+// beside them is founded and given up: two or three of these within some milliseconds of each other, while players
+// build. Afterwards each block is in exactly one region with all its acknowledged edits, and no node has kept anything
+// of a region that is gone. At no time did two regions serve a block.
 func TestRaces(t *testing.T) {
 	var mu sync.Mutex
 	total := make(map[string]int)
@@ -70,7 +72,7 @@ func TestRaces(t *testing.T) {
 	for _, what := range slices.Sorted(maps.Keys(total)) {
 		t.Logf("%8d %s", total[what], what)
 	}
-	for _, what := range []string{"split done", "merge done", "found done", "drain done", "kill done", "cut done", "edits"} {
+	for _, what := range []string{"split done", "merge done", "found done", "vacate done", "drain done", "kill done", "cut done", "edits"} {
 		if total[what] == 0 {
 			t.Errorf("none was counted: %s", what)
 		}
@@ -126,9 +128,9 @@ func newRaces(t *testing.T, seed int) *races {
 // run draws races until there were enough, and lets the world recover.
 func (r *races) run() {
 	steps := map[string]func(pos grid.ChunkPos, rng *rand.Rand) error{
-		"split": r.splitAt, "merge": r.mergeAt, "found": r.foundBeside, "members": r.changeMembers, "drain": r.drainOne, "kill": r.killOne, "cut": r.cutOne,
+		"split": r.splitAt, "merge": r.mergeAt, "found": r.foundBeside, "vacate": r.vacateOne, "members": r.changeMembers, "drain": r.drainOne, "kill": r.killOne, "cut": r.cutOne,
 	}
-	kinds := []string{"split", "split", "split", "merge", "merge", "merge", "merge", "found", "members", "drain", "drain", "kill", "cut"}
+	kinds := []string{"split", "split", "split", "merge", "merge", "merge", "merge", "found", "vacate", "vacate", "members", "drain", "drain", "kill", "cut"}
 	for range *racesEach {
 		pos := grid.ChunkPos{X: int32(r.rng.IntN(raceChunks)), Z: int32(r.rng.IntN(cellChunks))}
 		var race []string
@@ -222,6 +224,57 @@ func (r *races) foundBeside(pos grid.ChunkPos, _ *rand.Rand) error {
 		})
 	}
 	return by.Wait()
+}
+
+// vacateOne gives up a cell that was just founded. The entry is proposed whether somebody is about to build there or
+// not, and however far the other members are: what it finds when it is applied must decide.
+func (r *races) vacateOne(pos grid.ChunkPos, rng *rand.Rand) error {
+	if err := r.foundBeside(pos, rng); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	pos = r.founded[len(r.founded)-1]
+	r.mu.Unlock()
+	<-time.After(time.Duration(rng.IntN(300)) * time.Millisecond)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Second)
+	defer cancel()
+	info, err := r.anyone().Directory.FromCatalog(ctx, pos)
+	if err != nil {
+		return err
+	}
+	err = errNothing
+	for _, m := range info.Members {
+		it, gone := r.node(m.Peer)
+		if gone != nil {
+			continue
+		}
+		land, failed := it.regions.Open(ctx, info.ID, info.Cell)
+		if failed == nil {
+			land, failed = it.Splitter.Lead(ctx, info.ID)
+		}
+		if err = failed; err == nil {
+			err = r.vacate(ctx, land)
+		}
+		if !errors.Is(err, ErrNotHere) {
+			break
+		}
+	}
+	return err
+}
+
+// vacate proposes to give up a region, and waits for what comes of that.
+func (r *races) vacate(ctx context.Context, land *actor.Land) error {
+	if err := land.Raft().Propose(world.EncodeVacate()); err != nil {
+		return err
+	}
+	for range 20 {
+		<-time.After(50 * time.Millisecond)
+		if structure, err := actor.CopyOf(ctx, land); err != nil || structure.Vacated != 0 {
+			return err
+		}
+	}
+	r.count("vacate too late")
+	return errNothing
 }
 
 // changeMembers changes which nodes are the nearest to all keys. The members of all regions follow.
@@ -467,6 +520,11 @@ func (b *digger) build(ctx context.Context) {
 	for seq := uint64(1); ctx.Err() == nil; seq++ {
 		<-time.After(time.Duration(b.rng.IntN(200)) * time.Millisecond)
 		pos := grid.ChunkPos{X: int32(b.rng.IntN(raceChunks)), Z: int32(b.rng.IntN(cellChunks))}
+		b.mu.Lock()
+		if n := len(b.founded); n > 0 && b.rng.IntN(12) == 0 { // it may be given up just now
+			pos = b.founded[n-1]
+		}
+		b.mu.Unlock()
 		b.last = nodemsg.Intent{Player: b.id, Seq: seq, Pos: at(pos, int32(b.id[0])), Block: chunk.Block(1 + b.rng.IntN(3))}
 		for ctx.Err() == nil && !b.try(ctx, pos, b.last) {
 			select {

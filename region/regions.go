@@ -19,6 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/publish"
 	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/region/succession"
+	"github.com/voxelpopuli/voxeld/region/vacate"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -38,6 +39,7 @@ type regions struct {
 	bases        *integrity.Bases
 	splitter     *split.Splitter
 	autoSplit    *autosplit.Loop
+	vacater      *vacate.Loop
 	disk         *integrity.Disk
 	publisher    *publish.Publisher
 	unlisted     func() bool                                       // see incarnation.Keeper

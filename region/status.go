@@ -78,7 +78,7 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 	}
 	if log && id != world.CatalogID {
 		if structure, err := world.StructureIn(r.Storage.Get, id); err == nil {
-			s.Structure = &nodemsg.Structure{Split: structure.Split, Merged: structure.Merged}
+			s.Structure = &nodemsg.Structure{Split: structure.Split, Merged: structure.Merged, Vacated: structure.Vacated}
 		}
 	}
 	for _, text := range []*string{&s.Why, &s.Undivided} {

@@ -33,7 +33,8 @@ type Change struct {
 }
 
 // Apply applies the committed entry at the log index. Every replica gets the same outcome from the same log. An error
-// means that the entry cannot be decoded and that nothing changed. Edits of a split or frozen region have no result. Rows to be stored accumulate until Writes.
+// means that the entry cannot be decoded and that nothing changed. Edits of a region that is split, frozen or
+// given up have no result. Rows to be stored accumulate until Writes.
 func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 	if IsBarrier(entry) {
 		barrier, err := DecodeBarrier(entry)
@@ -42,7 +43,7 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 		}
 		return Outcome{Barrier: &barrier}, nil
 	}
-	if IsSplit(entry) || isMerging(entry) {
+	if IsSplit(entry) || isMerging(entry) || isVacate(entry) {
 		step, err := l.restructure(index, entry)
 		if err != nil {
 			err = fmt.Errorf("apply entry %d: %w", index, err)

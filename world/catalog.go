@@ -174,15 +174,25 @@ func EncodeMoved(moved nodemsg.Region) ([]byte, error) {
 }
 
 // Apply applies a committed entry. The first entry that founds a cell takes effect; later ones for the same cell change
-// nothing. An entry that changes a region takes effect if the region is listed and the entry is newer. If the entry reports that the
-// region was split, its children are listed, too. In all these cases Apply returns the region of the cell, as it is now.
+// nothing. An entry that changes a region takes effect if the region is listed and the entry is newer. If the entry
+// reports that the region was split, its children are listed, too. In all these cases Apply returns the region of the
+// cell, as it is now. Of an entry that removes a region, Apply returns what it was; its id is 0 if the entry has no
+// effect.
 func (c *Catalog) Apply(index uint64, entry []byte) (nodemsg.Region, []kv.Write, error) {
 	c.gone = nil
-	region, err := c.apply(index, entry)
+	q, err := nodemsg.DecodeQuestion(entry)
+	if err == nil && q.Vacated != nil {
+		region, writes := c.vacate(index, *q.Vacated)
+		return region, writes, nil
+	}
+	var region nodemsg.Region
+	if err == nil {
+		region, err = c.apply(index, q)
+	}
 	if err != nil {
 		return nodemsg.Region{}, nil, fmt.Errorf("apply catalog entry %d: %w", index, err)
 	}
-	if there, founded := c.get(region.Cell); founded && !region.Newer(there) {
+	if there, founded := c.get(region.Cell); founded && (q.Found != nil || !region.Newer(there)) {
 		return there, nil, nil
 	}
 	changed := []nodemsg.Region{region}
@@ -262,11 +272,8 @@ func (c *Catalog) below(cell grid.Cell, all []nodemsg.Region) []nodemsg.Region {
 }
 
 // apply returns the region as the entry would change it.
-func (c *Catalog) apply(index uint64, entry []byte) (nodemsg.Region, error) {
-	q, err := nodemsg.DecodeQuestion(entry)
+func (c *Catalog) apply(index uint64, q nodemsg.Question) (nodemsg.Region, error) {
 	switch {
-	case err != nil:
-		return nodemsg.Region{}, err
 	case q.Found != nil:
 		return founded(index, *q.Found)
 	case q.Moved != nil:
@@ -283,7 +290,7 @@ func founded(index uint64, found nodemsg.Found) (nodemsg.Region, error) {
 	}
 	return nodemsg.Region{
 		ID: childID(CatalogID, index), Cell: found.Cell, Epoch: 1, Term: 1,
-		Leader: found.Members[0].Peer, Members: found.Members,
+		Leader: found.Members[0].Peer, Members: found.Members, Founded: index,
 	}, nil
 }
 
@@ -295,6 +302,7 @@ func (c *Catalog) moved(to nodemsg.Region) (nodemsg.Region, error) {
 	if len(to.Members) == 0 {
 		return nodemsg.Region{}, fmt.Errorf("move region %d: no members", to.ID)
 	}
+	to.Founded = there.Founded
 	return to, nil
 }
 

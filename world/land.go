@@ -138,6 +138,9 @@ func (l *Land) Structure() Structure { return l.structure }
 // Needs returns the version of the first nodes that understand the rows of a region. Entries of its log may need a later one: those with
 // texts of signs that are gone. A region that is split needs what its halves may, since they may be merged.
 func Needs(l *Land) int {
+	if l.structure.Vacated != 0 {
+		return nodemsg.VersionVacated
+	}
 	if l.structure.Split != 0 && l.structure.Signed || l.marked != 0 {
 		return nodemsg.VersionMarks
 	}

@@ -28,6 +28,7 @@ const (
 	Thawed
 	Merged
 	Abandoned
+	Vacated
 )
 
 // mergeVersion is the first byte of the entries of this file. The kind follows, and the attempt (uvarint).

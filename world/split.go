@@ -18,8 +18,11 @@ func EncodeSplit() []byte { return []byte{splitVersion} }
 func IsSplit(entry []byte) bool { return len(entry) > 0 && entry[0] == splitVersion }
 
 func (l *Land) restructure(index uint64, entry []byte) (Step, error) {
-	if IsSplit(entry) {
+	switch {
+	case IsSplit(entry):
 		return l.applySplit(entry)
+	case isVacate(entry):
+		return l.applyVacate(index, entry)
 	}
 	return l.applyMerging(index, entry)
 }

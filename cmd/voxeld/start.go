@@ -367,6 +367,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		Base:           func(pos grid.ChunkPos) [32]byte { return generator.Chunk(pos).Hash() },
 		Ground:         generator.Chunk,
 		ScrubEvery:     n.cfg.ScrubEvery,
+		Spawn:          n.world.Spawn.Chunk(),
 		Limits:         limits(n.cfg.Dividing),
 		Incarnations:   incarnations,
 		DamagedRegions: suspects,

@@ -25,7 +25,10 @@ func world() dashboard {
 					title: "Regions in use, by leader", description: "Loaded regions that each node leads. Normal: spread over the nodes.", unit: count, stacked: true,
 					queries: one("sum by (instance) (voxeld_regions_led{SEL})", "{{instance}}"),
 				},
-				{title: "Regions founded", description: "New land that players have entered.", unit: rate, queries: one(perSecond("voxeld_regions_founded_total", "instance"), "{{instance}}")},
+				{
+					title: "Regions founded and given up", description: "New land that players have entered, and land where nothing was built and nobody was for a day.", unit: rate,
+					queries: []query{{perSecond("voxeld_regions_founded_total", "instance"), "{{instance}}: founded"}, {perSecond("voxeld_regions_vacated_total", "instance"), "{{instance}}: given up"}},
+				},
 			}},
 			{"Players and edits", []panel{
 				{title: "Players by node", description: "Open sessions of each node.", unit: count, stacked: true, queries: one("sum by (instance) (voxeld_sessions{SEL})", "{{instance}}")},

@@ -117,7 +117,7 @@ func (v *Regions) checkKey(key string, region nodemsg.Region) error {
 
 // checkRegion checks what nodemsg.DecodeRegion does not.
 func checkRegion(r nodemsg.Region) error {
-	if r.Epoch >= maxCount || r.Term >= maxCount {
+	if max(r.Epoch, r.Term, r.Founded) >= maxCount {
 		return errors.New("check region record: a number is implausibly large")
 	}
 	for i, m := range r.Members {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -277,7 +278,11 @@ func (c *Catalog) apply(d replica.Committed) {
 			}
 		}
 	}
-	if len(writes) > 0 && region.Epoch == FirstEpoch && region.Split == 0 && region.Merged == 0 {
+	switch {
+	case len(writes) == 0:
+	case slices.Contains(c.state.Gone(), region.ID):
+		c.Metrics.vacated.Inc()
+	case region.Epoch == FirstEpoch && region.Split == 0 && region.Merged == 0:
 		c.Metrics.founded.Inc()
 	}
 	c.answer(region.Cell, founded{region: region})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -71,6 +72,20 @@ func (c *Catalog) Moved(ctx context.Context, moved nodemsg.Region) (nodemsg.Regi
 		return nodemsg.Region{}, err
 	}
 	return c.change(ctx, moved, entry)
+}
+
+// Vacated removes a region that was given up, and returns it as it was, or ErrNotFounded if it is not listed any more.
+func (c *Catalog) Vacated(ctx context.Context, vacated nodemsg.Vacated) (nodemsg.Region, error) {
+	entry, err := world.EncodeVacated(vacated)
+	if err != nil {
+		return nodemsg.Region{}, err
+	}
+	end := nodemsg.Region{ID: vacated.Region, Cell: vacated.Cell, Epoch: math.MaxUint64} // newer than whatever is listed
+	was, err := c.change(ctx, end, entry)
+	if err == nil && was.ID != vacated.Region {
+		err = ErrNotFounded
+	}
+	return was, err
 }
 
 // change commits an entry that makes a cell's region what it should be, unless it is that already.

@@ -67,7 +67,7 @@ type editQueue struct {
 	pending     map[edit]pendingEdit        // an entry for each edit in waiting or proposed
 	bases       map[grid.ChunkPos]*[32]byte // terrain hashes requested (nil) and known, of chunks not yet pinned
 	leading     bool
-	frozen      bool        // the region is being merged: edits wait
+	frozen      bool        // the region is being merged, or was given up: edits wait
 	term        uint64      // the last term in which this node led
 	inFlight    int         // entries proposed in this term and not yet committed
 	expected    int         // edits expected in the next entry: of the players answered with the last one, and of those who waited then

@@ -51,7 +51,7 @@ type LandOptions struct {
 	Split func(s Split, done func(error))
 	// Merged is called when the split at an index has been undone: the children are no more.
 	Merged func(parent nodemsg.Region, split uint64)
-	// Resolve is called every now and then while the region is frozen for a merge.
+	// Resolve is called every now and then while the region is frozen for a merge, and when it was given up.
 	Resolve func(l *Land, s world.Structure, leads bool)
 	// Pinned is called with new bases.
 	Pinned func([]nodemsg.BaseOf)

@@ -95,6 +95,8 @@ func (l *Land) subscribe(s *hub.Subscriber) {
 	switch {
 	case l.hub.Split != 0:
 		l.hub.Dismiss(s, splitReason)
+	case l.contents.Land.Structure().Vacated != 0:
+		l.hub.Dismiss(s, vacatedReason)
 	case l.edits.frozen: // it may be over, and the land elsewhere; those who are subscribed already learn what comes of it
 		l.hub.Dismiss(s, "the region is being merged")
 	case l.leading && l.hung() && s.Reading:

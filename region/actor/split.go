@@ -26,7 +26,10 @@ var (
 	ErrOtherAttempt = errors.New("the merge was abandoned")
 )
 
-const splitReason = "the region was split"
+const (
+	splitReason   = "the region was split"
+	vacatedReason = "the region was given up"
+)
 
 // Split is a region's split as one of its members applies it.
 type Split struct {
@@ -43,7 +46,7 @@ type Split struct {
 type splitter struct {
 	land         *Land
 	awaited      []awaitedStep
-	frozen       int // ticks since the region was frozen here
+	frozen       int // ticks since the region was frozen or given up here
 	placeholders int // ticks until the avatars of ShowAvatars leave whose gateways have not come; 0: there are none
 }
 
@@ -114,6 +117,11 @@ func (s *splitter) applied(step world.Step, before world.Structure) {
 			l.Merged(parent, before.Split)
 		}
 		l.Logger.Info("region merged", "region", l.info.ID, "cell", l.info.Cell.String())
+	case world.Vacated:
+		s.frozen = 0
+		l.edits.clear() // the gateways send them to the region that is founded then
+		l.report()
+		l.Logger.Info("region given up: nothing was built there", "region", l.info.ID, "cell", l.info.Cell.String())
 	case world.NoStep, world.Splits, world.Abandoned:
 	}
 	s.changed()
@@ -150,14 +158,18 @@ func (s *splitter) refuseAwaited() {
 	})
 }
 
-// takeOver takes over the structure of the land. If the region is split, the gateways are sent to the children.
+// takeOver takes over the structure of the land. If the region is split, the gateways are sent to the children; if it
+// was given up, they look for the one that is founded then.
 func (s *splitter) takeOver() {
 	l, structure := s.land, s.land.contents.Land.Structure()
 	l.info.Split, l.info.Merged, l.hub.Split = structure.Split, structure.Merged, structure.Split
-	l.edits.frozen = structure.Frozen != 0
+	l.edits.frozen = structure.Frozen != 0 || structure.Vacated != 0
 	l.Needs.Store(int64(world.Needs(s.land.contents.Land)))
-	if structure.Split != 0 {
+	switch {
+	case structure.Split != 0:
 		l.hub.DismissAll(splitReason)
+	case structure.Vacated != 0:
+		l.hub.DismissAll(vacatedReason)
 	}
 }
 
@@ -169,7 +181,8 @@ func (s *splitter) lostLeadership() {
 	s.awaited = nil
 }
 
-// unresolvedTicks is after how many ticks a frozen region asks what has become of the merge, and then how often.
+// unresolvedTicks is after how many ticks a region that is frozen, or was given up, asks what has become of that, and
+// then how often.
 const unresolvedTicks = 20
 
 // placeholderTicks is how long avatars wait for their gateways after a split or merge: longer than these need to come.
@@ -206,7 +219,7 @@ func PassAvatars(l, to *Land) {
 	})
 }
 
-// tick removes placeholders whose time is over, and has the merge resolved for which the region is frozen.
+// tick removes placeholders whose time is over, and has resolved what the region is frozen or given up for.
 func (s *splitter) tick() {
 	if s.placeholders > 0 {
 		if s.placeholders--; s.placeholders == 0 {
@@ -221,7 +234,7 @@ func (s *splitter) tick() {
 	}
 }
 
-// ResolveFreeze has the merge resolved now for which a region is frozen. Any goroutine may call it.
+// ResolveFreeze has resolved now what a region is frozen or given up for. Any goroutine may call it.
 func ResolveFreeze(l *Land) {
 	l.Enqueue(func() {
 		if l.edits.frozen {
@@ -276,9 +289,32 @@ func ProposeSplit(ctx context.Context, l *Land) error {
 			return ErrOneChunk
 		case s.Frozen != 0:
 			return errors.New("the region is being merged")
+		case s.Vacated != 0:
+			return errors.New(vacatedReason)
 		}
 		return nil
 	}, func(s world.Structure) bool { return s.Split != 0 })
+}
+
+// ErrInUse is returned if a region is watched, or something was built there.
+var ErrInUse = errors.New("the region is in use")
+
+// ProposeVacate gives up a region, which this node must lead, unless it is watched, or something was built there.
+func ProposeVacate(ctx context.Context, l *Land) error {
+	answer := make(chan error, 1)
+	err, failed := Await(ctx, l.Actor, answer, func() {
+		if l.hub.Len() > 0 || !l.edits.empty() {
+			answer <- ErrInUse
+			return
+		}
+		l.splitter.propose(world.EncodeVacate(), func(s world.Structure) error {
+			if s.Vacated == 0 && !world.Empty(l.contents.Land) {
+				return ErrInUse
+			}
+			return nil
+		}, func(s world.Structure) bool { return s.Vacated != 0 }, answer)
+	})
+	return cmp.Or(failed, err)
 }
 
 // Freeze freezes a child, which this node must lead, for an attempt of its parent, and returns its land for world.EncodeMerge. Passed is the
@@ -384,4 +420,13 @@ func EndMerged(l *Land, parent *nodemsg.Region) {
 		l.hub.Parent = parent
 		l.removed = true
 	})
+}
+
+// UseOf reports whether a gateway watches a region, and whether nothing was ever built there, as the copy on this node
+// has it.
+func UseOf(ctx context.Context, l *Land) (watched, empty bool, err error) {
+	type use struct{ watched, empty bool }
+	answer := make(chan use, 1)
+	got, err := Await(ctx, l.Actor, answer, func() { l.deliver(); answer <- use{l.hub.Len() > 0, world.Empty(l.contents.Land)} })
+	return got.watched, got.empty, err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/trust"
@@ -216,7 +217,22 @@ func (c *collection) readAll(ctx context.Context, infos []nodemsg.Region, visit 
 			infos, named[u.info.ID] = append(infos, u.info), u.named
 		}
 	}
-	return each(ctx, left, func(u unread) error { return visit(c.uncertain(ctx, u)) })
+	return each(ctx, left, func(u unread) error {
+		if c.givenUp(ctx, u) {
+			return visit(u.founded())
+		}
+		return visit(c.uncertain(ctx, u))
+	})
+}
+
+// givenUp reports whether a region that has no copy left was given up since the catalog was read: nothing was ever
+// built there.
+func (c *collection) givenUp(ctx context.Context, u unread) bool {
+	if len(u.sources) > 0 || u.info.Cell.Label.Len() != grid.FoundingLabel {
+		return false
+	}
+	_, err := c.Directory.ByID(ctx, u.info.ID)
+	return errors.Is(err, directory.ErrNotFounded)
 }
 
 // readRound asks the members of the groups, reads the groups and returns those that could not be read. A node that does not answer is

@@ -28,7 +28,10 @@ func (r *Replacer) Outdated(ctx context.Context, info nodemsg.Region, own replic
 		return fmt.Sprintf("the catalog does not list it: either it was merged, and voxeld deletes the copy; or %v was lost, too: recover that first",
 			info.Cell.Parent()), nil
 	case errors.Is(err, directory.ErrNotFounded):
-		return "", nil
+		if empty, err := world.EmptyIn(r.Storage.Keys, info.ID); err != nil || !empty {
+			return "", err
+		}
+		return "the catalog does not list it, and nothing was built there: it was given up, and is founded anew when somebody comes", nil
 	case err != nil:
 		return "", fmt.Errorf("whether it was split since is not known: recover the catalog first: %w", err)
 	}

@@ -114,6 +114,9 @@ func laterMessages() []interface{ Valid() error } {
 		Answer{Statuses: []RegionStatus{{Region: 7, State: StateClosed, Structure: &Structure{Split: 5, Merged: 3}}}},
 		Question{Structure: &StructureRequest{Region: 7, Copy: true}},
 		Question{Forget: &Forget{Peer: aMember.Peer}},
+		Question{Vacated: &Vacated{Region: 7, Cell: aCell}},
+		RegionStatus{Region: 7, State: StateOpen, Structure: &Structure{Vacated: 5}},
+		Answer{Region: &Region{ID: 7, Cell: aCell, Epoch: 1, Term: 1, Members: aRegion().Members, Founded: 3}},
 	}
 }
 

@@ -36,6 +36,9 @@ type Region struct {
 	Split uint64 `cbor:"7,keyasint,omitempty"`
 	// Merged is the log index of the last entry that merged the children again; 0 if there was none.
 	Merged uint64 `cbor:"8,keyasint,omitempty"`
+	// Founded is the index of the catalog's entry that founded the region, or the one of which it is a part; 0 if an
+	// earlier version founded it.
+	Founded uint64 `cbor:"9,keyasint,omitempty"`
 }
 
 // RecoveredEpoch is added to a region's epoch by each recovery from one survivor. A log never has that many entries.
@@ -44,8 +47,9 @@ const RecoveredEpoch = 1 << 40
 // SplitEpoch returns the epoch that the children of a split region begin with.
 func (r Region) SplitEpoch() uint64 { return r.Epoch/RecoveredEpoch*RecoveredEpoch + r.Split }
 
-// Newer reports whether this describes the region at a later time than the other description of it does: after a recovery, a split, a merge
-// or a change of members. It does not compare the leaders' terms.
+// Newer reports whether this describes the region at a later time than the other description of it does: after a
+// recovery, a split, a merge or a change of members. It does not compare the leaders' terms. Of two regions of a cell,
+// the one that was founded later is newer: the other one was given up.
 func (r Region) Newer(than Region) bool { return r.compareStructure(than) > 0 }
 
 // Supersedes reports whether this route is to be used instead of the other one: it is Newer, or of a later leader. Everything that
@@ -58,6 +62,9 @@ func (r Region) Compare(with Region) int {
 }
 
 func (r Region) compareStructure(with Region) int {
+	if r.ID != with.ID && r.Founded != with.Founded {
+		return cmp.Compare(r.Founded, with.Founded)
+	}
 	return cmp.Or(
 		cmp.Compare(r.Epoch/RecoveredEpoch, with.Epoch/RecoveredEpoch),
 		cmp.Compare(max(r.Split, r.Merged), max(with.Split, with.Merged)),
@@ -120,6 +127,16 @@ type Question struct {
 	// Forget says that a node does not come back, for an operator. Only an issuer may say so. The answer is empty, or an error if the node
 	// is connected to the one that is asked.
 	Forget *Forget `cbor:"28,keyasint,omitempty"`
+	// Vacated reports to the catalog that a region has ended because nothing was ever built there. Only a member that
+	// the catalog lists may send it, and most of them must say so (docs/adr/0097). The answer is the region as it was;
+	// none if it is not listed any more.
+	Vacated *Vacated `cbor:"29,keyasint,omitempty"`
+}
+
+// Vacated names a region that was given up.
+type Vacated struct {
+	Region uint64    `cbor:"1,keyasint"`
+	Cell   grid.Cell `cbor:"2,keyasint"`
 }
 
 // StructureRequest asks about a region's split.
@@ -252,7 +269,8 @@ const (
 	VersionSigns   = 6 // the first that has signs
 	VersionQuotas  = 7 // the first that has quotas, approval and expiry of names and claims
 	VersionMarks   = 8 // the first that has marks in the history of land
-	Version        = VersionMarks
+	VersionVacated = 9 // the first that has regions that are given up
+	Version        = VersionVacated
 )
 
 // VersionOf returns the version of the first nodes that have a block after chunk.LastOfFirst.
@@ -411,10 +429,13 @@ type RegionStatus struct {
 	Structure *Structure `cbor:"20,keyasint,omitempty"`
 }
 
-// Structure is how a copy of a region was split and merged; its fields are those of Region.
+// Structure is how a copy of a region was split and merged, as Region has it, and the index of the log entry that gave
+// it up.
 type Structure struct {
 	Split  uint64 `cbor:"1,keyasint,omitempty"`
 	Merged uint64 `cbor:"2,keyasint,omitempty"`
+	// Vacated is 0 if the region was not given up.
+	Vacated uint64 `cbor:"3,keyasint,omitempty"`
 }
 
 // Voucher is an issuer's signature of VouchedText.

@@ -66,7 +66,7 @@ func (q Question) Valid() error {
 		alternativeOf(q.Describe), alternativeOf(q.Invite), alternativeOf(q.Sleep), alternativeOf(q.Release), alternativeOf(q.Superseded),
 		alternativeOf(q.Failure), alternativeOf(q.Status), alternativeOf(q.Regions), alternativeOf(q.Leaving), alternativeOf(q.Rejoin),
 		alternativeOf(q.Split), alternativeOf(q.Merge), alternativeOf(q.Structure), alternativeOf(q.Resolve), alternativeOf(q.Range),
-		alternativeOf(q.Act), alternativeOf(q.Acts), alternativeOf(q.History), alternativeOf(q.Forget),
+		alternativeOf(q.Act), alternativeOf(q.Acts), alternativeOf(q.History), alternativeOf(q.Forget), alternativeOf(q.Vacated),
 	)
 }
 
@@ -94,6 +94,9 @@ func (Describe) Valid() error { return nil }
 
 // Valid always returns nil.
 func (Leaving) Valid() error { return nil }
+
+// Valid returns an error if there is no region id, or the cell is invalid.
+func (v Vacated) Valid() error { return firstError(checkRegionID(v.Region), checkCell(v.Cell)) }
 
 // Valid returns an error if the peer id is malformed.
 func (f Forget) Valid() error { return checkPeer(f.Peer) }

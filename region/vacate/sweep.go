@@ -1,0 +1,134 @@
+package vacate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file deletes copies of regions that were given up while this node was away, or behind.
+
+const (
+	// Each copy of empty land is looked up in the catalog once a day: so many in a round, and at least leastSwept.
+	sweepRounds = int(24 * time.Hour / lookEvery)
+	leastSwept  = 16
+	// pollTime bounds a question to the members of a region.
+	pollTime = 2 * time.Second
+)
+
+// sweep looks after the copies of regions that have ended, or may have. Those that have ended according to the copy
+// here are opened, so that they are removed from the catalog and deleted. Of the others those are looked up that have
+// no leader, and some more in each round.
+func (l *Loop) sweep(ctx context.Context, regions []nodemsg.Region) {
+	regions = slices.DeleteFunc(slices.Clone(regions), func(info nodemsg.Region) bool { return info.Cell.Label.Len() != grid.FoundingLabel })
+	n := min(len(regions), max(leastSwept, len(regions)/sweepRounds+1))
+	first := l.swept
+	if l.swept += n; l.swept >= len(regions) {
+		l.swept = 0
+	}
+	for i, info := range regions {
+		if ctx.Err() != nil {
+			return
+		}
+		structure, err := world.StructureIn(l.Storage.Get, info.ID)
+		land := l.Regions.Loaded(info.ID)
+		switch {
+		case err != nil:
+		case structure.Vacated != 0 && land == nil:
+			err = l.reopen(ctx, info)
+		case structure.Vacated == 0 && (i >= first && i < first+n || land != nil && land.Raft() != nil && land.Raft().Status().Leader == ""):
+			err = l.sweepStale(ctx, info)
+		}
+		if err != nil {
+			l.Logger.Debug("copy of a region that may have been given up kept", "region", info.ID, "cell", info.Cell.String(), "error", err)
+		}
+	}
+}
+
+// reopen goes on with a region that was given up, as the closed copy here says: Resolve does the rest if it is still
+// listed.
+func (l *Loop) reopen(ctx context.Context, info nodemsg.Region) error {
+	ctx, cancel := context.WithTimeout(ctx, resolveTime)
+	defer cancel()
+	_, err := l.Directory.ByID(ctx, info.ID)
+	switch {
+	case errors.Is(err, directory.ErrNotFounded):
+		return l.Regions.Delete(info)
+	case err != nil || l.Unusable(info.ID):
+		return err
+	}
+	_, err = l.Lead(ctx, info.ID)
+	return err
+}
+
+// sweepStale deletes the copy of an empty region if it was given up, although the copy does not have that. The catalog
+// must not list the region, and most of its other members must have given it up: whatever was acknowledged there, one
+// of them would have.
+func (l *Loop) sweepStale(ctx context.Context, info nodemsg.Region) error {
+	if empty, err := world.EmptyIn(l.Storage.Keys, info.ID); err != nil || !empty {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, resolveTime)
+	defer cancel()
+	if _, err := l.Directory.ByID(ctx, info.ID); !errors.Is(err, directory.ErrNotFounded) {
+		return err // the catalog lists it
+	}
+	if !l.vacated(ctx, info) {
+		return errors.New("the catalog does not list it, but too few of its members say that it was given up")
+	}
+	l.Logger.Info("copy of a region deleted that was given up", "region", info.ID, "cell", info.Cell.String())
+	if land := l.Regions.Loaded(info.ID); land != nil {
+		land.Remove(false)
+		return nil
+	}
+	return l.Regions.Delete(info)
+}
+
+// vacated reports whether most voters of a region, or all but this node, say that it was given up, or have removed
+// their copies, and nobody has another copy.
+func (l *Loop) vacated(ctx context.Context, info nodemsg.Region) bool {
+	members := info.Members
+	if own, err := l.Replicas.Position(info.ID); err == nil && len(own.Members.Members) > 0 {
+		members = nil
+		for _, m := range own.Members.Members {
+			members = append(members, nodemsg.Member{Peer: m.Peer, Learner: m.Learner})
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, pollTime)
+	defer cancel()
+	var asking sync.WaitGroup
+	var mu sync.Mutex
+	voters, gone, others := 0, 0, 0
+	for _, m := range members {
+		if !m.Learner {
+			voters++
+		}
+		if m.Peer == l.Self.Peer {
+			continue
+		}
+		asking.Go(func() {
+			said, _, err := l.AskStatuses(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{info.ID}, Log: true})
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			switch s := said[0]; {
+			case s.State == nodemsg.StateNone && !s.Forgotten: // it has never had one
+			case s.State != nodemsg.StateNone && (s.Structure == nil || s.Structure.Vacated == 0):
+				others++
+			case !m.Learner:
+				gone++
+			}
+		})
+	}
+	asking.Wait()
+	return others == 0 && gone > 0 && (2*gone > voters || gone == voters-1)
+}

@@ -1,0 +1,306 @@
+package region
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+var (
+	distant     = grid.ChunkPos{X: 100, Z: 1} // players begin far away
+	distantCell = grid.CellAt(distant, grid.FoundingLabel)
+)
+
+// vacating starts A, B and C, which give up land after 20 minutes.
+func vacating(t *testing.T, meddle func(to, from string, q *nodemsg.Question) *nodemsg.Answer) (n *network, all []*node) {
+	n = newNetwork(t)
+	n.copies, n.meddle = 3, meddle
+	n.adjust = func(_ string, o *Options) { o.VacateAfter = 20 * time.Minute }
+	n.near("A", "B", "C")
+	for _, peer := range []string{"A", "B", "C"} {
+		all = append(all, n.start(peer, newDisk()))
+	}
+	<-time.After(30 * time.Second) // all are members of the catalog
+	return n, all
+}
+
+// founded has a region founded, which nobody watches then. It returns the region and the node that leads it.
+func (n *node) founded(pos grid.ChunkPos) (nodemsg.Region, *node) {
+	n.net.t.Helper()
+	link, info, err := n.Follow(n.net.t.Context(), pos)
+	if err != nil {
+		n.net.t.Fatal(err)
+	}
+	link.Close()
+	<-time.After(3 * time.Second)
+	leader, err := n.net.node(info.Leader)
+	if err != nil {
+		n.net.t.Fatal(err)
+	}
+	return info, leader
+}
+
+// copies returns how many nodes store a region, and whether the catalog lists it.
+func copies(t *testing.T, id uint64, all ...*node) (stored int, listed bool) {
+	t.Helper()
+	for _, it := range all {
+		has, err := it.Replicas.Has(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, unknown := it.registry.Region(id)
+		if has || unknown == nil {
+			stored++
+		}
+	}
+	_, err := all[0].Directory.ByID(t.Context(), id)
+	if err != nil && !errors.Is(err, ErrNotFounded) {
+		t.Fatal(err)
+	}
+	return stored, err == nil
+}
+
+// Land on which nothing was built is given up when nobody has watched it for long enough: the catalog and all members
+// forget it. It is founded again, as another region, when somebody comes. Land that was edited stays, and so does that
+// where players begin.
+func TestEmptyLandIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, all := vacating(t, nil)
+		a := all[0]
+		empty, _ := a.founded(distant)
+		first, _ := a.founded(here)
+		g := a.follow(there)
+		g.accepts(stoneAt(there, 1))
+		edited := g.Link.(routedLink).info
+		g.Close()
+		<-time.After(15 * time.Minute)
+		if stored, listed := copies(t, empty.ID, all...); stored != 3 || !listed {
+			t.Fatalf("after a quarter of an hour there are %d copies, and the catalog lists the region: %v", stored, listed)
+		}
+		before := a.States()
+		<-time.After(20 * time.Minute)
+		if stored, listed := copies(t, empty.ID, all...); stored != 0 || listed {
+			t.Fatalf("%d copies are left, and the catalog lists the region: %v", stored, listed)
+		}
+		for name, id := range map[string]uint64{"edited land": edited.ID, "the land where players begin": first.ID} {
+			if stored, listed := copies(t, id, all...); stored != 3 || !listed {
+				t.Errorf("%s has %d copies, and the catalog lists it: %v", name, stored, listed)
+			}
+		}
+		if now := a.States(); now.World.Total() != before.World.Total()-1 || now.Node.Total() != before.Node.Total()-1 {
+			t.Errorf("counted are %v and %v, before %v and %v", now.World, now.Node, before.World, before.Node)
+		}
+		if _, err := a.Find(t.Context(), distant); !errors.Is(err, ErrNotFounded) {
+			t.Errorf("the land is found: %v", err)
+		}
+		for i, it := range all {
+			g := it.reach(distant)
+			g.accepts(stoneAt(distant, uint64(i+1)))
+			again := g.Link.(routedLink).info
+			if again.ID == empty.ID || !again.Newer(empty) {
+				t.Errorf("region %d, founded by entry %d, comes after region %d, founded by entry %d", again.ID, again.Founded, empty.ID, empty.Founded)
+			}
+			g.Close()
+		}
+		<-time.After(time.Hour)
+		a.reach(distant).has(distant, stoneAt(distant, 1), stoneAt(distant, 2), stoneAt(distant, 3))
+		a.reach(there).has(there, stoneAt(there, 1))
+	})
+}
+
+// Land that somebody watches is not given up, nor land to which somebody comes now and then.
+func TestWatchedLandStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, all := vacating(t, nil)
+		info, leader := all[0].founded(distant)
+		for range 4 {
+			<-time.After(16 * time.Minute)
+			all[1].reach(distant).Close()
+		}
+		if stored, listed := copies(t, info.ID, all...); stored != 3 || !listed {
+			t.Fatalf("there are %d copies, and the catalog lists the region: %v", stored, listed)
+		}
+		all[1].reach(distant)
+		if err := leader.vacater.Vacate(t.Context(), info.ID); !errors.Is(err, actor.ErrInUse) {
+			t.Errorf("land that is watched is given up: %v", err)
+		}
+	})
+}
+
+// All nodes are killed right after a region has ended, or its leader is, before the catalog has heard of it: the others
+// go on.
+func TestVacateSurvivesCrash(t *testing.T) {
+	for _, who := range []string{"the leader", "all"} {
+		t.Run(who, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var deaf atomic.Bool
+				n, all := vacating(t, func(_, _ string, q *nodemsg.Question) *nodemsg.Answer {
+					if q.Vacated != nil && deaf.Load() {
+						return &nodemsg.Answer{Error: "not now"}
+					}
+					return nil
+				})
+				for _, it := range all {
+					ask := it.vacater.Here
+					it.vacater.Here = func(ctx context.Context, c *actor.Catalog, v nodemsg.Vacated) (nodemsg.Region, error) {
+						if deaf.Load() {
+							return nodemsg.Region{}, errors.New("not now")
+						}
+						return ask(ctx, c, v)
+					}
+				}
+				info, leader := all[0].founded(distant)
+				deaf.Store(true)
+				if err := leader.vacater.Vacate(t.Context(), info.ID); !errors.Is(err, context.DeadlineExceeded) {
+					t.Fatalf("the region is given up: %v", err)
+				}
+				if stored, listed := copies(t, info.ID, all...); stored != 3 || !listed {
+					t.Fatalf("there are %d copies, and the catalog lists the region: %v", stored, listed)
+				}
+				if _, _, err := all[1].Follow(t.Context(), distant); err == nil {
+					t.Error("land that was given up is used")
+				}
+				if who == "all" {
+					ended := make(chan error)
+					close(ended)
+					deaf.Store(false)
+					restartAll(t, all[0], all[1], all[2], ended)
+				} else {
+					left := n.kill(leader)
+					deaf.Store(false)
+					<-time.After(30 * time.Second)
+					n.start(leader.peer, left)
+				}
+				<-time.After(12 * time.Minute)
+				all = all[:0]
+				for _, peer := range []string{"A", "B", "C"} {
+					it, err := n.node(peer)
+					if err != nil {
+						t.Fatal(err)
+					}
+					all = append(all, it)
+				}
+				if stored, listed := copies(t, info.ID, all...); stored != 0 || listed {
+					t.Errorf("%d copies are left, and the catalog lists the region: %v", stored, listed)
+				}
+				all[0].reach(distant).accepts(stoneAt(distant, 1))
+			})
+		})
+	}
+}
+
+// A member that is away while a region is given up deletes its copy when it is back, whether it has run meanwhile or
+// not.
+func TestStaleCopyOfLandThatWasGivenUp(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			n, all := vacating(t, nil)
+			info, leader := all[0].founded(distant)
+			var away *node
+			for _, it := range all {
+				if catalog, err := n.Catalog(t.Context()); err == nil && it != leader && it.peer != catalog.Leader {
+					away = it
+				}
+			}
+			var left *disk
+			if killed {
+				left = n.kill(away)
+			} else {
+				n.cut(away.peer, true)
+			}
+			<-time.After(2 * time.Minute) // it is gone, but nobody can replace it
+			if err := leader.vacater.Vacate(t.Context(), info.ID); err != nil {
+				t.Fatal(err)
+			}
+			leader.reach(distant).accepts(stoneAt(distant, 1))
+			if killed {
+				away = n.start(away.peer, left)
+			} else {
+				n.cut(away.peer, false)
+			}
+			<-time.After(12 * time.Minute)
+			if stored, _ := copies(t, info.ID, away); stored != 0 {
+				t.Errorf("killed: %v: the copy of %s is still there", killed, away.peer)
+			}
+			away.reach(distant).has(distant, stoneAt(distant, 1))
+		})
+	}
+}
+
+// One member of three says of a region with edits that it was given up, and reports so to the catalog, also while the
+// others are down.
+func TestLieThatLandWasGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var info nodemsg.Region
+		n, all := vacating(t, func(to, _ string, q *nodemsg.Question) *nodemsg.Answer {
+			if to != "C" || q.Status == nil || info.ID == 0 {
+				return nil
+			}
+			said := nodemsg.RegionStatus{Region: info.ID, State: nodemsg.StateOpen, Structure: &nodemsg.Structure{Vacated: 9}}
+			return &nodemsg.Answer{Statuses: []nodemsg.RegionStatus{said}}
+		})
+		a, b := all[0], all[1]
+		g := a.follow(distant)
+		g.accepts(stoneAt(distant, 1))
+		g.Close()
+		info = g.Link.(routedLink).info
+		lie := nodemsg.Question{Vacated: &nodemsg.Vacated{Region: info.ID, Cell: distantCell}}
+		catalog, err := n.Catalog(t.Context())
+		if err != nil || catalog.Leader == "C" {
+			t.Fatal("the liar leads the catalog", err)
+		}
+		leader, err := n.node(catalog.Leader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer := leader.ask("C", lie); answer.Error == "" {
+			t.Errorf("the catalog obeyed: %+v", answer)
+		}
+		if answer := leader.ask("D", lie); answer.Error == "" {
+			t.Errorf("the catalog obeyed a stranger: %+v", answer)
+		}
+		for _, it := range []*node{a, b} {
+			if it != leader { // the catalog keeps its majority: C is a member
+				n.kill(it)
+			}
+		}
+		<-time.After(10 * time.Second)
+		leader.lose(info.ID) // it cannot say anything about the region
+		if answer := leader.ask("C", lie); answer.Error == "" {
+			t.Errorf("the catalog obeyed while the others were down: %+v", answer)
+		}
+		if listed, err := leader.Directory.ByID(t.Context(), info.ID); err != nil || listed.ID != info.ID {
+			t.Errorf("the catalog lists %+v, %v", listed, err)
+		}
+	})
+}
+
+// No region is given up while a node runs a version that does not understand it, or while most members of the catalog
+// are away.
+func TestVacateNeedsVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies, n.old = 3, "C"
+		n.near("A", "B", "C")
+		a := n.start("A", newDisk())
+		n.start("B", newDisk())
+		n.start("C", newDisk())
+		<-time.After(30 * time.Second)
+		info, leader := a.founded(distant)
+		if err := leader.vacater.Vacate(t.Context(), info.ID); err == nil {
+			t.Error("land is given up although a member does not understand it")
+		}
+		structure, err := world.StructureIn(a.disk.Get, info.ID)
+		if err != nil || structure.Vacated != 0 {
+			t.Errorf("the region has ended: %+v, %v", structure, err)
+		}
+	})
+}
