@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/vitals"
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -39,7 +41,7 @@ func (n *node) status(ctx context.Context) admin.Status {
 		Peers: connected, Regions: len(n.regions.Regions(ctx)), Players: len(n.gateway.Online()),
 		Database: n.db.Size(), Catalog: n.catalogLeader(ctx), URL: n.playerURL(), Draining: n.gateway.Draining(),
 		CatalogQuorum: states.CatalogQuorum, CatalogUnknown: !states.Settled && !states.CatalogQuorum, NodeRegions: states.Node.Named(),
-		Access: n.access.Status(),
+		Access: n.access.Status(), Disk: n.disk(),
 	}
 	for _, d := range n.regions.Damaged() {
 		if d.Outdated {
@@ -58,6 +60,15 @@ func (n *node) status(ctx context.Context) admin.Status {
 		answer.NotReady = wire.ErrorText(err)
 	}
 	return answer
+}
+
+// disk describes the disk of the data directory.
+func (n *node) disk() admin.Disk {
+	d := admin.Disk{Dir: n.cfg.DataDir, Free: vitals.DiskFree(n.cfg.DataDir)}
+	if err := n.replicas.Stalled(); err != nil {
+		d.Full, d.Error = errors.Is(err, store.ErrFull), wire.ErrorText(err)
+	}
+	return d
 }
 
 // catalogLeader waits for at most 2 s: operators use status when something is wrong.

@@ -5,8 +5,11 @@
 package admin
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/voxelpopuli/voxeld/gameserver"
@@ -27,6 +30,7 @@ type Status struct {
 	Regions  int           `json:"regions_loaded"`
 	Players  int           `json:"players"`
 	Database int64         `json:"database_bytes"`
+	Disk     Disk          `json:"disk"`
 	Damaged  int           `json:"damaged_copies"` // known on this node and not repaired
 	// Outdated are replicas that are not used because this node's data was put back to an earlier state.
 	Outdated int    `json:"rolled_back_copies,omitempty"`
@@ -43,6 +47,36 @@ type Status struct {
 	CatalogUnknown bool           `json:"catalog_unknown,omitempty"` // it sees none, but has just started
 	NodeRegions    map[string]int `json:"node_regions"`              // by state: regions that the node holds a replica of, and the catalog
 	WorldRegions   map[string]int `json:"world_regions,omitempty"`   // by state: all regions; none if the node does not hold the catalog
+}
+
+// Disk is the disk of the data directory.
+type Disk struct {
+	Dir   string `json:"data_dir"`
+	Free  int64  `json:"free_bytes"`      // -1 if it does not say
+	Full  bool   `json:"full,omitempty"`  // nothing can be written for want of space
+	Error string `json:"error,omitempty"` // why nothing can be written now
+}
+
+// Problem returns what is wrong with the disk, what that means and what to do; empty if nothing is.
+func (d Disk) Problem() string {
+	switch {
+	case d.Full:
+		return fmt.Sprintf("the disk of %s is full (%s): this node stores nothing, and refuses edits unless other nodes lead the land; "+
+			"players still see it. Free space there: edits work again by themselves", d.Dir, d.free())
+	case d.Error != "":
+		return fmt.Sprintf("nothing can be written to %s: %s", d.Dir, d.Error)
+	}
+	return ""
+}
+
+// String returns a line for people.
+func (d Disk) String() string { return cmp.Or(d.Problem(), d.free()+" in "+d.Dir) }
+
+func (d Disk) free() string {
+	if d.Free < 0 {
+		return "free space unknown"
+	}
+	return humanize.IBytes(uint64(d.Free)) + " free"
 }
 
 // Access is who may run nodes of the world, and until when this node may.
@@ -71,6 +105,9 @@ type Load struct {
 func (s Status) Problems() (all []string) {
 	if s.NotReady != "" {
 		all = append(all, s.NotReady)
+	}
+	if why := s.Disk.Problem(); why != "" {
+		all = append(all, why)
 	}
 	if s.CatalogUnknown {
 		all = append(all, "the catalog's leader is not known yet")

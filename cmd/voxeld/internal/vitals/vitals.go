@@ -37,11 +37,10 @@ func Register(r prometheus.Registerer, o Options) {
 		return 1
 	})
 	free := gauge("voxeld_disk_free_bytes", "Bytes free for the daemon on the disk of the data directory.", func() float64 {
-		s, err := fileSystem(o.DataDir)
-		if err != nil {
-			return math.NaN()
+		if n := DiskFree(o.DataDir); n >= 0 {
+			return float64(n)
 		}
-		return float64(s.Bavail) * float64(s.Bsize)
+		return math.NaN()
 	})
 	size := gauge("voxeld_disk_size_bytes", "Size of the data directory's file system.", func() float64 {
 		s, err := fileSystem(o.DataDir)
@@ -55,6 +54,15 @@ func Register(r prometheus.Registerer, o Options) {
 
 func gauge(name, help string, value func() float64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
+}
+
+// DiskFree returns the bytes that are free for the daemon on the disk of a directory; -1 if that is not known.
+func DiskFree(dir string) int64 {
+	s, err := fileSystem(dir)
+	if err != nil {
+		return -1
+	}
+	return int64(s.Bavail) * s.Bsize //nolint:gosec // less than the size of a disk
 }
 
 func fileSystem(dir string) (syscall.Statfs_t, error) {
