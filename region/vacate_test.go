@@ -304,3 +304,29 @@ func TestVacateNeedsVersion(t *testing.T) {
 		}
 	})
 }
+
+// The catalog's leader, which lies, does not list land that exists. Members keep their copies, although nothing was built there.
+func TestUnlistedLandIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lying atomic.Uint64
+		n, all := vacating(t, func(_, _ string, q *nodemsg.Question) *nodemsg.Answer {
+			if q.Authority != nil && q.Authority.ID != 0 && q.Authority.ID == lying.Load() {
+				return &nodemsg.Answer{}
+			}
+			return nil
+		})
+		catalog, err := n.Catalog(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, _ := all[0].founded(distant)
+		<-time.After(30 * time.Second)
+		lying.Store(info.ID)
+		<-time.After(12 * time.Minute)
+		for _, it := range all {
+			if has, err := it.Replicas.Has(info.ID); !has || err != nil {
+				t.Errorf("%s has deleted its copy on the word of %s: %v", it.peer, catalog.Leader, err)
+			}
+		}
+	})
+}

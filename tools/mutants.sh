@@ -65,6 +65,8 @@ region/export count-earlier-replicas TestPlanGroup              cannot
 region/export index-is-enough     TestPlanGroup                  cannot
 region  split-before-storing      TestSplitIsStoredFirst         cannot
 region  keep-merged-copies        TestRaces                      cannot
+region  believe-one-vacated       TestLieThatLandWasGivenUp      cannot
+region  sweep-on-one-word         TestUnlistedLandIsKept         cannot
 world   split-without-sequences   TestEditsAreAppliedOnceAcrossSplits cannot
 world   merge-without-sequences   TestEditsAreAppliedOnceAcrossSplits cannot
 world   thaw-any-attempt          TestFreeze                     cannot
@@ -72,6 +74,7 @@ world   freeze-for-the-past       TestFreeze                     cannot
 world   edit-while-frozen         TestFreeze                     cannot
 world   merge-any-attempt         TestAbandonLaterAttempt        cannot
 world   list-merged-regions       TestCatalogSplits              cannot
+world   vacate-edited             TestVacateOnlyEmptyLand        cannot
 world   mark-twice                TestRollbacksAgreeWithModel    cannot
 world   undo-what-is-newer        TestRollbacksAgreeWithModel    cannot
 '
