@@ -104,6 +104,12 @@ func (c *lineConn) setCodec(codec.Codec) {}
 const keepBack = 64 << 10
 
 func (c *lineConn) Send(message []byte) error {
+	if len(message) >= keepBack && !c.framed && c.ending == "" { // a chunk of an original client: its buffer stays small
+		if err := c.Flush(); err != nil {
+			return err
+		}
+		return c.write(message)
+	}
 	if c.framed {
 		c.out = sessionmsg.AppendMessage(c.out, message)
 	} else {
@@ -119,6 +125,16 @@ func (c *lineConn) Flush() error {
 	if len(c.out) == 0 {
 		return nil
 	}
+	err := c.write(c.out)
+	c.out = c.out[:0]
+	if cap(c.out) > 2*keepBack {
+		c.out = nil
+	}
+	return err
+}
+
+// write writes to the connection, within the time that a write may take.
+func (c *lineConn) write(data []byte) error {
 	// Setting a deadline costs more than comparing times.
 	if now := time.Now(); c.patient.Sub(now) < writeTimeout-time.Second/2 {
 		c.patient = now.Add(writeTimeout)
@@ -126,11 +142,7 @@ func (c *lineConn) Flush() error {
 			return err
 		}
 	}
-	_, err := c.Conn.Write(c.out)
-	c.out = c.out[:0]
-	if cap(c.out) > 2*keepBack {
-		c.out = nil
-	}
+	_, err := c.Conn.Write(data)
 	return err
 }
 

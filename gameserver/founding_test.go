@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // handshake returns the answer to a handshake from an address.
@@ -167,23 +169,125 @@ func TestBansAndBordersHoldForFoundings(t *testing.T) {
 	})
 }
 
-// The idle connections of an address are in so many regions at most, four for each of its players.
-func TestRegionsOfAnAddress(t *testing.T) {
+// The idle original connections of an address are with so much land at most: what each of its players may see who is somewhere else. More
+// chunks of land that they are connected with, in a region or twice, count little or nothing.
+func TestConnectionsOfAnAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t, func(o *Options) { o.Admission.PerAddress = 2 })
-		for i := range int32(8) {
-			for _, at := range []grid.ChunkPos{{X: 16 * i}, {X: 16*i + 15}} { // of one region
-				r.connectFrom("2001:db8::1", "ann", at)
+		connected := int32(0)
+		for connected < 40 {
+			if !r.staysConnected("2001:db8::1", grid.ChunkPos{X: 16 * connected}) {
+				break
+			}
+			connected++
+		}
+		if connected != 27 { // 17 for each, 2×233 in all
+			t.Errorf("%d connections to other regions are accepted", connected)
+		}
+		for i := range connected {
+			if !r.staysConnected("2001:db8::2", grid.ChunkPos{X: 16 * i}) {
+				t.Fatalf("chunk %d is refused the second time", i)
 			}
 		}
-		far := `{"type":"connect","chunk":[128,0],"player":"ann"}`
-		if got := r.handshake("2001:db8::2", far); got != "no" {
-			t.Errorf("a connection to one more region is answered %q", got)
+		for i := range int32(8) {
+			if got, want := r.staysConnected("2001:db8::2", grid.ChunkPos{X: 1 + i}), i < 7; got != want {
+				t.Errorf("chunk %d of a region: %v, want %v", i, got, want)
+			}
 		}
 		for _, other := range []string{"2001:db8:0:1::1", "127.0.0.1"} {
-			if got := r.handshake(other, far); got != "ok" {
-				t.Errorf("one from %s is answered %q", other, got)
+			if !r.staysConnected(other, grid.ChunkPos{X: 16 * 40}) {
+				t.Errorf("one from %s is refused", other)
 			}
+		}
+	})
+}
+
+// staysConnected connects an original client from an address to a chunk, and reports whether that was accepted.
+func (r *harness) staysConnected(address string, at grid.ChunkPos) bool {
+	r.t.Helper()
+	conn := r.dialFrom(&net.TCPAddr{IP: net.ParseIP(address), Port: 1})
+	go fmt.Fprintf(conn, `{"type":"connect","chunk":[%d,%d],"player":"ann"}`, at.X, at.Z) //nolint:errcheck // the answer shows errors
+	answer := make([]byte, 2)
+	if _, err := io.ReadFull(conn, answer); err != nil {
+		r.t.Fatal(err)
+	}
+	if string(answer) != "ok" {
+		conn.Close()
+		return false
+	}
+	go io.Copy(io.Discard, conn) //nolint:errcheck // until the harness closes it
+	pass(50 * time.Millisecond)
+	return true
+}
+
+// Players of one address who are together see as far as they want, however many they are; of those who are far apart only a few do, the
+// others see what is near, and are told why, once. They see farther once there is room. Other addresses are not concerned.
+func TestViewsOfAnAddress(t *testing.T) {
+	const view, whole, near = 12, 25 * 25, 11 * 11
+	synctest.Test(t, func(t *testing.T) {
+		r := newHarness(t, func(o *Options) { o.Admission.PerAddress, o.Admission.MaxView = 40, view })
+		join := func(address, name string, at float64) *client {
+			t.Helper()
+			c := newClient(t, r.dialFrom(&net.TCPAddr{IP: net.ParseIP(address), Port: 1}))
+			c.from = grid.Pos{X: int32(at), Y: 25, Z: 256}
+			c.open(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: 1, Encoding: r.encoding})
+			pass(100 * time.Millisecond)
+			c.send(sessionmsg.Command{Text: fmt.Sprintf("visit %.0f 25 256", at)})
+			pass(100 * time.Millisecond)
+			c.send(sessionmsg.Move{Pose: motion.Pose{X: at + .5, Y: 25, Z: 256.5}})
+			c.send(sessionmsg.View{View: view})
+			pass(2 * time.Second)
+			return c
+		}
+		shown := func(c *client) (chunks, notices int) {
+			c.look(func() {
+				for at := range c.mu.chunks {
+					if at.Distance(c.from.Chunk()) <= view {
+						chunks++
+					}
+				}
+				for _, text := range c.mu.notices {
+					if text == shortView.Text {
+						notices++
+					}
+				}
+			})
+			return chunks, notices
+		}
+		for i := range 3 {
+			if chunks, notices := shown(join("192.0.2.1", fmt.Sprint("pupil", i), 256)); chunks != whole || notices != 0 {
+				t.Fatalf("pupil %d is shown %d chunks, and told %d times that there are more", i, chunks, notices)
+			}
+		}
+		var apart []*client
+		for i := range 5 {
+			apart = append(apart, join("192.0.2.1", fmt.Sprint("ann", i), float64(1024*(i+1)+256)))
+		}
+		for i, c := range apart {
+			chunks, notices := shown(c)
+			if full := i < 3; full != (chunks == whole) || full != (notices == 0) || notices > 1 || chunks < near {
+				t.Errorf("%d of five who are far apart is shown %d chunks, and told %d times that there are more", i, chunks, notices)
+			}
+		}
+		if chunks, notices := shown(join("192.0.2.2", "bob", 20_000)); chunks != whole || notices != 0 {
+			t.Errorf("at another address %d chunks are shown, and %d notices", chunks, notices)
+		}
+		for range 16 { // what is behind them does not stay in view, as for those who see far
+			apart[4].from.X += 16
+			apart[4].goTo(.5, 25, .5)
+			pass(time.Second)
+		}
+		if chunks, notices := shown(apart[4]); chunks > (2*5+3)*(2*5+3) || chunks < near || notices != 1 {
+			t.Errorf("after a walk, %d chunks are shown, and %d notices", chunks, notices)
+		}
+		apart[0].conn.Close()
+		apart[1].conn.Close()
+		apart[4].send(sessionmsg.Ping{Nonce: 1})
+		pass(time.Second)
+		apart[4].send(sessionmsg.Ping{Nonce: 2})
+		pass(2 * time.Second)
+		if chunks, notices := shown(apart[4]); chunks != whole || notices != 1 {
+			t.Errorf("when two have left, %d chunks are shown, and %d notices", chunks, notices)
 		}
 	})
 }

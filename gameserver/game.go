@@ -72,11 +72,12 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 			}
 			return errors.Join(err, answer(c, legacymsg.AnswerNo))
 		}
-		release, err := g.limits.Hold(c.RemoteAddr(), h.Chunk)
-		if err != nil {
-			return errors.Join(err, answer(c, legacymsg.AnswerNo))
+		client := g.limits.Client(c.RemoteAddr())
+		if !client.Hold(h.Chunk, admission.Original) {
+			client.NoteRefusedLand()
+			return errors.Join(errTooMuchLand, answer(c, legacymsg.AnswerNo))
 		}
-		defer release()
+		defer client.Release(h.Chunk)
 		if err := answer(c, legacymsg.AnswerOK); err != nil {
 			return err
 		}
@@ -99,6 +100,9 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 	}
 	return nil
 }
+
+// errTooMuchLand refuses a connection of an original client.
+var errTooMuchLand = errors.New("the clients of the address are connected with too much land")
 
 func answer(c net.Conn, text string) error {
 	if err := c.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {

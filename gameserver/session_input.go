@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -105,6 +106,9 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 		s.out.Send(sessionmsg.Pong{Nonce: m.Nonce, TimeOfDay: s.g.timeOfDay()})
 		if s.walk.teleport == nil { // who stands still sends no moves
 			bringInside(s, s.place.pose())
+		}
+		if s.view.short {
+			s.updateView()
 		}
 	case sessionmsg.NearbyRequest:
 		at := s.place.pose().Chunk()
@@ -283,17 +287,17 @@ func (w *walkState) reminds(now time.Duration) bool {
 const insideBlock = "inside_block"
 
 // updateView watches the chunks around the player, nearest first, and unwatches those more than one chunk beyond the view
-// distance, so that a walk to and fro costs nothing.
+// distance, so that a walk to and fro costs nothing. Those for which the player's address has no room are left out, or taken out.
 func (s *session) updateView() {
 	at, view := s.place.pose().Chunk(), int(s.view.chunks.Load())
 	s.permissions.Surround(at, view)
-	for pos, sub := range s.subs {
+	for pos := range s.subs {
 		if pos.Distance(at) > int64(view)+1 {
-			sub.Unwatch(pos, s)
-			delete(s.subs, pos)
-			s.client.chunks.Remove(pos)
-			s.out.RemoveChunk(pos)
+			s.unwatch(pos)
 		}
+	}
+	if s.limits.client.SeesTooMuch() {
+		s.narrowView(at)
 	}
 	var missing []grid.ChunkPos
 	for x := -view; x <= view; x++ {
@@ -307,10 +311,54 @@ func (s *session) updateView() {
 	slices.SortFunc(missing, func(a, b grid.ChunkPos) int {
 		return cmp.Or(cmp.Compare(squaredDistance(a, at), squaredDistance(b, at)), a.Compare(b))
 	})
+	short := false
 	for _, pos := range missing {
+		reach := admission.Near
+		if pos.Distance(at) > admission.NearView {
+			reach = admission.Far
+		}
+		if !s.limits.client.Hold(pos, reach) {
+			short = true
+			continue
+		}
 		s.subs[pos] = s.g.mirror.Watch(pos, s)
 	}
+	if short && !s.view.short {
+		s.limits.client.NoteRefusedLand()
+	}
+	if s.view.short = short; short && !s.view.explained {
+		s.view.explained = true
+		s.out.Send(shortView)
+	}
 }
+
+// unwatch takes a chunk out of view.
+func (s *session) unwatch(pos grid.ChunkPos) {
+	s.subs[pos].Unwatch(pos, s)
+	s.limits.client.Release(pos)
+	delete(s.subs, pos)
+	s.client.chunks.Remove(pos)
+	s.out.RemoveChunk(pos)
+}
+
+// narrowView takes the farthest chunks out of view that no other player of the address sees, until the address sees no more than it may.
+func (s *session) narrowView(at grid.ChunkPos) {
+	farthest := slices.SortedFunc(maps.Keys(s.subs), func(a, b grid.ChunkPos) int {
+		return cmp.Or(cmp.Compare(squaredDistance(b, at), squaredDistance(a, at)), a.Compare(b))
+	})
+	for _, pos := range farthest {
+		if !s.limits.client.SeesTooMuch() {
+			return
+		}
+		if pos.Distance(at) > admission.NearView+1 && s.limits.client.SeesAlone(pos) {
+			s.unwatch(pos)
+		}
+	}
+}
+
+// shortView is sent once to a player who sees less than they want.
+var shortView = sessionmsg.Notice{Code: "short_view", Text: fmt.Sprintf("Players from your address are far apart, so you may see only the "+
+	"land within %d blocks. Stay closer together to see farther.", admission.NearView*grid.ChunkSize)}
 
 // squaredDistance returns the squared distance of two chunks.
 func squaredDistance(a, b grid.ChunkPos) int64 {

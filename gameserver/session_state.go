@@ -49,6 +49,9 @@ type viewDistance struct {
 	chunks  atomic.Int32 // in each direction; any goroutine may read it
 	wanted  int32
 	changed time.Duration // by the gateway's clock
+
+	short     bool // some chunks are not watched: the player's address has no room for them
+	explained bool // the player was told why
 }
 
 // viewKept is how long a view distance stays before it becomes smaller: each time that it grows again may cost hundreds of chunks.

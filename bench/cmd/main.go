@@ -49,7 +49,7 @@ func newRoot() *cobra.Command {
 		newOneChunk(b), newOriginal(b), newUtilisation(b), newRamp(b), newManyChunks(b), newNetwork(b), newGateways(b), newLand(b), newMemory(b), newLookup(b), newProfile(b),
 	}
 	root.AddCommand(figures...)
-	root.AddCommand(newAll(b, figures), newFloorServer(), newOverlays(b), newCrossings(b))
+	root.AddCommand(newAll(b, figures), newFloorServer(), newOverlays(b), newCrossings(b), newAddress(b))
 	return root
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/netaddr"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -23,10 +22,6 @@ const (
 	ConnectionWeight = 1
 	PlayerWeight     = 100
 )
-
-// regionsPerPlayer is in how many founding cells the connections of original clients may be, for each player of the address: a view lies in
-// four at most. Each makes this node hold a subscription, and members a loaded region.
-const regionsPerPlayer = 4
 
 // maxAddresses is how many addresses' actions are counted: of those that did something last.
 const maxAddresses = 8192
@@ -41,28 +36,28 @@ type Limits struct {
 		settings Settings
 		weights  map[netip.Prefix]int                  // of connections by remote address; no zeros
 		http     map[netip.Prefix]int                  // plain HTTP connections by remote address; no zeros
-		held     map[netip.Prefix]map[grid.Cell]int    // connections to chunks by remote address and founding cell; no zeros, no empty maps
+		lands    map[netip.Prefix]*land                // what is held for the clients of an address; no empty ones
 		actions  *lru.Cache[netip.Prefix, *allowances] // by remote address
 	}
 }
 
 // The labels of limits in metrics, with those of actions.
-const players, connections, regions = "players", "connections", "regions"
+const players, connections, views = "players", "connections", "views"
 
 // NewLimits returns the limits of settings.
 func NewLimits(p Settings, r prometheus.Registerer) *Limits {
 	l := &Limits{reached: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_address_limits_total",
-		Help: "Times that an address reached a limit: players, connections, regions (with connections of original clients), joins, edits, logins (of other games), tiles (surface tiles), names, claims, commands (of a day; set quota) were refused; foundings, explorations (regions around original clients' players), registrations, player_queries (of original clients), bytes (to its clients) waited.",
+		Help: "Times that an address reached a limit: players, connections, views (land that its players see), joins, edits, logins (of other games), tiles (surface tiles), names, claims, commands (of a day; set quota) were refused; foundings, explorations (regions around original clients' players), registrations, player_queries (of original clients), bytes (to its clients) waited.",
 	}, []string{"limit"})}
-	for _, limit := range []string{players, connections, regions} {
+	for _, limit := range []string{players, connections, views} {
 		l.reached.WithLabelValues(limit)
 	}
 	for a := range actions {
 		l.reached.WithLabelValues(a.String())
 	}
 	l.mu.weights, l.mu.http = make(map[netip.Prefix]int), make(map[netip.Prefix]int)
-	l.mu.held = make(map[netip.Prefix]map[grid.Cell]int)
+	l.mu.lands = make(map[netip.Prefix]*land)
 	actions, err := lru.New[netip.Prefix, *allowances](maxAddresses)
 	if err != nil {
 		panic(err) // only if the size is not positive
@@ -128,37 +123,6 @@ func (l *Limits) Admit(remote net.Addr, weight int) (release func(), err error) 
 		defer l.mu.Unlock()
 		if l.mu.weights[site] -= weight; l.mu.weights[site] == 0 {
 			delete(l.mu.weights, site)
-		}
-	}, nil
-}
-
-// Hold counts a connection of an original client to a chunk against its address, until release is called. The error is a *wire.Error if the
-// connections of the address would be in too many regions.
-func (l *Limits) Hold(remote net.Addr, at grid.ChunkPos) (release func(), err error) {
-	site, counted := siteOf(remote)
-	if !counted {
-		return func() {}, nil
-	}
-	cell := grid.CellAt(at, grid.FoundingLabel)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	most := regionsPerPlayer * l.mu.settings.PerAddress
-	if l.mu.held[site][cell] == 0 && len(l.mu.held[site]) >= most {
-		l.reached.WithLabelValues(regions).Inc()
-		return nil, &wire.Error{Code: wire.FailFull, Message: fmt.Sprintf("Clients of your address are in %d regions already.", most)}
-	}
-	if l.mu.held[site] == nil {
-		l.mu.held[site] = make(map[grid.Cell]int)
-	}
-	l.mu.held[site][cell]++
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.mu.held[site][cell]--; l.mu.held[site][cell] > 0 {
-			return
-		}
-		if delete(l.mu.held[site], cell); len(l.mu.held[site]) == 0 {
-			delete(l.mu.held, site)
 		}
 	}, nil
 }

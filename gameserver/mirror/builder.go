@@ -196,6 +196,7 @@ func (c *Chunk) sendToWaiting() {
 			by.SendChunk(c, has == awaitsRefresh)
 		}
 	}
+	c.land.forms = nil
 }
 
 // Retry sends a subscriber the chunk for which it had no room. It is called without a lock.

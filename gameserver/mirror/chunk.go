@@ -51,8 +51,7 @@ type land struct {
 	version  uint64                   // grows with every change
 	latest   snapshot                 // of the newest version that was encoded
 
-	forms        forms // of formsVersion
-	formsVersion uint64
+	forms forms // while subscribers are sent it; nil otherwise: an original client's form is ten times as large as the chunk
 }
 
 // snapshot is a chunk as of one version. Its bytes never change.
@@ -77,14 +76,12 @@ func (c *Chunk) PackedForm(codec any, encode func(packed []byte) any) any {
 	return s.forms.get(codec, func() any { return encode(s.packed) })
 }
 
-// BlocksForm is the same for a codec that needs the blocks that subscribers see. It returns nil if there are none.
+// BlocksForm is the same for a codec that needs the blocks that subscribers see. It returns nil if there are none. Only Subscriber.SendChunk
+// and SendDelta may call it: all that are called for the same reason get the same form.
 func (c *Chunk) BlocksForm(codec any, encode func(*chunk.Chunk) any) any {
 	l := &c.land
 	if !l.known() && l.previous == nil {
 		return nil
-	}
-	if l.formsVersion != l.version {
-		l.forms, l.formsVersion = l.forms[:0], l.version
 	}
 	return l.forms.get(codec, func() any { return encode(l.visible()) })
 }
@@ -160,6 +157,7 @@ func (c *Chunk) publish(d *Delta) {
 			by.SendDelta(d)
 		}
 	}
+	c.land.forms = nil
 }
 
 // publishMoves sends moves to subscribers that do not get them from the frame loop.

@@ -204,6 +204,7 @@ func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	edits := []nodemsg.BlockAt{{At: 5, Block: chunk.Brick}}
 	needsUpdate(nodemsg.ChunkDelta{State: &nodemsg.ChunkState{Edits: edits, Bodies: []nodemsg.Body{body("ann", 1), body("bob", 2), body("zoe", 1)}}})
 	form := func() any {
+		defer func() { mc.land.forms = nil }()
 		return mc.BlocksForm("codec", func(blocks *chunk.Chunk) any { return blocks.Get(6) })
 	}
 	if got := form(); got == nil || got == chunk.Glass {

@@ -287,6 +287,8 @@ export const texts: Texts = {
   notices: {
     land_away: () => 'Das Land hier ist gerade nicht erreichbar. Was du baust, wartet so lange.',
     land_back: () => 'Das Land hier ist wieder erreichbar.',
+    short_view: () =>
+      'Spieler mit deiner Internetadresse sind weit voneinander entfernt, deshalb siehst du vielleicht nur das Land im Umkreis von 160 Blöcken. Bleibt näher zusammen, um weiter zu sehen.',
     land_unconfirmed: (time) =>
       `Das Land hier lässt sich gerade nicht bestätigen: Neuere Änderungen können fehlen. Zuletzt bestätigt wurde es um ${time.toLocaleString('de', { timeStyle: 'medium' })}.`,
   },

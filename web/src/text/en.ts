@@ -143,6 +143,8 @@ export const en = {
   notices: {
     land_away: () => 'The land here cannot be reached at the moment. Your edits wait.',
     land_back: () => 'The land here can be reached again.',
+    short_view: () =>
+      'Players from your address are far apart, so you may see only the land within 160 blocks. Stay closer together to see farther.',
     land_unconfirmed: (time: Date) =>
       `The land here cannot be confirmed at the moment: newer changes may be missing. It was last confirmed at ${time.toLocaleString('en', { timeStyle: 'medium' })}.`,
   },
