@@ -305,7 +305,7 @@ func TestTimesOfOthers(t *testing.T) {
 			m := member(peer)
 			return nodemsg.Answer{Member: &m, Time: time.Now().Add(time.Hour).UnixMilli(), TimeAge: 2 * 24 * 3600}, nil
 		}, nobody)
-		d.Clock = wallclock.New()
+		d.Clock = wallclock.New(time.Time{})
 		if _, err := d.Check(t.Context(), "A"); err != nil {
 			t.Fatal(err)
 		}
