@@ -12,13 +12,17 @@ type Member struct {
 	CaughtUp bool // has nearly all of the log
 	Gone     bool // not heard from, or has stored nothing, for longer than the grace period
 	Lost     bool // does not come back as it is: it is excluded from the world, or an operator has had it forgotten
-	Struck   bool // the region has failed there lately, or its disk did not answer
+	Failed   bool // the region has failed there lately
+	Slow     bool // its disk does not answer, or did not lately
 	Leaving  bool // has announced that it is about to stop: it stays a member, but must not lead
 	Full     bool // too busy to be given the region
 }
 
 // MayLead reports whether leadership may be transferred to the member.
 func (m Member) MayLead() bool { return m.sound() && !m.Leaving && !m.Learner }
+
+// Impaired reports whether others should lead rather than the member.
+func (m Member) Impaired() bool { return m.Failed || m.Slow }
 
 // sound reports whether the member is live and has nearly all of the log.
 func (m Member) sound() bool { return m.CaughtUp && !m.Gone && !m.Lost }
@@ -157,8 +161,8 @@ func surplus(self string, voters []Member, nearest []string, want int) Step {
 	}
 	// The leader itself is surplus: another member must lead first.
 	for _, able := range []func(Member) bool{
-		func(m Member) bool { return !m.Struck && !m.Full },
-		func(m Member) bool { return !m.Struck },
+		func(m Member) bool { return !m.Impaired() && !m.Full },
+		func(m Member) bool { return !m.Impaired() },
 		func(Member) bool { return true },
 	} {
 		for _, peer := range nearest {
@@ -171,16 +175,16 @@ func surplus(self string, voters []Member, nearest []string, want int) Step {
 	return Step{Kind: Wait}
 }
 
-// preferredLeader transfers leadership to the nearest live member that has nearly all of the log, room for the region, and is not struck.
+// preferredLeader transfers leadership to the nearest live member that has nearly all of the log, room for the region, and is not impaired.
 // If none is better, the leader stays.
 func preferredLeader(self string, voters []Member, target []string) Step {
-	struck := slices.ContainsFunc(voters, func(m Member) bool { return m.Peer == self && m.Struck })
+	impaired := slices.ContainsFunc(voters, func(m Member) bool { return m.Peer == self && m.Impaired() })
 	for _, peer := range target {
-		if peer == self && !struck {
+		if peer == self && !impaired {
 			return Step{Kind: Stay}
 		}
 		for _, m := range voters {
-			if m.Peer == peer && m.MayLead() && !m.Struck && !m.Full {
+			if m.Peer == peer && m.MayLead() && !m.Impaired() && !m.Full {
 				return Step{Transfer, peer}
 			}
 		}

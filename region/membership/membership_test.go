@@ -10,14 +10,14 @@ import (
 )
 
 // groupOf parses "a b' c! d*": a voter, b a learner ('), c gone (!), d lagging behind (*), e leaving (~), f where the region has
-// failed lately (^), g too busy (%), h lost (?).
+// failed lately (^), g too busy (%), h lost (?), i with a slow disk (&).
 func groupOf(text string) []Member {
 	var all []Member
 	for word := range strings.FieldsSeq(text) {
 		all = append(all, Member{
 			Peer: word[:1], Learner: strings.Contains(word, "'"), Gone: strings.Contains(word, "!"),
-			CaughtUp: !strings.Contains(word, "*"), Leaving: strings.Contains(word, "~"), Struck: strings.Contains(word, "^"),
-			Full: strings.Contains(word, "%"), Lost: strings.Contains(word, "?"),
+			CaughtUp: !strings.Contains(word, "*"), Leaving: strings.Contains(word, "~"), Failed: strings.Contains(word, "^"),
+			Slow: strings.Contains(word, "&"), Full: strings.Contains(word, "%"), Lost: strings.Contains(word, "?"),
 		})
 	}
 	return all
@@ -48,7 +48,7 @@ func TestNext(t *testing.T) {
 		{"b", "a~ b c", "a b c", 3, Step{Kind: Stay}}, // a is about to stop
 		{"c", "a~ b c", "a b c", 3, Step{Transfer, "b"}},
 		{"c", "a^ b c", "a b c", 3, Step{Transfer, "b"}}, // it has failed at a
-		{"a", "a^ b c", "a b c", 3, Step{Transfer, "b"}}, // its disk did not answer
+		{"a", "a& b c", "a b c", 3, Step{Transfer, "b"}}, // its disk did not answer
 		{"a", "a^ b* c", "a b c", 3, Step{Transfer, "c"}},
 		{"a", "a^ b^ c~", "a b c", 3, Step{Kind: Stay}}, // no other is better
 		{"a", "a^", "a", 3, Step{Kind: Stay}},

@@ -64,7 +64,7 @@ func (sv *Supervisor) targets(w Group, status replica.Status, load float64, now 
 	members, spares = make(map[string]balance.Node), make(map[string]balance.Node)
 	states := sv.memberStates(w, status)
 	for _, m := range states {
-		if n, known := sv.meter.node(m.Peer, now); known && m.Peer != sv.Self && m.MayLead() && !m.Struck {
+		if n, known := sv.meter.node(m.Peer, now); known && m.Peer != sv.Self && m.MayLead() && !m.Impaired() {
 			members[m.Peer] = n
 		}
 	}

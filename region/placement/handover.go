@@ -155,7 +155,7 @@ func (sv *Supervisor) Successor(w Group) string {
 		return ""
 	}
 	for _, avoid := range []func(membership.Member) bool{
-		func(m membership.Member) bool { return m.Struck }, func(m membership.Member) bool { return m.Full },
+		membership.Member.Impaired, func(m membership.Member) bool { return m.Full },
 	} {
 		if better := slices.DeleteFunc(slices.Clone(states), avoid); len(better) > 0 {
 			states = better

@@ -158,7 +158,7 @@ func (sv *Supervisor) EndChange(id uint64) {
 // memberStates returns the members as the leader sees them.
 func (sv *Supervisor) memberStates(w Group, s replica.Status) []membership.Member {
 	states := make([]membership.Member, len(s.Members))
-	struck := sv.Failures.FailedPeers(w.ID)
+	failed := sv.Failures.FailedPeers(w.ID)
 	load := sv.meter.region(w.ID)
 	for i, m := range s.Members {
 		self := m.Peer == sv.Self
@@ -172,7 +172,8 @@ func (sv *Supervisor) memberStates(w Group, s replica.Status) []membership.Membe
 			Leaving:  sv.Detector.Leaving(m.Peer),
 			Gone:     !self && !m.Active && sv.Detector.Gone(m.Peer),
 			Lost:     !self && sv.Detector.Lost(m.Peer),
-			Struck:   struck[m.Peer] || slow,
+			Failed:   failed[m.Peer],
+			Slow:     slow,
 			Full:     !self && w.ID != world.CatalogID && !sv.meter.hasRoom(m.Peer, load),
 		}
 	}
