@@ -11,17 +11,23 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
+// ledByA starts three nodes, of which A leads a region with an edit, and all have loaded it. The gateway is linked with A.
+func ledByA(t *testing.T) (n *network, a *node, g gateway) {
+	n, a, _, _ = three(t)
+	g = a.follow(here)
+	g.edit(stone(1))
+	<-time.After(time.Second) // all members load the region
+	if !a.leads() {
+		t.Fatal("A does not lead")
+	}
+	return n, a, g
+}
+
 // A leader that is cut off, and has not noticed yet, accepts no subscribers: the others may have another leader by now, and its
 // own land may be old. Once it is connected again, it accepts them.
 func TestDeposedLeaderShowsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, a, _, _ := three(t)
-		g := a.follow(here)
-		g.edit(stone(1))
-		<-time.After(time.Second) // all members have loaded the region by now
-		if !a.leads() {
-			t.Fatal("A does not lead")
-		}
+		n, a, _ := ledByA(t)
 		info, err := a.Locate(t.Context(), here)
 		if err != nil {
 			t.Fatal(err)
@@ -55,10 +61,7 @@ func TestDeposedLeaderShowsNothing(t *testing.T) {
 // A leader that has noticed that it is cut off sends its subscribers no more land, which may be old, until they are dismissed.
 func TestPendingSubscriberGetsNoLand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, a, _, _ := three(t)
-		g := a.follow(here)
-		g.edit(stone(1))
-		<-time.After(time.Second) // all members have loaded the region by now
+		n, _, g := ledByA(t)
 		n.cut("A", true)
 		<-time.After(2 * time.Second) // it has noticed
 		g.send(nodemsg.ToRegion{Watch: []grid.ChunkPos{here}})
@@ -77,13 +80,7 @@ func TestPendingSubscriberGetsNoLand(t *testing.T) {
 // that it leads; not while it is cut off, although it has not noticed yet.
 func TestQuestionsAreAnsweredByAMajority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, a, _, _ := three(t)
-		g := a.follow(here)
-		g.edit(stone(1))
-		<-time.After(time.Second) // all members have loaded the region by now
-		if !a.leads() {
-			t.Fatal("A does not lead")
-		}
+		n, a, g := ledByA(t)
 		shown := false
 		answered := func(question uint64) func(nodemsg.FromRegion) (string, bool) {
 			return func(f nodemsg.FromRegion) (string, bool) {
