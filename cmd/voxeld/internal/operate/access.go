@@ -114,7 +114,9 @@ func newForget() *cobra.Command {
 			"addresses are forgotten. Members that are silent for longer than replace_after are replaced, or leave while three others are up, by\n" +
 			"themselves: the command is for the others, such as the third of three nodes. Two members are then left, and both are needed.\n\n" +
 			"It fails if the node is connected, or if regions would lose the majority of their members, which it names. Only issuers may do that.\n" +
-			"A node that comes back all the same is a member like any other again, with a new copy.",
+			"A node that comes back all the same is a member like any other again, with a new copy.\n\n" +
+			"Nodes remember the command until they stop, and regions act on it within seconds. Where one could not, because a node was restarted\n" +
+			"meanwhile or most members did not answer, voxeld doctor still names the node: give the command again.",
 		Example: "  voxeld peers forget 12D3KooW…",
 	}
 	cli.OnNode(c, func(c *cobra.Command, args []string, socket string) error {
@@ -125,7 +127,7 @@ func newForget() *cobra.Command {
 		if answer.Error != "" {
 			return errors.New(answer.Error)
 		}
-		fmt.Fprintf(c.OutOrStdout(), "%s, the catalog included, drop it within seconds.\n", english.Plural(answer.Regions, "region", ""))
+		fmt.Fprintf(c.OutOrStdout(), "%s, the catalog included, drop it within seconds. If voxeld doctor names it later, repeat this.\n", english.Plural(answer.Regions, "region", ""))
 		if len(answer.Missed) > 0 {
 			return fmt.Errorf("not reached: %s; run the command again when they answer", strings.Join(answer.Missed, ", "))
 		}
