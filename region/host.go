@@ -266,6 +266,13 @@ func (h *Host) wireIntegrity() (err error) {
 			return h.vacated(ctx, h.Self.Peer, c, vacated)
 		},
 		AskStatuses: h.regions.askStatuses,
+		OpenAt: func(ctx context.Context, peer string, info nodemsg.Region) error {
+			link, _, err := subscribeAt(ctx, h.regions, peer, nodemsg.Hello{Region: info.ID, Cell: info.Cell})
+			if err == nil {
+				err = link.Close()
+			}
+			return err
+		},
 	})
 	h.recovery = &integrity.Recovery{
 		Node: node, Supersession: h.supersession, Failures: h.failures, Reseeder: h.reseeder, AskStatuses: h.regions.askStatuses,

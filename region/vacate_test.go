@@ -330,3 +330,21 @@ func TestUnlistedLandIsKept(t *testing.T) {
 		}
 	})
 }
+
+// Land that was founded, and that nobody has come to, is given up, too.
+func TestUnopenedLandIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, all := vacating(t, nil)
+		info, err := all[1].Locate(t.Context(), distant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stored, listed := copies(t, info.ID, all...); stored != 0 || !listed {
+			t.Fatalf("there are %d copies, and the catalog lists the region: %v", stored, listed)
+		}
+		<-time.After(45 * time.Minute)
+		if stored, listed := copies(t, info.ID, all...); stored != 0 || listed {
+			t.Errorf("%d copies are left, and the catalog lists the region: %v", stored, listed)
+		}
+	})
+}

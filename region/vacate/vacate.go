@@ -60,6 +60,8 @@ type Options struct {
 	// Here has the catalog, which this node leads, remove a region, as this node reports that it was given up.
 	Here        func(ctx context.Context, c *actor.Catalog, vacated nodemsg.Vacated) (nodemsg.Region, error)
 	AskStatuses integrity.AskStatuses
+	// OpenAt has a member open a region, as a gateway does that leaves again at once.
+	OpenAt func(ctx context.Context, peer string, info nodemsg.Region) error
 }
 
 // Loop gives up regions that this node is responsible for. Any goroutine may call its methods.
@@ -67,6 +69,7 @@ type Loop struct {
 	Options
 
 	swept     int      // the copy that is looked up next, among those in the order of their ids; of Run's goroutine
+	listed    uint64   // the region up to which the catalog was looked through; likewise
 	resolving sync.Map // regions that were given up and are being removed: id → nil
 
 	mu struct {
@@ -101,6 +104,7 @@ func (l *Loop) Run(ctx context.Context) {
 		}
 		l.sweep(ctx, regions)
 		l.look(ctx, regions)
+		l.openUnopened(ctx)
 	}
 }
 
