@@ -1,8 +1,6 @@
 package admission
 
 import (
-	"math"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -17,12 +15,13 @@ const regionUnits = 16
 // games do, and VoxelPopuli's own.
 const NearView = 5
 
-// nearUnits and farUnits are what one player's land costs at most who sees so far as NearView, and as wire.MaxView: sessions keep chunks up to
-// one beyond the view. So these are in two cells in each direction, or in three.
-const (
-	nearUnits = (2*NearView+3)*(2*NearView+3) + 4*regionUnits
-	farUnits  = (2*wire.MaxView+3)*(2*wire.MaxView+3) + 9*regionUnits
-)
+// farUnits is what the land of one player costs at most who sees as far as wire.MaxView: sessions keep chunks up to one beyond the view, so it
+// is in three cells in each direction.
+const farUnits = (2*wire.MaxView+3)*(2*wire.MaxView+3) + 9*regionUnits
+
+// cellsPerPlayer is in how many founding cells the connections of original clients may be, for each player that the address may have: the view
+// of one is in four at most. How many connections there may be, Limits.Admit bounds.
+const cellsPerPlayer = 4
 
 // fewFar is how many players of an address may see as far as they want at least, even if they are far apart: a household. Of many, it is a
 // tenth.
@@ -44,19 +43,12 @@ type land struct {
 	cells  map[grid.Cell]int     // how many of the chunks are in each founding cell; no zeros
 }
 
-// units returns what the land costs, unitsWith what it would cost with one more chunk.
+// units returns what the land costs.
 func (l *land) units() int { return len(l.chunks) + regionUnits*len(l.cells) }
 
-func (l *land) unitsWith(at grid.ChunkPos) int {
-	if l.cells[grid.CellAt(at, grid.FoundingLabel)] > 0 {
-		return l.units() + 1
-	}
-	return l.units() + 1 + regionUnits
-}
-
 // Hold counts that this node holds a chunk for a client of the address, until Release. It reports false, and does not count, if the clients of
-// the address would make it hold too much: with what originals are connected with, more than what their players may always see; with what is
-// far from players, more than what some of them see who are far apart. What others of the address see costs nothing.
+// the address would make it hold too much: with connections of original clients, land in too many cells; with what is far from players, more
+// than what some of them see who are far apart. What others of the address see costs nothing.
 func (c Client) Hold(at grid.ChunkPos, reach Reach) bool {
 	if !c.counted {
 		return true
@@ -68,7 +60,7 @@ func (c Client) Hold(at grid.ChunkPos, reach Reach) bool {
 	if all == nil {
 		all = &land{chunks: make(map[grid.ChunkPos]int), cells: make(map[grid.Cell]int)}
 	}
-	if all.chunks[at] == 0 && all.unitsWith(at) > l.mu.settings.mostUnits(reach) {
+	if all.chunks[at] == 0 && !l.mu.settings.hasRoom(all, at, reach) {
 		return false
 	}
 	l.mu.lands[c.site] = all
@@ -78,16 +70,24 @@ func (c Client) Hold(at grid.ChunkPos, reach Reach) bool {
 	return true
 }
 
-// mostUnits returns what the land of an address may cost after a chunk was added to it.
-func (p Settings) mostUnits(reach Reach) int {
-	switch reach {
-	case Original:
-		return nearUnits * p.PerAddress
-	case Far:
-		return farUnits * max(fewFar, p.PerAddress/10)
+// hasRoom reports whether a chunk may be added to the land of an address.
+func (p Settings) hasRoom(all *land, at grid.ChunkPos, reach Reach) bool {
+	cells := len(all.cells)
+	if all.cells[grid.CellAt(at, grid.FoundingLabel)] == 0 {
+		cells++
 	}
-	return math.MaxInt // sessions are few
+	switch reach {
+	case Near: // sessions are few
+	case Original:
+		return cells <= cellsPerPlayer*p.PerAddress
+	case Far:
+		return len(all.chunks)+1+regionUnits*cells <= p.mostFar()
+	}
+	return true
 }
+
+// mostFar returns what all land of an address may cost for chunks to be granted that are far from players.
+func (p Settings) mostFar() int { return farUnits * max(fewFar, p.PerAddress/10) }
 
 // SeesTooMuch reports whether the players of the address are to see less of what is far from them, because of what was granted since that is
 // near players.
@@ -98,7 +98,7 @@ func (c Client) SeesTooMuch() bool {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
 	all := c.of.mu.lands[c.site]
-	return all != nil && all.units() > c.of.mu.settings.mostUnits(Far)
+	return all != nil && all.units() > c.of.mu.settings.mostFar()
 }
 
 // SeesAlone reports whether a chunk is held for one client of the address only.
