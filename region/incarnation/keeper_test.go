@@ -195,6 +195,9 @@ func TestPromisesAreCountedFirst(t *testing.T) {
 	if counted, err := a.Count(); !counted || err != nil {
 		t.Fatalf("count: %v, %v", counted, err)
 	}
+	if last, err := LastPromised(a.disk); err != nil || time.Since(last) > time.Minute {
+		t.Errorf("it has promised something just now, and has stored %v, %v", last, err)
+	}
 	a.meets(t, b)
 	a.meets(t, c)
 	a.start(t) // honest: its disk has all that it has shown
