@@ -149,7 +149,7 @@ func (o *observer) joinRepeatedly(ctx context.Context, g *players.Gateway) {
 		Part:  func() { o.report.Count("joins that were not shown the whole area", "", 1) },
 		None: func(err error) {
 			o.report.Count("joins that failed", "", 1)
-			o.logger.Debug("join failed", "error", err)
+			o.logger.Info("join failed", "error", err)
 		},
 	})
 }

@@ -33,8 +33,8 @@ type datastore struct {
 	}
 }
 
-// commitWithin is how long a commit may take before its writes count as refused. kad-dht sends one message at a time to a peer: a node whose
-// disk hangs would have lookups of all others wait for it.
+// commitWithin is how long a commit of what others have sent may take before its writes count as refused. kad-dht sends one message at a time
+// to a peer: a node whose disk hangs would have lookups of all others wait for it.
 const commitWithin = time.Second
 
 var errOverdue = errors.New("the disk does not answer")
@@ -101,50 +101,38 @@ func (d *datastore) Query(_ context.Context, q dsq.Query) (dsq.Results, error) {
 	return dsq.NaiveQueryApply(q, dsq.ResultsWithEntries(q, entries)), nil
 }
 
-func (d *datastore) Put(_ context.Context, key ds.Key, value []byte) error {
+func (d *datastore) Put(ctx context.Context, key ds.Key, value []byte) error {
 	if value == nil {
 		value = []byte{} // a nil value would delete
 	}
-	return d.commit([]kv.Write{{Table: tableRecords, Key: key.Bytes(), Value: value}})
+	return d.record(ctx, []kv.Write{{Table: tableRecords, Key: key.Bytes(), Value: value}})
 }
 
-func (d *datastore) Delete(_ context.Context, key ds.Key) error {
+func (d *datastore) Delete(ctx context.Context, key ds.Key) error {
 	if d.wrongClock() {
 		return nil
 	}
-	return d.commit([]kv.Write{{Table: tableRecords, Key: key.Bytes()}})
+	return d.record(ctx, []kv.Write{{Table: tableRecords, Key: key.Bytes()}})
 }
 
 func (d *datastore) wrongClock() bool { return d.stepped != nil && d.stepped() }
 
-// commit writes records, or refuses them. Those that it refuses because the disk does not answer may be stored later all the same; until
-// then all others are refused at once.
-func (d *datastore) commit(writes []kv.Write) error {
+// record is commit for kad-dht's records. This node's own walks have a deadline, and wait. What others have sent has none: it is refused if it
+// takes longer than commitWithin, and at once while another such commit does. It may be stored later all the same.
+func (d *datastore) record(ctx context.Context, writes []kv.Write) error {
+	if _, own := ctx.Deadline(); own {
+		return d.commit(writes)
+	}
 	if d.overdue.Load() > 0 {
 		return fmt.Errorf("write record: %w", errOverdue)
 	}
-	if err := d.enter(); err != nil {
-		return err
-	}
 	done := make(chan error, 1)
-	go func() {
-		defer d.leave()
-		undo, err := d.quotas.reserve(writes)
-		if err == nil {
-			if err = d.storage.Commit(writes); err != nil {
-				undo()
-			}
-		}
-		done <- err
-	}()
+	go func() { done <- d.commit(writes) }()
 	within := time.NewTimer(commitWithin)
 	defer within.Stop()
 	select {
 	case err := <-done:
-		if err != nil {
-			return fmt.Errorf("write record: %w", err)
-		}
-		return nil
+		return err
 	case <-within.C:
 		d.overdue.Add(1)
 		go func() {
@@ -153,6 +141,23 @@ func (d *datastore) commit(writes []kv.Write) error {
 		}()
 		return fmt.Errorf("write record: %w", errOverdue)
 	}
+}
+
+func (d *datastore) commit(writes []kv.Write) error {
+	if err := d.enter(); err != nil {
+		return err
+	}
+	defer d.leave()
+	undo, err := d.quotas.reserve(writes)
+	if err == nil {
+		if err = d.storage.Commit(writes); err != nil {
+			undo()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("write record: %w", err)
+	}
+	return nil
 }
 
 // Sync does nothing: every commit is already durable.
@@ -186,13 +191,13 @@ func (b *batch) Delete(_ context.Context, key ds.Key) error {
 	return nil
 }
 
-func (b *batch) Commit(context.Context) error {
+func (b *batch) Commit(ctx context.Context) error {
 	writes := b.writes
 	b.writes = nil
 	if len(writes) == 0 {
 		return nil
 	}
-	return b.store.commit(writes)
+	return b.store.record(ctx, writes)
 }
 
 // Storage persists a node's known peers and its share of the records. It is safe for concurrent use. Commit
