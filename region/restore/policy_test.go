@@ -244,3 +244,46 @@ func TestUnfinishedRollbacks(t *testing.T) {
 		})
 	}
 }
+
+// A backup after commands were compacted has the snapshot, and the commands since. A node that lies has other parts, or the commands under other
+// numbers. Without a sound snapshot that is reported.
+func TestRestoreOfASnapshot(t *testing.T) {
+	before := []nodemsg.Act{sign("ada", start, "register"), sign("", start.Add(time.Second), "ban eve")}
+	state := policy.New()
+	for _, act := range before {
+		if _, err := state.Apply(act); err != nil {
+			t.Fatal(err)
+		}
+	}
+	snapshot := state.Snapshot()
+	compact, last := sign("", start.Add(time.Minute), state.CompactText()), sign("bob", start.Add(2*time.Minute), "register")
+	part := func(of, number uint16, value []byte) kv.Write {
+		return kv.Write{Key: binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint64(nil, uint64(of)), number), Value: value}
+	}
+	head := append(make([]byte, 16), snapshot.Hashes()...)
+	sound := []kv.Write{part(2, 0, snapshot[0]), part(2, 0xffff, head), row(t, 3, compact), row(t, 4, last)}
+	for name, lies := range map[string][]kv.Write{
+		"nothing":        nil,
+		"another part":   {part(2, 0, []byte("x"))},
+		"another head":   {part(2, 0xffff, append(make([]byte, 16), make([]byte, 32)...))},
+		"a later number": {part(900, 0, snapshot[0]), part(900, 0xffff, head), row(t, 901, compact)},
+		"another signer": {row(t, 3, sign("bob", start, state.CompactText()))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			commands, report := restore(t, file(t, nil, 0, append(lies, sound...)))
+			if report.PolicyMissing {
+				t.Error("the policy is missing")
+			}
+			text := strings.Join(commands, "\n")
+			for _, want := range []string{" ada", " bob", "sanction ban eve"} {
+				if !strings.Contains(text, want) {
+					t.Errorf("nothing of %q in these commands:\n%s", want, text)
+				}
+			}
+		})
+	}
+	commands, report := restore(t, file(t, nil, 0, append([]kv.Write{part(2, 0, []byte("x"))}, sound[1:]...)))
+	if len(commands) > 0 || !report.PolicyMissing {
+		t.Errorf("without a sound snapshot the policy is missing: %t, and there are commands %q", report.PolicyMissing, commands)
+	}
+}

@@ -45,6 +45,8 @@ type Report struct {
 	Anew, Older []string
 	// Disputed are the numbers of the commands about the policy that nodes had different ones of.
 	Disputed []uint64
+	// PolicyMissing means that there are commands about the policy, and neither the first ones nor a state that an operator has signed.
+	PolicyMissing bool
 	// Unfinished describes the rollbacks that were not complete, and are not carried on.
 	Unfinished []string
 }
@@ -57,7 +59,7 @@ const (
 
 // World writes the world as of the end of the chain, which must have been verified.
 func World(db Storage, chain backup.Chain, o Options) (Report, error) {
-	r := restoration{db: db, Options: o, players: make(map[player.ID]uint64), acts: make(acts)}
+	r := restoration{db: db, Options: o, players: make(map[player.ID]uint64)}
 	sources := make(map[uint64]int)
 	for _, g := range chain.Latest() {
 		switch {
@@ -72,7 +74,7 @@ func World(db Storage, chain backup.Chain, o Options) (Report, error) {
 		}
 	}
 	for i, c := range chain {
-		clear(r.acts) // each file has all; those of before an earlier restore may be others
+		r.commands = commands{acts: make(acts)} // each file has all; those of before an earlier restore may be others
 		if err := c.Rows(func(g backup.Group) bool {
 			at, ok := sources[g.ID]
 			return ok && at == i
@@ -80,8 +82,7 @@ func World(db Storage, chain backup.Chain, o Options) (Report, error) {
 			return Report{}, err
 		}
 	}
-	all, disputed := r.acts.inOrder(chain.Last().Genesis.ID(), chain.Last().Issued)
-	state := policyOf(all)
+	state, disputed, missing := r.commands.state(chain.Last().Genesis.ID(), chain.Last().Issued)
 	if err := r.put(imports(state, chain.Last().Header.Time())...); err != nil {
 		return Report{}, err
 	}
@@ -89,7 +90,7 @@ func World(db Storage, chain backup.Chain, o Options) (Report, error) {
 		return Report{}, err
 	}
 	var err error
-	r.report.Disputed = disputed
+	r.report.Disputed, r.report.PolicyMissing = disputed, missing
 	r.report.Unfinished, err = unfinished(db, state, chain)
 	return r.report, err
 }
@@ -98,12 +99,12 @@ func World(db Storage, chain backup.Chain, o Options) (Report, error) {
 type restoration struct {
 	Options
 
-	db      Storage
-	writes  []kv.Write
-	players map[player.ID]uint64 // the newest record of each so far
-	acts    acts
-	bytes   int
-	report  Report
+	db       Storage
+	writes   []kv.Write
+	players  map[player.ID]uint64 // the newest record of each so far
+	commands commands
+	bytes    int
+	report   Report
 }
 
 func (r *restoration) put(writes ...kv.Write) error {
@@ -185,7 +186,7 @@ func (r *restoration) rows(g *backup.Group, table string, rows []kv.Write) error
 			row.Table = table
 		}
 		if table == backup.PolicyTable {
-			r.acts.add(row)
+			r.commands.add(row)
 			continue
 		}
 		if table == backup.PlayersTable {
