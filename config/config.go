@@ -62,7 +62,7 @@ type World struct {
 // Replication is how regions are replicated.
 type Replication struct {
 	Replicas     int           `koanf:"replicas"`      // members of a region's raft group, 1 to 7
-	ReplaceAfter time.Duration `koanf:"replace_after"` // how long a member may be silent, or store nothing, before it is replaced
+	ReplaceAfter time.Duration `koanf:"replace_after"` // how long a member may be silent, or its disk hang, before it is replaced
 	ScrubEvery   time.Duration `koanf:"scrub_every"`   // how often the replicas of a region are compared; 0: never
 	Balance      bool          `koanf:"balance"`       // whether a busy node moves regions to others
 	Capacity     int           `koanf:"capacity"`      // what it gives to the world, in percent of a core; 0: see Cores

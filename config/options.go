@@ -133,7 +133,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "replace-after", Kind: Duration, Default: "1m", check: atLeast(time.Second, false),
-			Usage: "how long a node may be silent, or store nothing, before others replace it in its regions, at least 1s; too short a time copies land on every restart",
+			Usage: "how long a node may be silent, or its disk hang, before others replace it in its regions, at least 1s; too short a time copies land on every restart",
 		},
 		{
 			Name: "scrub-every", Kind: Duration, Default: "1h", check: atLeast(time.Second, true),

@@ -3,10 +3,12 @@ package region
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/census"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -197,54 +199,52 @@ func TestAllDisksHang(t *testing.T) {
 	})
 }
 
-// A member that stores nothing for longer than the grace period is replaced, although it answers questions: its vote is missing. Until then
-// it is given nothing more, and afterwards it counts as missing. When it stores again, it is a node as any other.
-func TestStalledMemberIsReplaced(t *testing.T) {
-	for name, stall := range map[string]func(*disk) (end func()){
-		"hung": func(d *disk) func() { return d.block() },
-		"full": func(d *disk) func() { d.setRefuse(errNoSpace); return func() { d.setRefuse(nil) } },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				n := newNetwork(t)
-				n.copies = 3
-				n.near("A", "B", "C", "D")
-				a := n.start("A", newDisk())
-				n.start("B", newDisk())
-				c := n.start("C", newDisk())
-				<-time.After(time.Minute)
-				g := a.follow(here)
-				g.edit(stone(1))
-				id := idHere(t, a)
-				<-time.After(time.Minute)
-				end := stall(c.disk)
-				g.edit(stone(2)) // so that it notices
-				<-time.After(2 * time.Minute)
-				if got := a.voters(id); got != "A B C" {
-					t.Errorf("without a substitute the members are %s", got)
-				}
-				if all := a.States().Node; all[census.UnderReplicated] != all.Total() {
-					t.Errorf("the regions are %v", all.Named())
-				}
-				n.start("D", newDisk())
-				<-time.After(2 * time.Minute)
-				for _, group := range []uint64{world.CatalogID, id} {
-					if got := a.voters(group); got != "A B D" {
-						t.Errorf("with a substitute the members of %d are %s", group, got)
-					}
-				}
-				if all := a.States().Node; all[census.Healthy] != all.Total() {
-					t.Errorf("with a substitute the regions are %v", all.Named())
-				}
-				if r := g.edit(stone(3))[3]; r.Refused != "" {
-					t.Errorf("an edit: %+v", r)
-				}
-				end()
-				<-time.After(2 * time.Minute)
-				if got := a.voters(id); got != "A B C" {
-					t.Errorf("when it stores again the members are %s", got)
-				}
-			})
-		})
-	}
+// A member whose disk hangs for longer than the grace period is replaced, although it answers questions: its vote is missing. Until then it is
+// given nothing more, and afterwards it counts as missing. When the disk answers again, it is a node as any other.
+func TestHungMemberIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 3
+		n.near("A", "B", "C", "D")
+		a := n.start("A", newDisk())
+		n.start("B", newDisk())
+		c := n.start("C", newDisk())
+		<-time.After(time.Minute)
+		g := a.follow(here)
+		g.edit(stone(1))
+		id := idHere(t, a)
+		<-time.After(time.Minute)
+		end := c.disk.block()
+		g.edit(stone(2)) // so that it notices
+		<-time.After(2 * time.Minute)
+		if got := a.voters(id); got != "A B C" {
+			t.Errorf("without a substitute the members are %s", got)
+		}
+		if all := a.States().Node; all[census.UnderReplicated] != all.Total() {
+			t.Errorf("the regions are %v", all.Named())
+		}
+		n.start("D", newDisk())
+		<-time.After(2 * time.Minute)
+		for _, group := range []uint64{world.CatalogID, id} {
+			if got := a.voters(group); got != "A B D" {
+				t.Errorf("with a substitute the members of %d are %s", group, got)
+			}
+		}
+		if all := a.States().Node; all[census.Healthy] != all.Total() {
+			t.Errorf("with a substitute the regions are %v", all.Named())
+		}
+		if r := g.edit(stone(3))[3]; r.Refused != "" {
+			t.Errorf("an edit: %+v", r)
+		}
+		far := grid.ChunkPos{X: 1000}
+		a.follow(far)
+		if found, err := a.Locate(t.Context(), far); err != nil || slices.ContainsFunc(found.Members, func(m nodemsg.Member) bool { return m.Peer == "C" }) {
+			t.Errorf("new land is founded on %+v, %v", found.Members, err)
+		}
+		end()
+		<-time.After(2 * time.Minute)
+		if got := a.voters(id); got != "A B C" {
+			t.Errorf("when it answers again the members are %s", got)
+		}
+	})
 }

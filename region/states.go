@@ -213,7 +213,7 @@ func (o *observer) description() nodemsg.Answer {
 		notReady = transport.Clip(err)
 	}
 	return nodemsg.Answer{
-		Slow: o.host.Replicas.Slow(), Stalled: o.host.Replicas.Stalled() != nil, NotReady: notReady,
+		Slow: o.host.Replicas.Slow(), Hung: o.host.Replicas.Hung(), NotReady: notReady,
 		Member: &o.host.Self, Clock: time.Now().UnixMilli(), Time: at.UnixMilli(), TimeAge: uint32(min(age/time.Second, math.MaxUint32)), //nolint:gosec // not negative
 		CatalogLeader: o.host.regions.catalogLeader(),
 		Quarantined:   quarantined[:min(len(quarantined), nodemsg.MaxQuarantined)], Version: nodemsg.Version, Load: o.host.supervisor.Load(),

@@ -34,9 +34,9 @@ func TestNodesFail(t *testing.T) {
 	p.everyPanelHasData(true)
 	p.fires(a, "VoxeldUnderReplicated")
 	b.Kill()
-	p.fires(a, "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldNodeIsolated")
+	p.fires(a, "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority")
 	b.start("")
-	p.clears(b, "VoxeldNodeDown", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldNodeIsolated")
+	p.clears(b, "VoxeldNodeDown", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority")
 	c.start("")
 	p.clears(nil, "VoxeldNodeDown", "VoxeldUnderReplicated", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldNodeIsolated")
 	// A node makes its first backup after 30 s, which are half an hour here.

@@ -220,12 +220,12 @@ func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]nodemsg
 			members = append(members, d.Self)
 			continue
 		}
-		member, err := d.Questions.Describe(ctx, peer)
-		if err != nil {
-			d.Logger.Debug("node skipped", "peer", peer, "error", err)
+		answer, err := d.Questions.Description(ctx, peer)
+		if err != nil || answer.Hung {
+			d.Logger.Debug("node skipped", "peer", peer, "hung", answer.Hung, "error", err)
 			continue
 		}
-		members = append(members, member)
+		members = append(members, *answer.Member)
 	}
 	switch {
 	case len(members) == 0:

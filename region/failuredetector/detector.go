@@ -81,7 +81,7 @@ type nodeState struct {
 	about        About          // from its last description
 	leavingSince time.Time      // when it announced that it is about to stop; zero once it answers again
 	forgotten    bool           // an operator says that it does not come back; false once it is heard from
-	stalledSince time.Time      // since when it says that its disk stores nothing; zero if it does not
+	hungSince    time.Time      // since when it says that its disk does not answer; zero if it does
 }
 
 // About is what a node said in its last description, besides how to reach it.
@@ -93,7 +93,7 @@ type About struct {
 	Load          *nodemsg.Load      // how busy it is; nil if it did not say
 	Version       int                // of the messages between nodes; 0 is one before versions were numbered
 	Slow          bool               // its disk does not answer, or did not lately: it should not lead
-	Stalled       bool               // its disk stores nothing: its votes are missing
+	Hung          bool               // its disk does not answer now: its votes are missing
 	NotReady      string             // why it should not be sent players; empty if it may
 }
 
@@ -249,7 +249,7 @@ func (d *Detector) Check(ctx context.Context, peer string) (nodemsg.Member, erro
 	took := time.Since(asked)
 	about := About{
 		Quarantined: answer.Quarantined, CatalogLeader: answer.CatalogLeader, Skew: Skew(answer.Clock, asked, took), Load: answer.Load, Version: answer.Version,
-		Slow: answer.Slow, Stalled: answer.Stalled, NotReady: answer.NotReady,
+		Slow: answer.Slow, Hung: answer.Hung, NotReady: answer.NotReady,
 	}
 	if answer.Time != 0 && d.Clock != nil {
 		reading := d.Clock.Heard(time.UnixMilli(answer.Time), time.Duration(answer.TimeAge)*time.Second, asked, took)
@@ -278,10 +278,10 @@ func (d *Detector) noteAbout(peer string, about About) {
 	defer d.mu.Unlock()
 	p := d.state(peer)
 	switch p.about = about; {
-	case !about.Stalled:
-		p.stalledSince = time.Time{}
-	case p.stalledSince.IsZero():
-		p.stalledSince = time.Now()
+	case !about.Hung:
+		p.hungSince = time.Time{}
+	case p.hungSince.IsZero():
+		p.hungSince = time.Now()
 	}
 }
 
@@ -360,7 +360,7 @@ func (d *Detector) note(peer string, asked time.Time, member nodemsg.Member, liv
 	}
 }
 
-// Alive returns the node's description if it has answered lately, and its disk stores what it is given.
+// Alive returns the node's description if it has answered lately, and its disk does.
 func (d *Detector) Alive(peer string) (nodemsg.Member, bool) {
 	if d.excluded(peer) {
 		return nodemsg.Member{}, false
@@ -368,7 +368,7 @@ func (d *Detector) Alive(peer string) (nodemsg.Member, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.mu.nodes[peer]
-	if p == nil || !p.lives || !p.stalledSince.IsZero() || time.Since(p.lastHeard) > p.freshFor() {
+	if p == nil || !p.lives || !p.hungSince.IsZero() || time.Since(p.lastHeard) > p.freshFor() {
 		return nodemsg.Member{}, false
 	}
 	return p.member, true
@@ -453,7 +453,7 @@ func (d *Detector) Lost(peer string) bool {
 	return p != nil && p.forgotten
 }
 
-// Gone reports whether nothing was heard from the node, or its disk stored nothing, for longer than the grace period, or it is lost.
+// Gone reports whether nothing was heard from the node, or its disk did not answer, for longer than the grace period, or it is lost.
 func (d *Detector) Gone(peer string) bool {
 	if d.excluded(peer) {
 		return true
@@ -466,7 +466,7 @@ func (d *Detector) Gone(peer string) bool {
 
 // gone is Gone of a node that is not excluded. The caller holds the lock.
 func (d *Detector) gone(p *nodeState) bool {
-	return p.forgotten || time.Since(p.lastHeard) > d.grace || !p.stalledSince.IsZero() && time.Since(p.stalledSince) > d.grace
+	return p.forgotten || time.Since(p.lastHeard) > d.grace || !p.hungSince.IsZero() && time.Since(p.hungSince) > d.grace
 }
 
 // Forget drops the nodes that were not asked about for ten grace periods.

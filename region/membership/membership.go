@@ -10,7 +10,7 @@ type Member struct {
 	Peer     string
 	Learner  bool
 	CaughtUp bool // has nearly all of the log
-	Gone     bool // not heard from, or has stored nothing, for longer than the grace period
+	Gone     bool // not heard from, or with a disk that does not answer, for longer than the grace period
 	Lost     bool // does not come back as it is: it is excluded from the world, or an operator has had it forgotten
 	Failed   bool // the region has failed there lately
 	Slow     bool // its disk does not answer, or did not lately

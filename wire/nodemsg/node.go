@@ -233,8 +233,8 @@ type Answer struct {
 	Load *Load `cbor:"12,keyasint,omitempty"`
 	// Slow, with Member, means that the peer's disk does not answer, or did not lately: others should lead.
 	Slow bool `cbor:"31,keyasint,omitempty"`
-	// Stalled, with Member, means that the peer's disk stores nothing: it is full, or does not answer. Its votes are missing.
-	Stalled bool `cbor:"34,keyasint,omitempty"`
+	// Hung, with Member, means that the peer's disk does not answer now: its votes are missing.
+	Hung bool `cbor:"34,keyasint,omitempty"`
 	// NotReady, with Member, is why the peer should not be sent players, for people; empty if it may.
 	NotReady string `cbor:"32,keyasint,omitempty"`
 	// Range answers Range.
