@@ -203,7 +203,7 @@ func (f *feed) showUnconfirmed() {
 	}
 }
 
-// warn sends a subscriber who is about to be sent a chunk the notice that it may be old, if they have waited for an answer in vain.
+// warn sends a subscriber who is about to be sent a chunk the notice that it may be old, if no answer came.
 func (f *feed) warn(c *Chunk, by Subscriber) {
 	if _, asked := c.unconfirmed[by]; asked && f.confirmation.warn(by) {
 		by.SendNotice(sessionmsg.LandUnconfirmed(f.sub.m.Wall().Add(-time.Since(f.confirmation.asOf))))

@@ -487,9 +487,9 @@ func (x *examined) assess() []Finding {
 func (x *examined) replacement(left int) string {
 	switch {
 	case x.spare:
-		return "other nodes take the places of those that are silent for longer than replace_after"
+		return "other nodes take the places of those that are silent, or whose disk hangs, for longer than replace_after"
 	case left >= 3:
-		return "those that are silent for longer than replace_after leave it, as no other node is there to take their places"
+		return "those that are silent, or whose disk hangs, for longer than replace_after leave it, as no other node is there to take their places"
 	}
 	return "start those that do not answer, or add a node: no other one is there to take their places. Of one that is gone for good, voxeld peers forget NODE gives up the vote"
 }

@@ -111,8 +111,8 @@ func newForget() *cobra.Command {
 	c := &cobra.Command{
 		Use: "forget NODE", Short: "Give up a node that does not come back", Args: cobra.ExactArgs(1),
 		Long: "Has all nodes give up one that is gone for good: regions and the catalog remove it at once, also where nobody takes its place, and its\n" +
-			"addresses are forgotten. Members that are silent for longer than replace_after are replaced, or leave while three others are up, by\n" +
-			"themselves: the command is for the others, such as the third of three nodes. Two members are then left, and both are needed.\n\n" +
+			"addresses are forgotten. Members that are silent, or whose disk hangs, for longer than replace_after are replaced, or leave while\n" +
+			"three others are up, by themselves: the command is for the others, such as the third of three nodes. Two members are then left, and both are needed.\n\n" +
 			"It fails if the node is connected, or if regions would lose the majority of their members, which it names. Only issuers may do that.\n" +
 			"A node that comes back all the same is a member like any other again, with a new copy.\n\n" +
 			"Nodes remember the command until they stop, and regions act on it within seconds. Where one could not, because a node was restarted\n" +
