@@ -34,8 +34,8 @@ func (s *State) Skip() { s.acts++ }
 
 // Try returns why the act must not be entered now: mostly why Apply would refuse it.
 func (s *State) Try(a nodemsg.Act) error {
-	if s.Uncompacted() >= MaxActs {
-		return fmt.Errorf("this world has had %d commands that changed its policy since they were compacted, and takes no more", MaxActs)
+	if s.acts >= MaxActs {
+		return fmt.Errorf("this world has had %d commands that changed its policy, and takes no more", MaxActs)
 	}
 	_, err := s.run(a, false)
 	return err

@@ -61,7 +61,7 @@ type Claim struct {
 	Owner player.ID `json:"owner"`
 	Name  string    `json:"name"` // unique among those of the owner
 	// Number is that of the mark in the history of the land: what is older is not the owner's to undo.
-	Number int64 `cbor:"number" json:"-"`
+	Number int64 `json:"-"`
 	grid.Box
 	Members []player.ID `json:"members,omitempty"`
 	// Open means that everybody may build in it, Private that only those who always may may enter it.

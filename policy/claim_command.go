@@ -27,7 +27,7 @@ func (t *tally) refuse(s *State, by author) error {
 		most = newChangesADay
 	}
 	switch {
-	case (t.acts >= t.most || s.Uncompacted() >= MaxActs/2) && !by.role.AtLeast(Moderator):
+	case (t.acts >= t.most || s.acts >= MaxActs/2) && !by.role.AtLeast(Moderator):
 		return fmt.Errorf("this world has had too many commands about %s: only moderators give them now", t.what)
 	case by.day() == t.day && t.changes[by.id] >= most:
 		return fmt.Errorf("you have given %d commands about %s today: go on tomorrow", most, t.what)

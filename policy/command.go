@@ -188,7 +188,7 @@ func registerName(s *State, by author, args []string, at int64) (func() Effect, 
 		return nil, fmt.Errorf("the name %s is registered to you already", by.name)
 	case m != nil && m.Name != "" && at-m.named < nameKept.Milliseconds():
 		return nil, fmt.Errorf("the name %s is registered to you: register another one tomorrow", m.Name)
-	case len(s.names) >= MaxNames || s.Uncompacted() >= MaxActs/2:
+	case len(s.names) >= MaxNames || s.acts >= MaxActs/2:
 		return nil, fmt.Errorf("this world has %d registered names, and takes no more", MaxNames)
 	case s.settings.ApproveNames && !by.role.AtLeast(Moderator):
 		return s.request(by, at, nil)

@@ -41,7 +41,6 @@ type State struct {
 	undoing   tally     // commands about rollbacks, of players below moderator
 	requests  []Request // by ID; never changed in place
 	requested int       // ID of the last one
-	compacted [2]uint64 // see Compacted: the last one is the second
 	expiring  int64     // when the first command expire came, in Unix milliseconds; 0: none did
 	// forgotten is the highest number of a command of those who are forgotten. Of others of whom nothing is known, older commands do not
 	// count.

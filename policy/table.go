@@ -244,11 +244,6 @@ var commands = []Command{
 		Help: "end names, claims and requests that were not used, as operators' nodes do by themselves",
 	},
 	{
-		Name: CompactCommand, Usage: "[ACTS HASH]", Role: operator, run: compact,
-		Help:    "say what the policy is, so that nodes may drop older commands, as operators' nodes do by themselves after each 10,000",
-		Example: "compact",
-	},
-	{
 		Name: "token", Usage: "HASH", Role: operator, run: addToken,
 		Help: "accept a new token for /owner",
 	},

@@ -21,8 +21,6 @@ func Needs(text string) (version int, what string) {
 		return nodemsg.VersionQuotas, words[1]
 	case len(words) > 0 && (strings.EqualFold(words[0], seenCommand) || strings.EqualFold(words[0], ExpireCommand)):
 		return nodemsg.VersionQuotas, "names and claims that expire"
-	case len(words) > 0 && strings.EqualFold(words[0], CompactCommand):
-		return nodemsg.VersionCompact, "commands that are compacted"
 	case len(words) == 6 && strings.EqualFold(words[0], "land"), len(words) == 2 && strings.EqualFold(words[0], numberedCommand):
 		return nodemsg.VersionMarks, "the marks of claims"
 	}
@@ -32,8 +30,6 @@ func Needs(text string) (version int, what string) {
 // Needed returns the newest version that an act, of which something is left, has needed.
 func (s *State) Needed() int {
 	switch {
-	case s.compacted[1] > 0:
-		return nodemsg.VersionCompact
 	case s.expiring > 0 || len(quotaCommands(s.settings))+len(keepingCommands(s.settings)) > 0:
 		return nodemsg.VersionQuotas
 	case slices.ContainsFunc(s.rollbacks, func(r Rollback) bool { return len(r.Players) > 1 }):

@@ -69,8 +69,6 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		answer.Statuses, answer.Clock = h.regions.statuses(*q.Status), time.Now().UnixMilli()
 	case q.Range != nil:
 		return h.Ranges.Answer(ctx, peer, *q.Range)
-	case q.Policy != nil:
-		return h.Policy.AnswerPart(peer, *q.Policy)
 	case q.History != nil:
 		return h.History.Answer(ctx, peer, *q.History)
 	case q.Regions != nil:

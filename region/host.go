@@ -70,7 +70,6 @@ type Options struct {
 	// Incarnations notices nodes whose data was put back to an earlier state. Nil: nobody's was.
 	Incarnations   *incarnation.Keeper
 	DamagedRegions map[uint64]string // regions with rows found damaged when the storage was opened, and which rows
-	CompactEvery   uint64            // after how many commands an issuer compacts them; 0: the default
 	Storage        integrity.Storage // shared with Replicas
 	Replicas       *replica.Host     // run by the caller, ended after the Host
 	Records        directory.Records // the DHT
@@ -171,8 +170,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	})
 	if h.Policy, err = policysync.Open(policysync.Options{
 		World: o.World, Self: o.Self.Peer, Storage: o.Storage, Directory: h.Directory, Detector: h.detector, Catalog: h.regions.Catalog,
-		Issued: issued(o.Issued), Operator: o.Operator, Now: o.Clock.Now, Settled: o.Clock.Settled, CompactEvery: o.CompactEvery,
-		Logger: o.Logger, Registerer: o.Registerer,
+		Issued: issued(o.Issued), Operator: o.Operator, Now: o.Clock.Now, Settled: o.Clock.Settled, Logger: o.Logger, Registerer: o.Registerer,
 	}); err != nil {
 		return nil, err
 	}

@@ -1,11 +1,8 @@
 package sanction
 
 import (
-	"bytes"
-	"cmp"
 	"maps"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -37,26 +34,6 @@ func (l *List) Bans(visit func(id player.ID, ban *Sanction)) {
 			visit(target.Player, ban)
 		}
 	}
-}
-
-// Listed is a sanction, and whom it concerns.
-type Listed struct {
-	To Target
-	Sanction
-}
-
-// All returns all sanctions, also those that have ended, in the order of their targets and kinds.
-func (l *List) All() (all []Listed) {
-	for target, kinds := range l.of {
-		for _, it := range kinds {
-			all = append(all, Listed{target, *it})
-		}
-	}
-	slices.SortFunc(all, func(a, b Listed) int {
-		return cmp.Or(bytes.Compare(a.To.Player[:], b.To.Player[:]), strings.Compare(a.To.Name, b.To.Name),
-			strings.Compare(a.To.Network.String(), b.To.Network.String()), strings.Compare(string(a.Kind), string(b.Kind)))
-	})
-	return all
 }
 
 // InForce returns the bans and mutes in force at a time, in Unix milliseconds, in no order.

@@ -253,15 +253,6 @@ func (c *Catalog) apply(d replica.Committed) {
 	if c.Probe != nil {
 		c.Probe(d.Entry)
 	}
-	if first, is := acts.DropIn(d.Entry); is {
-		writes := c.acts.Drop(first)
-		c.group.ReportApplied(d.Index, writes)
-		c.dropStored()
-		if len(writes) > 0 {
-			c.Logger.Info("the catalog has dropped commands that are compacted", "dropped", c.acts.Dropped())
-		}
-		return
-	}
 	if act := acts.In(d.Entry); act != nil {
 		c.applyAct(d.Index, *act)
 		return

@@ -85,25 +85,11 @@ func (c *Catalog) Enter(ctx context.Context, act nodemsg.Act) (number uint64, er
 	return a.number, errors.Join(a.err, err)
 }
 
-// DropActs commits that the first acts are dropped, if this node leads the catalog and has more of them. It does not wait for the commit.
-func (c *Catalog) DropActs(ctx context.Context, first uint64) error {
-	answer := make(chan error, 1)
-	failed, err := Await(ctx, c.Actor, answer, func() {
-		if !c.leading || c.fault != nil || c.acts.Dropped() >= first {
-			answer <- nil
-			return
-		}
-		answer <- c.group.Propose(acts.EncodeDrop(first))
-	})
-	return errors.Join(failed, err)
-}
-
-// ErrOtherActs means that the acts of the asker are not those of the catalog, or that it lacks some that the catalog has dropped.
+// ErrOtherActs means that the acts of the asker are not those of the catalog.
 var ErrOtherActs = errors.New("the catalog has other acts")
 
 // Acts returns a page of the acts after the first ones, whose digest the asker has, as this member has them. A member that does not lead may
-// know fewer acts than the asker: then it returns none. The error is ErrOtherActs if it has others, or has dropped some that the asker lacks. Any
-// goroutine may call it.
+// know fewer acts than the asker: then it returns none. Any goroutine may call it.
 func (c *Catalog) Acts(ctx context.Context, q nodemsg.ActsRequest) ([]nodemsg.Act, error) {
 	type page struct {
 		acts []nodemsg.Act
@@ -120,7 +106,7 @@ func (c *Catalog) Acts(ctx context.Context, q nodemsg.ActsRequest) ([]nodemsg.Ac
 		case known && digest == q.Digest:
 			acts, err := c.acts.Page(q.After)
 			answer <- page{acts, err}
-		case !known && q.After > c.acts.Count() && !c.serves():
+		case !known && !c.serves():
 			answer <- page{}
 		default:
 			answer <- page{err: ErrOtherActs}

@@ -25,7 +25,6 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
-	"github.com/voxelpopuli/voxeld/world/acts"
 )
 
 const (
@@ -499,7 +498,7 @@ func (t *tableRows) wants(table string, row kv.Write) bool {
 		if id += string(row.Value); t.written[id] || t.newActs == 0 {
 			return false
 		}
-		if _, err := nodemsg.DecodeAct(row.Value); err != nil && !acts.IsSnapshotRow(row) {
+		if _, err := nodemsg.DecodeAct(row.Value); err != nil {
 			return false
 		}
 		t.newActs--

@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -74,7 +73,7 @@ type Operator struct {
 	WasOpen bool
 }
 
-// Options configure a Copy. All fields but CompactEvery are required.
+// Options configure a Copy. All fields are required.
 type Options struct {
 	World     string // its id
 	Self      string // peer id
@@ -86,8 +85,6 @@ type Options struct {
 	Operator  Operator
 	Now       func() time.Time
 	Settled   func() bool // whether what is too old by Now may be deleted
-	// CompactEvery is after how many commands an issuer compacts them; 0: the default. Tests take fewer.
-	CompactEvery uint64
 
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -99,7 +96,6 @@ type Copy struct {
 	metrics *metrics
 	limits  *transport.PeerLimits // of commands that other nodes enter
 	quotas  gatewayQuotas
-	parts   *transport.PeerLimits // of a snapshot, that other nodes are sent
 	// operating is held while a command of the operator is entered.
 	operating sync.Mutex
 	numbered  uint64              // the number of the last one; guarded by operating
@@ -127,12 +123,12 @@ type asked struct {
 // Open returns the copy with the acts that are stored.
 func Open(o Options) (*Copy, error) {
 	c := &Copy{
-		Options: o, metrics: newMetrics(o.Registerer), limits: transport.NewPeerLimits(commandRate, commandBurst), parts: transport.NewPeerLimits(partRate, partBurst), pull: semaphore.NewWeighted(1),
+		Options: o, metrics: newMetrics(o.Registerer), limits: transport.NewPeerLimits(commandRate, commandBurst), pull: semaphore.NewWeighted(1),
 	}
 	c.mu.asking = make(map[asked]chan<- effect)
 	c.mu.changed, c.mu.announce = func() {}, func(string) {}
 	var err error
-	if c.mu.list, c.unsaved, err = c.read(); err != nil {
+	if c.mu.list, err = c.read(); err != nil {
 		return nil, err
 	}
 	c.setBuilders(c.mu.list.state)
@@ -142,34 +138,23 @@ func Open(o Options) (*Copy, error) {
 	})
 }
 
-// read returns the list of the stored acts, and rows that are to be stored: an act may count only now, since its charter is known.
-func (c *Copy) read() (l list, unsaved []kv.Write, err error) {
-	if l, err = c.readSnapshot(); err != nil {
-		return l, nil, fmt.Errorf("read the policy: %w", err)
-	}
-	err = c.Storage.Scan(Table, nil, func(key, value []byte) error {
-		if len(key) != len(acts.Key(0)) {
-			return nil
-		}
-		if number := binary.BigEndian.Uint64(key); number <= l.snapshot.acts {
-			l.dropped = min(l.dropped, number-1)
-			return nil
-		}
+// read returns the list of the stored acts.
+func (c *Copy) read() (list, error) {
+	l := c.newList()
+	err := c.Storage.Scan(Table, nil, func(key, value []byte) error {
 		if string(key) != string(acts.Key(l.state.Acts()+1)) {
 			return fmt.Errorf("its key %x does not follow act %d", key, l.state.Acts())
 		}
 		act, err := nodemsg.DecodeAct(value)
-		if err != nil {
-			return err
+		if err == nil {
+			_, err = c.apply(&l, act, c.judge(act))
 		}
-		_, rows, err := c.apply(&l, act, c.judge(act))
-		unsaved = append(unsaved, rows...)
 		return err
 	})
 	if err != nil {
-		return l, nil, fmt.Errorf("read the policy: %w", err)
+		return list{}, fmt.Errorf("read the policy: %w", err)
 	}
-	return l, unsaved, nil
+	return l, nil
 }
 
 // judge returns why an act in the catalog counts for nothing.
@@ -191,7 +176,6 @@ func (c *Copy) Notify(changed func(), announce func(text string)) {
 
 // Update asks the catalog for the acts that are missing here, and applies and stores them.
 func (c *Copy) Update(ctx context.Context) error {
-	outer := ctx // a snapshot takes longer
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	if err := c.pull.Acquire(ctx, 1); err != nil {
@@ -207,10 +191,10 @@ func (c *Copy) Update(ctx context.Context) error {
 			if c.others.IsZero() {
 				c.others = time.Now()
 			}
-			if time.Since(c.others) < othersFor && c.Acts() > 0 {
+			if time.Since(c.others) < othersFor {
 				return err
 			}
-			return c.replace(outer)
+			return c.replace(ctx)
 		}
 		c.others = time.Time{}
 		if err == nil {
@@ -249,34 +233,30 @@ func (c *Copy) known() nodemsg.ActsRequest {
 
 // replace takes all acts from the catalog, in the place of those here, which count until then. The caller holds pull.
 func (c *Copy) replace(ctx context.Context) error {
-	if c.Acts() > 0 {
-		c.Logger.Warn("the catalog has other commands than this node, or later ones only: all roles, names and bans are taken from it")
-	}
+	c.Logger.Warn("the catalog has other commands than this node: all roles, names and bans are taken from it")
+	fresh := c.newList()
 	var writes []kv.Write
-	fresh, rows, fetching := c.fetch(ctx)
 	err := c.Storage.Scan(Table, nil, func(key, _ []byte) error {
 		writes = append(writes, kv.Write{Table: Table, Key: bytes.Clone(key)})
 		return nil
 	})
-	writes = append(writes, rows...)
 	for err == nil {
 		var page []nodemsg.Act
 		if page, err = c.missing(ctx, fresh.known()); err != nil {
 			break
 		}
 		for _, act := range page {
-			var more []kv.Write
-			if _, more, err = c.apply(&fresh, act, c.judge(act)); err != nil {
+			if _, err = c.apply(&fresh, act, c.judge(act)); err != nil {
 				break
 			}
-			writes = append(append(writes, fresh.row(act)), more...)
+			writes = append(writes, fresh.row(act))
 		}
 		if len(page) < nodemsg.ActsPage {
 			break
 		}
 	}
 	if err != nil {
-		return errors.Join(err, fetching)
+		return err
 	}
 	c.others, c.unsaved = time.Time{}, writes
 	c.setList(fresh)
@@ -291,13 +271,11 @@ func (c *Copy) judgeAgain() error {
 	if err := c.save(); err != nil {
 		return err
 	}
-	fresh, unsaved, err := c.read()
-	if err != nil {
-		return err
+	fresh, err := c.read()
+	if err == nil {
+		c.setList(fresh)
 	}
-	c.unsaved = unsaved
-	c.setList(fresh)
-	return c.save()
+	return err
 }
 
 // setList publishes a list in the place of the one before. The caller holds pull.
@@ -316,9 +294,8 @@ func (c *Copy) add(page []nodemsg.Act) (err error) {
 		invalid := c.judge(act)
 		c.mu.Lock()
 		var did effect
-		var more []kv.Write
-		if did, more, err = c.apply(&c.mu.list, act, invalid); err == nil {
-			c.unsaved = append(append(c.unsaved, c.mu.list.row(act)), more...)
+		if did, err = c.apply(&c.mu.list, act, invalid); err == nil {
+			c.unsaved = append(c.unsaved, c.mu.list.row(act))
 		}
 		of := asked{player.IDOf(act.Key), act.Seq}
 		waiting, announce := c.mu.asking[of], c.mu.announce
@@ -371,9 +348,6 @@ type list struct {
 	// charter is the newest one that was known when the list was begun. Waits means that an act counts for nothing because its charter was not known.
 	charter uint64
 	waits   bool
-	// snapshot is that of before the last act that has compacted the acts before it. Dropped is how many of the first acts are not stored.
-	snapshot saved
-	dropped  uint64
 }
 
 func (c *Copy) newList() list { return list{state: policy.New(), charter: c.Operator.Charter()} }
@@ -393,36 +367,23 @@ func (l *list) row(act nodemsg.Act) kv.Write {
 
 // apply applies the next act to a list. Invalid is what judge returned for it. An act whose charter is not known must hold up no other: whoever leads the
 // catalog could name a charter that will never be.
-// The returned rows are to be stored with that of the act.
-func (c *Copy) apply(l *list, act nodemsg.Act, invalid error) (did effect, rows []kv.Write, err error) {
-	before := l.digest
+func (c *Copy) apply(l *list, act nodemsg.Act, invalid error) (did effect, err error) {
 	if l.digest, err = l.digest.Next(act); err != nil {
-		return effect{}, nil, err
-	}
-	var snapshot policy.Snapshot
-	if of, _ := policy.Compacts(act.Text); act.Operator && invalid == nil && of == l.state.Acts() {
-		snapshot = l.state.Snapshot()
+		return effect{}, err
 	}
 	if invalid != nil {
 		l.state.Skip()
 		l.waits = l.waits || errors.Is(invalid, policy.ErrUnknownCharter)
 		c.metrics.acts.WithLabelValues("forged").Inc()
 		c.Logger.Warn("a command in the catalog counts for nothing", "number", l.state.Acts(), "error", invalid)
-		return effect{err: invalid}, nil, nil
+		return effect{err: invalid}, nil
 	}
-	switch did.Effect, did.err = l.state.Apply(act); {
-	case errors.Is(did.err, policy.ErrOtherState):
-		c.metrics.acts.WithLabelValues("differs").Inc()
-		c.Logger.Error("roles, names, bans or claims are others on this node than on that of the operator who has compacted the commands: this node keeps all of them", "number", l.state.Acts())
-	case did.err != nil:
+	if did.Effect, did.err = l.state.Apply(act); did.err != nil {
 		c.metrics.acts.WithLabelValues("refused").Inc()
-	default:
+	} else {
 		c.metrics.acts.WithLabelValues("applied").Inc()
-		if snapshot != nil {
-			rows = l.compacted(snapshot, before)
-		}
 	}
-	return did, rows, nil
+	return did, nil
 }
 
 // Acts returns how many acts there are here.
@@ -455,7 +416,6 @@ func (c *Copy) Orders() *policy.Builders { return c.builders.Load() }
 // setBuilders publishes who may build where.
 func (c *Copy) setBuilders(s *policy.State) {
 	c.builders.Store(s.Builders())
-	c.metrics.uncompacted.Set(float64(s.Uncompacted()))
 	c.metrics.claims.Set(float64(s.Claims().Count()))
 }
 
@@ -463,11 +423,8 @@ func (c *Copy) setBuilders(s *policy.State) {
 func (c *Copy) Audit(last uint64, visit func(number uint64, act nodemsg.Act) error) error {
 	number := c.Acts()
 	number -= min(last, number)
-	return kv.ScanFrom(c.Storage, Table, nil, acts.Key(number+1), func(key, value []byte) error {
-		if len(key) != len(acts.Key(0)) {
-			return nil // of a snapshot
-		}
-		number := binary.BigEndian.Uint64(key)
+	return kv.ScanFrom(c.Storage, Table, nil, acts.Key(number+1), func(_, value []byte) error {
+		number++
 		act, err := nodemsg.DecodeAct(value)
 		if err != nil {
 			return err

@@ -20,12 +20,6 @@ import (
 func (c *Copy) Operate(ctx context.Context, text string) (string, error) {
 	c.operating.Lock() // their numbers are to be in order
 	defer c.operating.Unlock()
-	if text == policy.CompactCommand {
-		if err := c.Update(ctx); err != nil {
-			return "", err
-		}
-		c.Read(func(s *policy.State) { text = s.CompactText() })
-	}
 	act, err := c.sign(text)
 	if err != nil {
 		return "", err

@@ -11,9 +11,7 @@ type metrics struct {
 	acts    *prometheus.CounterVec
 	updated prometheus.Gauge
 	claims  prometheus.Gauge
-	// uncompacted is how many commands there are since the last that has compacted them.
-	uncompacted prometheus.Gauge
-	refused     *prometheus.CounterVec // edits, by code
+	refused *prometheus.CounterVec // edits, by code
 	// exceeded counts commands by what they would take of the quota of their gateway.
 	exceeded *prometheus.CounterVec
 }
@@ -22,15 +20,11 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		acts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_policy_acts_total",
-			Help: "Commands in the catalog's log that this node has read: applied, refused, forged; differs: this node's policy is not that which an operator has signed.",
+			Help: "Commands in the catalog's log that this node has read: applied, refused, forged.",
 		}, []string{"result"}),
 		updated: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_policy_updated_timestamp_seconds",
 			Help: "When this node's copy of roles, bans and names was last up to date.",
-		}),
-		uncompacted: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "voxeld_policy_uncompacted_acts",
-			Help: "Commands since the last time that they were compacted, as after each 10,000; a world takes 1,000,000.",
 		}),
 		claims: prometheus.NewGauge(prometheus.GaugeOpts{Name: "voxeld_claims", Help: "Claims in the world."}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -48,9 +42,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	for _, reason := range []string{wire.RefusedNotAllowed, wire.RefusedClaimed} {
 		m.refused.WithLabelValues(reason)
 	}
-	for _, result := range []string{"applied", "refused", "forged", "differs"} {
+	for _, result := range []string{"applied", "refused", "forged"} {
 		m.acts.WithLabelValues(result)
 	}
-	r.MustRegister(m.acts, m.updated, m.claims, m.uncompacted, m.refused, m.exceeded)
+	r.MustRegister(m.acts, m.updated, m.claims, m.refused, m.exceeded)
 	return m
 }

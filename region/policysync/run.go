@@ -15,8 +15,6 @@ func (c *Copy) Run(ctx context.Context) {
 	failing := false
 	unused := time.NewTicker(expireEvery)
 	defer unused.Stop()
-	compact := time.NewTicker(compactPoll)
-	defer compact.Stop()
 	for {
 		err := c.Update(ctx)
 		if ctx.Err() != nil {
@@ -33,8 +31,6 @@ func (c *Copy) Run(ctx context.Context) {
 		case <-ticker.C:
 		case <-unused.C:
 			c.endUnused(ctx)
-		case <-compact.C:
-			c.compactActs(ctx)
 		case <-ctx.Done():
 			return
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"maps"
 	"slices"
 	"time"
 
@@ -17,56 +16,12 @@ import (
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
-	listed "github.com/voxelpopuli/voxeld/world/acts"
 )
-
-// commands are what nodes have of the policy.
-type commands struct {
-	acts
-	snapshots policysync.Snapshots
-}
 
 // acts are those of a backup, by number: what nodes have, mostly one.
 type acts map[uint64][]nodemsg.Act
 
-// add adds a row of the policy's table. Rows that mean nothing are left out.
-func (c *commands) add(row kv.Write) {
-	if listed.IsSnapshotRow(row) {
-		c.snapshots.Add(row)
-		return
-	}
-	c.acts.add(row)
-}
-
-// state returns the policy, after the newest snapshot that an operator has signed and the acts that follow it, and the numbers under which
-// nodes have different acts. Missing means that there are acts, and neither the first one nor a snapshot.
-func (c *commands) state(world string, issued policy.Issued) (state *policy.State, disputed []uint64, missing bool) {
-	if state = c.snapshot(world, issued); state == nil {
-		state, missing = policy.New(), len(c.acts) > 0 && len(c.acts[1]) == 0
-	}
-	all, disputed := c.inOrder(state.Acts(), world, issued)
-	for _, act := range all {
-		state.Apply(act) //nolint:errcheck // one that was refused then is refused now
-	}
-	return state, disputed, missing
-}
-
-// snapshot returns the state of the newest snapshot that an operator has signed, nil if there is none.
-func (c *commands) snapshot(world string, issued policy.Issued) *policy.State {
-	for _, number := range slices.Backward(slices.Sorted(maps.Keys(c.acts))) {
-		for _, act := range c.acts[number] {
-			if of, hash := policy.Compacts(act.Text); hash == "" || of != number-1 || !act.Operator || policy.Verify(world, act, issued) != nil {
-				continue
-			}
-			if state := c.snapshots.Signed(act); state != nil {
-				return state
-			}
-		}
-	}
-	return nil
-}
-
-// add adds a row that is an act.
+// add adds a row of the policy's table. Rows that are no acts are left out.
 func (a acts) add(row kv.Write) {
 	act, err := nodemsg.DecodeAct(row.Value)
 	if err != nil || len(row.Key) != 8 {
@@ -76,11 +31,11 @@ func (a acts) add(row kv.Write) {
 	a[number] = append(a[number], act)
 }
 
-// inOrder returns the acts after the first ones with valid signatures, in the order of their numbers, and the numbers under which nodes have
-// different ones. If there are such numbers, a node lies, or has those from before an earlier restore. It cannot change what others have
-// signed, only give it another number. So the order is then that of the signed times, and no act is lost.
-func (a acts) inOrder(after uint64, world string, issued policy.Issued) (all []nodemsg.Act, disputed []uint64) {
-	for number := after + 1; len(a[number]) > 0; number++ {
+// inOrder returns the acts with valid signatures, in the order of their numbers, and the numbers under which nodes have different ones. If there are
+// such numbers, a node lies, or has those from before an earlier restore. It cannot change what others have signed, only give it another number. So the
+// order is then that of the signed times, and no act is lost.
+func (a acts) inOrder(world string, issued policy.Issued) (all []nodemsg.Act, disputed []uint64) {
+	for number := uint64(1); len(a[number]) > 0; number++ {
 		valid := slices.DeleteFunc(a[number], func(act nodemsg.Act) bool { return policy.Verify(world, act, issued) != nil })
 		slices.SortStableFunc(valid, bySignedTime)
 		valid = slices.CompactFunc(valid, func(a, b nodemsg.Act) bool { return bySignedTime(a, b) == 0 })
@@ -98,6 +53,15 @@ func (a acts) inOrder(after uint64, world string, issued policy.Issued) (all []n
 // bySignedTime orders acts by their signed times. It returns 0 for the same act, whatever the catalog's leader has added.
 func bySignedTime(a, b nodemsg.Act) int {
 	return cmp.Or(cmp.Compare(a.Seq, b.Seq), bytes.Compare(a.Key, b.Key))
+}
+
+// policyOf returns what the policy was.
+func policyOf(all []nodemsg.Act) *policy.State {
+	state := policy.New()
+	for _, act := range all {
+		state.Apply(act) //nolint:errcheck // one that was refused then is refused now
+	}
+	return state
 }
 
 // imports returns rows of what the policy was at the time of the backup, which the node enters anew when it runs first: signatures of before do not count in a fork, nor

@@ -45,8 +45,6 @@ type Report struct {
 	Anew, Older []string
 	// Disputed are the numbers of the commands about the policy that nodes had different ones of.
 	Disputed []uint64
-	// PolicyMissing means that there are commands about the policy, and neither the first ones nor a state that an operator has signed.
-	PolicyMissing bool
 	// Unfinished describes the rollbacks that were not complete, and are not carried on.
 	Unfinished []string
 }
@@ -59,7 +57,7 @@ const (
 
 // World writes the world as of the end of the chain, which must have been verified.
 func World(db Storage, chain backup.Chain, o Options) (Report, error) {
-	r := restoration{db: db, Options: o, players: make(map[player.ID]uint64)}
+	r := restoration{db: db, Options: o, players: make(map[player.ID]uint64), acts: make(acts)}
 	sources := make(map[uint64]int)
 	for _, g := range chain.Latest() {
 		switch {
@@ -74,7 +72,7 @@ func World(db Storage, chain backup.Chain, o Options) (Report, error) {
 		}
 	}
 	for i, c := range chain {
-		r.commands = commands{acts: make(acts)} // each file has all; those of before an earlier restore may be others
+		clear(r.acts) // each file has all; those of before an earlier restore may be others
 		if err := c.Rows(func(g backup.Group) bool {
 			at, ok := sources[g.ID]
 			return ok && at == i
@@ -82,7 +80,8 @@ func World(db Storage, chain backup.Chain, o Options) (Report, error) {
 			return Report{}, err
 		}
 	}
-	state, disputed, missing := r.commands.state(chain.Last().Genesis.ID(), chain.Last().Issued)
+	all, disputed := r.acts.inOrder(chain.Last().Genesis.ID(), chain.Last().Issued)
+	state := policyOf(all)
 	if err := r.put(imports(state, chain.Last().Header.Time())...); err != nil {
 		return Report{}, err
 	}
@@ -90,7 +89,7 @@ func World(db Storage, chain backup.Chain, o Options) (Report, error) {
 		return Report{}, err
 	}
 	var err error
-	r.report.Disputed, r.report.PolicyMissing = disputed, missing
+	r.report.Disputed = disputed
 	r.report.Unfinished, err = unfinished(db, state, chain)
 	return r.report, err
 }
@@ -99,12 +98,12 @@ func World(db Storage, chain backup.Chain, o Options) (Report, error) {
 type restoration struct {
 	Options
 
-	db       Storage
-	writes   []kv.Write
-	players  map[player.ID]uint64 // the newest record of each so far
-	commands commands
-	bytes    int
-	report   Report
+	db      Storage
+	writes  []kv.Write
+	players map[player.ID]uint64 // the newest record of each so far
+	acts    acts
+	bytes   int
+	report  Report
 }
 
 func (r *restoration) put(writes ...kv.Write) error {
@@ -186,7 +185,7 @@ func (r *restoration) rows(g *backup.Group, table string, rows []kv.Write) error
 			row.Table = table
 		}
 		if table == backup.PolicyTable {
-			r.commands.add(row)
+			r.acts.add(row)
 			continue
 		}
 		if table == backup.PlayersTable {

@@ -37,40 +37,6 @@ type ActsRequest struct {
 	Digest ActsDigest `cbor:"2,keyasint"`
 }
 
-const (
-	// MaxPolicyPart is the largest part of a snapshot of the policy, in bytes.
-	MaxPolicyPart = 56 << 10
-	// MaxPolicyParts is the most parts: a full world has 17 MB, in parts of 40 kB.
-	MaxPolicyParts = 1024
-)
-
-// PolicyRequest requests a part of the newest snapshot of the policy that the peer has; the first one is 0.
-type PolicyRequest struct {
-	Part uint64 `cbor:"1,keyasint"`
-}
-
-// PolicyPart is a part of a snapshot of the policy, after the first acts, which have a digest. Parts is 0 if the sender has none.
-type PolicyPart struct {
-	Acts   uint64     `cbor:"1,keyasint"`
-	Digest ActsDigest `cbor:"2,keyasint"`
-	Parts  uint64     `cbor:"3,keyasint"` // how many there are
-	Part   []byte     `cbor:"4,keyasint"`
-}
-
-// Valid always returns nil.
-func (PolicyRequest) Valid() error { return nil }
-
-// Valid returns an error if the part is too large, or there are too many.
-func (p PolicyPart) Valid() error {
-	if p.Parts > MaxPolicyParts {
-		return wire.Refuse(wire.FailTooLong, "a policy has %d parts; at most %d are allowed", p.Parts, MaxPolicyParts)
-	}
-	if len(p.Part) > MaxPolicyPart {
-		return wire.Refuse(wire.FailTooLong, "a part of the policy has %d bytes; at most %d are allowed", len(p.Part), MaxPolicyPart)
-	}
-	return nil
-}
-
 // ActsDigest is equal on two nodes that have the same acts. It is zero if there are none; each further act is hashed with the digest before it.
 type ActsDigest [16]byte
 

@@ -115,8 +115,6 @@ func laterMessages() []interface{ Valid() error } {
 		Question{Structure: &StructureRequest{Region: 7, Copy: true}},
 		Question{Forget: &Forget{Peer: aMember.Peer}},
 		Question{Vacated: &Vacated{Region: 7, Cell: aCell}},
-		Question{Policy: &PolicyRequest{Part: 2}},
-		Answer{Policy: &PolicyPart{Acts: 7, Digest: ActsDigest{1}, Parts: 3, Part: []byte{2}}},
 		RegionStatus{Region: 7, State: StateOpen, Structure: &Structure{Vacated: 5}},
 		Answer{Region: &Region{ID: 7, Cell: aCell, Epoch: 1, Term: 1, Members: aRegion().Members, Founded: 3}},
 	}

@@ -131,8 +131,6 @@ type Question struct {
 	// the catalog lists may send it, and most of them must say so (docs/adr/0097). The answer is the region as it was;
 	// none if it is not listed any more.
 	Vacated *Vacated `cbor:"29,keyasint,omitempty"`
-	// Policy asks any node for a part of the snapshot of the policy that it has. The answer is Policy.
-	Policy *PolicyRequest `cbor:"30,keyasint,omitempty"`
 }
 
 // Vacated names a region that was given up.
@@ -245,8 +243,6 @@ type Answer struct {
 	OtherActs bool `cbor:"27,keyasint,omitempty"`
 	// History answers History.
 	History *HistoryAnswer `cbor:"28,keyasint,omitempty"`
-	// Policy answers Policy.
-	Policy *PolicyPart `cbor:"33,keyasint,omitempty"`
 	// Number answers Act: how many acts there are, with this one.
 	Number uint64 `cbor:"26,keyasint,omitempty"`
 }
@@ -263,19 +259,18 @@ type Load struct {
 
 // Versions of the messages between nodes, and of regions' logs.
 const (
-	VersionSplits  = 1  // the first that has splits
-	VersionActs    = 2  // the first that has acts
-	VersionSigned  = 3  // the first that has signed edits
-	VersionHomes   = 3  // the first that has homes in players' records
-	VersionRoles   = 4  // the first that has roles that admins define
-	VersionPlayers = 5  // the first that has rollbacks of several players
-	VersionBlocks  = 5  // the first that has blocks after chunk.LastOfFirst; gateways before it refuse land that has them
-	VersionSigns   = 6  // the first that has signs
-	VersionQuotas  = 7  // the first that has quotas, approval and expiry of names and claims
-	VersionMarks   = 8  // the first that has marks in the history of land
-	VersionVacated = 9  // the first that has regions that are given up
-	VersionCompact = 10 // the first that has commands which are compacted
-	Version        = VersionCompact
+	VersionSplits  = 1 // the first that has splits
+	VersionActs    = 2 // the first that has acts
+	VersionSigned  = 3 // the first that has signed edits
+	VersionHomes   = 3 // the first that has homes in players' records
+	VersionRoles   = 4 // the first that has roles that admins define
+	VersionPlayers = 5 // the first that has rollbacks of several players
+	VersionBlocks  = 5 // the first that has blocks after chunk.LastOfFirst; gateways before it refuse land that has them
+	VersionSigns   = 6 // the first that has signs
+	VersionQuotas  = 7 // the first that has quotas, approval and expiry of names and claims
+	VersionMarks   = 8 // the first that has marks in the history of land
+	VersionVacated = 9 // the first that has regions that are given up
+	Version        = VersionVacated
 )
 
 // VersionOf returns the version of the first nodes that have a block after chunk.LastOfFirst.

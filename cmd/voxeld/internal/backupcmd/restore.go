@@ -109,9 +109,6 @@ func printReport(out io.Writer, r Restore, report restore.Report, dir string) {
 		fmt.Fprintf(out, "Nodes had different commands under %s, first under %d: all of them count, in the order in which they were signed. Check roles, bans and claims.\n",
 			english.Plural(n, "number", ""), report.Disputed[0])
 	}
-	if report.PolicyMissing {
-		fmt.Fprintln(out, "Roles, names, bans and claims are not restored: the backup has neither the first commands nor a state that an operator has signed. Try an earlier backup.")
-	}
 	for _, text := range report.Unfinished {
 		fmt.Fprintf(out, "Not carried on, so order it again: rollback %s\n", text)
 	}
