@@ -22,7 +22,7 @@ type confirmation struct {
 	asOf      time.Time           // that answer: when a majority confirmed the land last, because now none does; zero if it has just done so
 	confirmed time.Time           // when a majority did so last; zero if never
 	since     time.Time           // since when an answer is waited for; zero if none is
-	warned    map[Subscriber]bool // that the land may be old, since it was confirmed last
+	warned    map[Subscriber]bool // that the land may be old, since it was confirmed last; only those who watch the subscription
 }
 
 func newConfirmation(now time.Time) confirmation {
@@ -85,13 +85,17 @@ func (c *confirmation) answer(now time.Time, question uint64, asOf time.Time) {
 	if c.answered == math.MaxUint64 {
 		return
 	}
-	c.answered, c.asOf, c.since = min(question, c.asked), asOf, time.Time{}
+	question = min(question, c.asked)
+	switch {
+	case question == c.asked:
+		c.since = time.Time{}
+	case question > c.answered, c.since.IsZero(): // the answer to an earlier question, repeated, does not postpone expire
+		c.since = now
+	}
+	c.answered, c.asOf = question, asOf
 	if asOf.IsZero() {
 		c.confirmed = now
 		clear(c.warned)
-	}
-	if c.answered < c.asked {
-		c.since = now
 	}
 }
 
@@ -200,6 +204,18 @@ func (f *feed) showUnconfirmed() {
 		f.queueUnconfirmed()
 	default:
 		f.awaitAnswer()
+	}
+}
+
+// forgetWarned forgets that a subscriber was warned, when they watch nothing here any more.
+func (sub *Subscription) forgetWarned(by Subscriber) {
+	for _, c := range sub.mu.chunks {
+		if _, watches := c.subscribers[by]; watches {
+			return
+		}
+	}
+	for _, f := range sub.mu.feeds {
+		delete(f.confirmation.warned, by)
 	}
 }
 

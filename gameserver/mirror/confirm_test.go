@@ -196,6 +196,56 @@ func TestLateStateIsShown(t *testing.T) {
 	})
 }
 
+// A region that answers an earlier question again and again does not postpone that the land is shown as it is here.
+func TestRepeatedAnswersPostponeNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNewcomers(t)
+		n.watch()
+		n.f.resume(func() {}, true)
+		n.arrives(n.brings())
+		first := n.asked()
+		n.arrives(nodemsg.FromRegion{Confirmed: first})
+		n.watch()
+		n.asked()
+		for range NoticeAfter / time.Second {
+			n.arrives(nodemsg.FromRegion{Confirmed: first})
+			n.shown("the first question is answered again", 1, 0)
+			<-time.After(time.Second)
+		}
+		n.shown("the second one is not", 1, 1)
+		n.warned("the second one is not", time.Now().Add(-time.Second))
+	})
+}
+
+// Who was warned, and watches nothing any more, takes no memory, also if the land was divided since.
+func TestWarnedSubscribersAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNewcomers(t)
+		lower, _ := n.sub.cell.Children()
+		n.watch()
+		n.f.resume(func() {}, true)
+		n.arrives(n.brings())
+		<-time.After(NoticeAfter)
+		n.shown("no answer", 1)
+		other := grid.ChunkPos{X: 2}
+		n.sub.watch(other, n.all[0])
+		warned := func(what string, want int) {
+			t.Helper()
+			if got := len(n.f.confirmation.warned); got != want {
+				t.Errorf("%s: %d are kept, want %d", what, got, want)
+			}
+		}
+		n.sub.Unwatch(n.at, n.all[0])
+		warned("another chunk is watched", 1)
+		n.f.pause()
+		if _, err := n.f.setRegion(nodemsg.Region{Cell: lower}); err != nil {
+			t.Fatal(err)
+		}
+		n.sub.Unwatch(other, n.all[0])
+		warned("nothing is watched", 0)
+	})
+}
+
 // A feed that takes over land of another one knows when that was confirmed, and its questions are not those of the other.
 func TestQuestionsAfterADivision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -247,9 +297,10 @@ func TestConfirmation(t *testing.T) {
 		var next uint64
 		var all []newcomer
 		sent := make(map[uint64]time.Time) // over this link
-		answered := now                    // when the region has last answered anything, or a link began or ended
+		answered := now                    // when the region has last answered a newer question, or a link began or ended
+		var newest uint64                  // question that the region has answered over this link
 		var confirmed, upTo time.Time      // when a majority has confirmed the land; the newest question that it has answered over this link
-		link := func() { clear(sent); upTo, answered = time.Time{}, now }
+		link := func() { clear(sent); upTo, answered, newest = time.Time{}, now, 0 }
 		ask := func() newcomer {
 			next++
 			question, send := c.ask(now, next)
@@ -273,6 +324,7 @@ func TestConfirmation(t *testing.T) {
 					t.Fatal("told a time that is too late")
 				}
 			}
+			all = slices.DeleteFunc(all, func(n newcomer) bool { return c.allows(n.question, true) }) // they are shown the land
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"": func(*rapid.T) {
@@ -297,7 +349,9 @@ func TestConfirmation(t *testing.T) {
 					t.Skip()
 				}
 				question := rapid.SampledFrom(slices.Sorted(maps.Keys(sent))).Draw(t, "question")
-				answered = now
+				if question > newest {
+					newest, answered = question, now
+				}
 				if rapid.Bool().Draw(t, "confirmed") {
 					confirmed, upTo = now, sent[question]
 					c.answer(now, question, time.Time{})

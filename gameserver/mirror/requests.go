@@ -73,6 +73,7 @@ func (sub *Subscription) Unwatch(pos grid.ChunkPos, by Subscriber) {
 	}
 	delete(c.subscribers, by)
 	c.settle(by)
+	sub.forgetWarned(by)
 	if len(c.subscribers) > 0 {
 		return
 	}
