@@ -84,6 +84,50 @@ func TestOriginalsFoundWhatTheirPlayersSee(t *testing.T) {
 	})
 }
 
+// Land that was given up is founded again around the players of clients, also if the gateway still has its route, and not by questions for it.
+func TestOriginalsFoundAgainWhatWasGivenUp(t *testing.T) {
+	for _, routed := range []bool{false, true} {
+		t.Run(fmt.Sprint(routed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const address = "192.0.2.1"
+				r := newHarness(t)
+				r.lands.mu.wild = true
+				near, beyond := grid.ChunkPos{X: 12}, grid.ChunkPos{X: 17}
+				visit := func() {
+					client := r.connectFrom(address, "ann", near)
+					client.send(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
+					pass(time.Minute)
+					client.conn.Close()
+				}
+				founded := func(when string, want bool) {
+					t.Helper()
+					r.lands.mu.Lock()
+					defer r.lands.mu.Unlock()
+					if got := r.lands.mu.founded[grid.CellAt(beyond, grid.FoundingLabel)] > 0; got != want {
+						t.Errorf("%s, the land is founded: %v", when, got)
+					}
+				}
+				r.handshake(address, `{"type":"generate","chunk":[5,0]}`)
+				visit()
+				founded("after a visit", true)
+				pass(25 * time.Hour)
+				r.lands.giveUp(beyond, routed)
+				dht := r.dialFrom(&net.TCPAddr{IP: net.ParseIP("192.0.2.9"), Port: 1})
+				go io.WriteString(dht, `{"type":"dht"}`+"\x00[17,0]") //nolint:errcheck // founded shows errors
+				pass(time.Minute)
+				founded("after a stranger's question", false)
+				dht.Close()
+				r.lands.giveUp(beyond, routed)
+				visit()
+				founded("after another visit", true)
+				if got := r.handshake(address, `{"type":"generate","chunk":[17,0]}`); got != "ok" {
+					t.Errorf("a chunk near the player is answered %q", got)
+				}
+			})
+		})
+	}
+}
+
 // A question for land that nobody has founded costs little for as long as it waits, all of an address together no more than they may ask for
 // land, and is answered soon after the land is founded.
 func TestQuestionsForUnfoundedLand(t *testing.T) {
@@ -196,6 +240,36 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 		for _, other := range []string{"2001:db8:0:1::1", "127.0.0.1"} {
 			if !r.staysConnected(other, grid.ChunkPos{X: 16 * 40}) {
 				t.Errorf("one from %s is refused", other)
+			}
+		}
+	})
+}
+
+// What sessions see takes nothing from the original clients of their address.
+func TestConnectionsBesideASession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const address, view = "2001:db8::1", 12
+		r := newHarness(t, func(o *Options) { o.Admission.PerAddress, o.Admission.MaxView = 2, view })
+		c := newClient(t, r.dialFrom(&net.TCPAddr{IP: net.ParseIP(address), Port: 1}))
+		c.open(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: "bob", View: 1, Encoding: r.encoding})
+		pass(100 * time.Millisecond)
+		c.send(sessionmsg.Command{Text: "visit 256 25 256"})
+		pass(100 * time.Millisecond)
+		c.send(sessionmsg.Move{Pose: motion.Pose{X: 256.5, Y: 25, Z: 256.5}})
+		c.send(sessionmsg.View{View: view})
+		pass(2 * time.Second)
+		cells := make(map[grid.Cell]bool)
+		c.look(func() {
+			for at := range c.mu.chunks {
+				cells[grid.CellAt(at, grid.FoundingLabel)] = true
+			}
+		})
+		if len(cells) != 9 {
+			t.Fatalf("the session sees %d cells", len(cells))
+		}
+		for i := range int32(9) { // the first is in view of the session
+			if got := r.staysConnected(address, grid.ChunkPos{X: 16 * i}); got != (i < 8) {
+				t.Errorf("a connection to another region, after %d, is accepted: %v", i, got)
 			}
 		}
 	})

@@ -77,7 +77,7 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 			client.NoteRefusedLand()
 			return errors.Join(errTooMuchLand, answer(c, legacymsg.AnswerNo))
 		}
-		defer client.Release(h.Chunk)
+		defer client.Release(h.Chunk, admission.Original)
 		if err := answer(c, legacymsg.AnswerOK); err != nil {
 			return err
 		}

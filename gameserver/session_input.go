@@ -335,7 +335,7 @@ func (s *session) updateView() {
 // unwatch takes a chunk out of view.
 func (s *session) unwatch(pos grid.ChunkPos) {
 	s.subs[pos].Unwatch(pos, s)
-	s.limits.client.Release(pos)
+	s.limits.client.Release(pos, admission.Near)
 	delete(s.subs, pos)
 	s.client.chunks.Remove(pos)
 	s.out.RemoveChunk(pos)

@@ -289,7 +289,7 @@ func (s *session) arrive() {
 func (s *session) leave() {
 	for pos, sub := range s.subs {
 		sub.Unwatch(pos, s)
-		s.limits.client.Release(pos)
+		s.limits.client.Release(pos, admission.Near)
 	}
 	if s.bodySub != nil {
 		s.bodySub.Leave(s.body.Player, s)

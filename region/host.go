@@ -387,6 +387,11 @@ func (h *Host) Find(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, err
 	return h.Directory.Find(ctx, pos)
 }
 
+// FindConfirmed returns the region that covers the chunk, or ErrNotFounded, also if this node has a route of land that was given up.
+func (h *Host) FindConfirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
+	return h.Directory.FindConfirmed(ctx, pos)
+}
+
 // Describe returns what a node says of itself, now or lately.
 func (h *Host) Describe(ctx context.Context, peer string) (nodemsg.Member, error) {
 	if peer == h.Self.Peer {

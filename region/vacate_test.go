@@ -116,6 +116,37 @@ func TestEmptyLandIsGivenUp(t *testing.T) {
 	})
 }
 
+// A node that still has the route of land that was given up finds out, and founds nothing by that.
+func TestRouteOfLandThatWasGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, all := vacating(t, nil)
+		d := n.start("D", newDisk())
+		empty, _ := d.founded(distant)
+		<-time.After(40 * time.Minute)
+		if _, listed := copies(t, empty.ID, all...); listed {
+			t.Fatal("the land is still listed")
+		}
+		if info, err := d.Find(t.Context(), distant); err != nil || info.ID != empty.ID {
+			t.Fatalf("found is region %d, %v: there is no route", info.ID, err)
+		}
+		for range 2 {
+			if info, err := d.FindConfirmed(t.Context(), distant); !errors.Is(err, ErrNotFounded) {
+				t.Errorf("found is region %d, %v", info.ID, err)
+			}
+		}
+		if info, err := d.Find(t.Context(), distant); !errors.Is(err, ErrNotFounded) {
+			t.Errorf("found is region %d, %v: the route is still there", info.ID, err)
+		}
+		again, err := d.Locate(t.Context(), distant)
+		if err != nil || !again.Newer(empty) {
+			t.Errorf("founded again is %+v, %v", again, err)
+		}
+		if info, err := d.FindConfirmed(t.Context(), distant); err != nil || info.ID != again.ID {
+			t.Errorf("found is region %d, %v", info.ID, err)
+		}
+	})
+}
+
 // Land that somebody watches is not given up, nor land to which somebody comes now and then.
 func TestWatchedLandStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

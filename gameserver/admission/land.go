@@ -39,16 +39,17 @@ const (
 
 // land is what this node holds for the clients of an address.
 type land struct {
-	chunks map[grid.ChunkPos]int // how often each is held; no zeros
-	cells  map[grid.Cell]int     // how many of the chunks are in each founding cell; no zeros
+	chunks    map[grid.ChunkPos]int // how often each is held; no zeros
+	cells     map[grid.Cell]int     // how many of the chunks are in each founding cell; no zeros
+	originals map[grid.Cell]int     // how many connections of original clients are; no zeros
 }
 
 // units returns what the land costs.
 func (l *land) units() int { return len(l.chunks) + regionUnits*len(l.cells) }
 
 // Hold counts that this node holds a chunk for a client of the address, until Release. It reports false, and does not count, if the clients of
-// the address would make it hold too much: with connections of original clients, land in too many cells; with what is far from players, more
-// than what some of them see who are far apart. What others of the address see costs nothing.
+// the address would make it hold too much: connections of original clients in too many cells, whatever sessions see; or, with what is far from
+// players and nobody else of the address sees, more than what some of them see who are far apart.
 func (c Client) Hold(at grid.ChunkPos, reach Reach) bool {
 	if !c.counted {
 		return true
@@ -58,30 +59,35 @@ func (c Client) Hold(at grid.ChunkPos, reach Reach) bool {
 	defer l.mu.Unlock()
 	all := l.mu.lands[c.site]
 	if all == nil {
-		all = &land{chunks: make(map[grid.ChunkPos]int), cells: make(map[grid.Cell]int)}
+		all = &land{chunks: make(map[grid.ChunkPos]int), cells: make(map[grid.Cell]int), originals: make(map[grid.Cell]int)}
 	}
-	if all.chunks[at] == 0 && !l.mu.settings.hasRoom(all, at, reach) {
+	if !l.mu.settings.hasRoom(all, at, reach) {
 		return false
 	}
 	l.mu.lands[c.site] = all
+	cell := grid.CellAt(at, grid.FoundingLabel)
 	if all.chunks[at]++; all.chunks[at] == 1 {
-		all.cells[grid.CellAt(at, grid.FoundingLabel)]++
+		all.cells[cell]++
+	}
+	if reach == Original {
+		all.originals[cell]++
 	}
 	return true
 }
 
 // hasRoom reports whether a chunk may be added to the land of an address.
 func (p Settings) hasRoom(all *land, at grid.ChunkPos, reach Reach) bool {
-	cells := len(all.cells)
-	if all.cells[grid.CellAt(at, grid.FoundingLabel)] == 0 {
-		cells++
-	}
+	cell := grid.CellAt(at, grid.FoundingLabel)
 	switch reach {
 	case Near: // sessions are few
 	case Original:
-		return cells <= cellsPerPlayer*p.PerAddress
+		return all.originals[cell] > 0 || len(all.originals) < cellsPerPlayer*p.PerAddress
 	case Far:
-		return len(all.chunks)+1+regionUnits*cells <= p.mostFar()
+		cost := 1
+		if all.cells[cell] == 0 {
+			cost += regionUnits
+		}
+		return all.chunks[at] > 0 || all.units()+cost <= p.mostFar()
 	}
 	return true
 }
@@ -112,24 +118,31 @@ func (c Client) SeesAlone(at grid.ChunkPos) bool {
 // NoteRefusedLand counts in the metrics that a client of the address was not granted all that it wants to see.
 func (c Client) NoteRefusedLand() { c.of.reached.WithLabelValues(views).Inc() }
 
-// Release ends what Hold has counted once.
-func (c Client) Release(at grid.ChunkPos) {
+// Release ends what Hold has counted once. Of sessions, Near stands for Far, too.
+func (c Client) Release(at grid.ChunkPos, reach Reach) {
 	if !c.counted {
 		return
 	}
 	l := c.of
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := l.mu.lands[c.site]
-	if all.chunks[at]--; all.chunks[at] > 0 {
-		return
+	all, cell := l.mu.lands[c.site], grid.CellAt(at, grid.FoundingLabel)
+	if reach == Original {
+		decrement(all.originals, cell)
 	}
-	delete(all.chunks, at)
-	cell := grid.CellAt(at, grid.FoundingLabel)
-	if all.cells[cell]--; all.cells[cell] > 0 {
-		return
+	if decrement(all.chunks, at) {
+		decrement(all.cells, cell)
 	}
-	if delete(all.cells, cell); len(all.cells) == 0 {
+	if len(all.cells) == 0 {
 		delete(l.mu.lands, c.site)
 	}
+}
+
+// decrement counts one less, and reports whether none are left.
+func decrement[K comparable](counts map[K]int, key K) (none bool) {
+	if counts[key]--; counts[key] == 0 {
+		delete(counts, key)
+		return true
+	}
+	return false
 }

@@ -26,7 +26,7 @@ type leaders struct {
 	*Options
 	doubted   atomic.Int64                        // confirmations before this time, by the gateway's clock in ns, do not count
 	confirmed *lru.Cache[grid.Cell, confirmation] // of the leader of a cell's region, the last one
-	founded   *lru.Cache[grid.Cell, struct{}]     // founding cells that have regions
+	founded   *lru.Cache[grid.Cell, struct{}]     // founding cells that had regions when they were requested last
 }
 
 // confirmation is that a region's leader has said that it leads it.
@@ -48,7 +48,7 @@ func newLeaders(o *Options) *leaders {
 }
 
 // wait waits until a client may request a chunk that may have to be founded, or whose leader is to be confirmed anew. Other land that was
-// requested recently costs nothing: its region exists.
+// requested recently costs nothing: its region existed then.
 func (ld *leaders) wait(ctx context.Context, remote net.Addr, pos grid.ChunkPos, anew bool) error {
 	if !anew && ld.founded.Contains(grid.CellAt(pos, grid.FoundingLabel)) {
 		return nil
@@ -67,6 +67,17 @@ const viewDistance = 5
 // the released client. Elsewhere a stranger's question must not make land: the error is region.ErrNotFounded until a player has come near
 // (see settle). Programs on this machine may have land founded anywhere within the border, ten times as often as players of an address.
 func (ld *leaders) region(ctx context.Context, client admission.Client, pos grid.ChunkPos) (nodemsg.Region, error) {
+	info, err := ld.find(ctx, client, pos)
+	switch cell := grid.CellAt(pos, grid.FoundingLabel); {
+	case err == nil:
+		ld.founded.Add(cell, struct{}{})
+	case errors.Is(err, region.ErrNotFounded): // it may have been given up
+		ld.founded.Remove(cell)
+	}
+	return info, err
+}
+
+func (ld *leaders) find(ctx context.Context, client admission.Client, pos grid.ChunkPos) (nodemsg.Region, error) {
 	for _, first := range []grid.ChunkPos{{}, ld.Spawn().Chunk()} {
 		if pos.Distance(first) <= viewDistance && ld.Inside(first) {
 			return ld.Regions.Locate(ctx, pos)
@@ -94,19 +105,19 @@ func (ld *leaders) settle(ctx context.Context, client admission.Client, at grid.
 	}
 	for _, corner := range [][2]int32{{-1, -1}, {-1, 1}, {1, -1}, {1, 1}} { // the view is smaller than a cell
 		pos := grid.ChunkPos{X: at.X + corner[0]*viewDistance, Z: at.Z + corner[1]*viewDistance}
-		cell := grid.CellAt(pos, grid.FoundingLabel)
-		if !pos.Valid() || ld.founded.Contains(cell) {
+		if !pos.Valid() {
 			continue
 		}
 		_, err := ld.region(ctx, client, pos)
+		if err == nil {
+			_, err = ld.Regions.FindConfirmed(ctx, pos) // its route may be of land that was given up
+		}
 		if errors.Is(err, region.ErrNotFounded) {
 			_, err = ld.explore(ctx, client, pos)
 		}
 		if err != nil {
-			ld.Logger.Debug("land around an original client's player not founded", "cell", cell.String(), "error", err)
-			continue
+			ld.Logger.Debug("land around an original client's player not founded", "cell", grid.CellAt(pos, grid.FoundingLabel).String(), "error", err)
 		}
-		ld.founded.Add(cell, struct{}{})
 	}
 }
 
@@ -117,11 +128,7 @@ func (ld *leaders) generate(ctx context.Context, remote net.Addr, pos grid.Chunk
 	}
 	ctx, cancel := context.WithTimeout(ctx, generateTimeout)
 	defer cancel()
-	info, err := ld.region(ctx, ld.Client(remote), pos)
-	if err == nil {
-		ld.founded.Add(grid.CellAt(pos, grid.FoundingLabel), struct{}{})
-	}
-	return info, err
+	return ld.region(ctx, ld.Client(remote), pos)
 }
 
 // confirmedFor is how long a leader's confirmation is trusted.
@@ -145,6 +152,9 @@ func (ld *leaders) led(ctx context.Context, client admission.Client, pos grid.Ch
 				return info, nil
 			}
 		}
+		if err == nil {
+			_, err = ld.Regions.FindConfirmed(ctx, pos)
+		}
 		var link region.Link
 		if !errors.Is(err, region.ErrNotFounded) { // Follow would found it
 			link, info, err = ld.Regions.Follow(ctx, pos)
@@ -157,7 +167,6 @@ func (ld *leaders) led(ctx context.Context, client admission.Client, pos grid.Ch
 				info.Members = append(others, leader)
 			}
 			ld.confirmed.Add(info.Cell, confirmation{info, ld.Now()})
-			ld.founded.Add(grid.CellAt(pos, grid.FoundingLabel), struct{}{})
 			return info, nil
 		}
 		select {

@@ -24,6 +24,12 @@ func (d *Directory) Find(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region
 	return d.locate(ctx, pos, false)
 }
 
+// FindConfirmed returns the region that covers the chunk like Confirmed, but does not found it. A route that is cached may be of land that was
+// given up since: the error is ErrNotFounded then, too, and the route is dropped.
+func (d *Directory) FindConfirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
+	return d.confirmed(ctx, pos, false)
+}
+
 func (d *Directory) locate(ctx context.Context, pos grid.ChunkPos, found bool) (nodemsg.Region, error) {
 	if !pos.Valid() {
 		return nodemsg.Region{}, fmt.Errorf("chunk %v lies outside of the world", pos)
@@ -61,8 +67,12 @@ const (
 // members that it listed last, and those of the route if that is newer; or it is as Locate returns it, if the leader was not listed. Then a
 // node that lies may pass for its leader.
 func (d *Directory) Confirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
+	return d.confirmed(ctx, pos, true)
+}
+
+func (d *Directory) confirmed(ctx context.Context, pos grid.ChunkPos, found bool) (nodemsg.Region, error) {
 	for range grid.MaxLabel {
-		known, err := d.Locate(ctx, pos)
+		known, err := d.locate(ctx, pos, found)
 		if err != nil {
 			return known, err
 		}
@@ -70,6 +80,9 @@ func (d *Directory) Confirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.R
 		if !lately {
 			now, err := askListed(ctx, d, pos, known, ok)
 			switch {
+			case errors.Is(err, ErrNotFounded) && !found:
+				d.Invalidate(known)
+				return known, fmt.Errorf("locate chunk %v: %w", pos, err)
 			case errors.Is(err, ErrNotFounded):
 				if listed, err = d.found(ctx, grid.CellAt(pos, grid.FoundingLabel)); err != nil {
 					return known, fmt.Errorf("locate chunk %v: %w", pos, err)
