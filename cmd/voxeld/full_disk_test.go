@@ -38,12 +38,12 @@ func TestFullDiskIsNamed(t *testing.T) {
 	if text := d.operate("status"); full() || !strings.Contains(text, " free in "+d.dir) {
 		t.Errorf("before:\n%s", text)
 	}
-	if err := disk.Fill(); err != nil {
-		t.Fatal(err)
-	}
 	ann := join(t, d.Game, "ann", 1)
 	spot := under(ann, 1, 0, 0)
 	ann.until("the ground", func() bool { _, ok := ann.at(spot); return ok })
+	if err := disk.Fill(); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "the full disk is noticed", patience, func() bool {
 		ann.edit(spot, chunk.Planks)
 		return full()
