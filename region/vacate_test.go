@@ -10,6 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -332,6 +333,48 @@ func TestVacateNeedsVersion(t *testing.T) {
 		structure, err := world.StructureIn(a.disk.Get, info.ID)
 		if err != nil || structure.Vacated != 0 {
 			t.Errorf("the region has ended: %+v, %v", structure, err)
+		}
+	})
+}
+
+// The end of a region arrives in the catalog's log once more while its cell is being founded again. Whoever has it
+// founded is answered with the region that is founded then.
+func TestFoundedDuringLateEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, all := vacating(t, nil)
+		at, err := n.Catalog(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		leader, err := n.node(at.Leader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entry, err := world.EncodeVacated(nodemsg.Vacated{Region: 1 << 40, Cell: distantCell})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := leader.regions.Catalog()
+		if err := c.Raft().Propose(entry); err != nil {
+			t.Fatal(err)
+		}
+		info, err := c.Found(t.Context(), nodemsg.Found{Cell: distantCell, Members: []nodemsg.Member{all[0].Self}})
+		if err != nil || info.ID == 0 {
+			t.Errorf("founded is %+v, %v", info, err)
+		}
+	})
+}
+
+// A copy without rows is recovered if its log may have edits that are not in its rows yet.
+func TestUnappliedLogIsNotEmpty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, all := vacating(t, nil)
+		lost := nodemsg.Region{ID: 1 << 40, Cell: distantCell}
+		for applied, refused := range map[uint64]bool{7: true, 6: false} {
+			why, err := all[0].Replacer.Outdated(t.Context(), lost, replica.Position{Last: 7, Applied: applied})
+			if err != nil || (why != "") != refused {
+				t.Errorf("with %d of 7 entries applied: %q, %v", applied, why, err)
+			}
 		}
 	})
 }

@@ -285,6 +285,9 @@ func (c *Catalog) apply(d replica.Committed) {
 	case region.Epoch == FirstEpoch && region.Split == 0 && region.Merged == 0:
 		c.Metrics.founded.Inc()
 	}
+	if f := c.asked[region.Cell]; region.ID == 0 && f != nil && !bytes.Equal(f.entry, d.Entry) {
+		return // the end of a region, once more: whoever waits for the cell's founding waits for a later entry
+	}
 	c.answer(region.Cell, founded{region: region})
 }
 

@@ -27,6 +27,8 @@ func (r *Replacer) Outdated(ctx context.Context, info nodemsg.Region, own replic
 	case errors.Is(err, directory.ErrNotFounded) && info.Cell.Label.Len() > grid.FoundingLabel:
 		return fmt.Sprintf("the catalog does not list it: either it was merged, and voxeld deletes the copy; or %v was lost, too: recover that first",
 			info.Cell.Parent()), nil
+	case errors.Is(err, directory.ErrNotFounded) && own.Applied < own.Last:
+		return "", nil // its log may have edits that are no rows yet
 	case errors.Is(err, directory.ErrNotFounded):
 		if empty, err := world.EmptyIn(r.Storage.Keys, info.ID); err != nil || !empty {
 			return "", err

@@ -90,7 +90,7 @@ func (r *Replacer) Plan(ctx context.Context, cell grid.Cell) (Plan, error) {
 		case status.State != nodemsg.StateNone:
 			state = "has a copy"
 			p.Refused = fmt.Sprintf("%s has a copy: on that node, run voxeld region recover %s", m.Peer, integrity.Name(info))
-		case info.Epoch == actor.FirstEpoch:
+		case info.Epoch == actor.FirstEpoch && !status.Forgotten:
 			state = "has never opened it"
 		}
 		p.Members = append(p.Members, m.Peer+": "+state)
