@@ -10,6 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/vacate"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -242,6 +243,9 @@ func TestStaleCopyOfLandThatWasGivenUp(t *testing.T) {
 					away = it
 				}
 			}
+			if away == nil {
+				t.Fatal("every member leads the region or the catalog")
+			}
 			var left *disk
 			if killed {
 				left = n.kill(away)
@@ -327,12 +331,59 @@ func TestVacateNeedsVersion(t *testing.T) {
 		n.start("C", newDisk())
 		<-time.After(30 * time.Second)
 		info, leader := a.founded(distant)
-		if err := leader.vacater.Vacate(t.Context(), info.ID); err == nil {
-			t.Error("land is given up although a member does not understand it")
+		if err := leader.vacater.Vacate(t.Context(), info.ID); !errors.Is(err, vacate.ErrOutdated) {
+			t.Errorf("a member does not understand that land is given up: %v", err)
 		}
 		structure, err := world.StructureIn(a.disk.Get, info.ID)
 		if err != nil || structure.Vacated != 0 {
 			t.Errorf("the region has ended: %+v, %v", structure, err)
+		}
+		land := leader.regions.Loaded(info.ID)
+		land.Close("for the test")
+		<-land.Done()
+		if err := leader.vacater.Vacate(t.Context(), info.ID); !errors.Is(err, vacate.ErrOutdated) || leader.regions.Loaded(info.ID) != nil {
+			t.Errorf("it is opened in vain: %v", err)
+		}
+	})
+}
+
+// What prevents that a region is given up for a few minutes does not keep it for as long as players that come.
+func TestVacateIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, all := vacating(t, nil)
+		info, leader := all[0].founded(distant)
+		if !leader.supervisor.BeginChange(info.ID) {
+			t.Fatal("its members are being changed already")
+		}
+		<-time.After(28 * time.Minute)
+		if stored, listed := copies(t, info.ID, all...); stored != 3 || !listed {
+			t.Fatalf("there are %d copies, and the catalog lists the region: %v", stored, listed)
+		}
+		leader.supervisor.EndChange(info.ID)
+		<-time.After(8 * time.Minute)
+		if stored, listed := copies(t, info.ID, all...); stored != 0 || listed {
+			t.Errorf("%d copies are left, and the catalog lists the region: %v", stored, listed)
+		}
+	})
+}
+
+// A region whose goroutine waits for a disk does not keep the others from being given up.
+func TestVacateBesideHungRegion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, all := vacating(t, nil)
+		hung, leader := all[0].founded(distant)
+		all[0].follow(distant) // it stays open
+		info, other := all[0].founded(grid.ChunkPos{X: 300, Z: 1})
+		if other != leader {
+			t.Fatal("the regions have different leaders")
+		}
+		<-time.After(24 * time.Minute)
+		release := make(chan struct{})
+		defer close(release)
+		leader.regions.Loaded(hung.ID).Enqueue(func() { <-release })
+		<-time.After(4 * time.Minute)
+		if stored, listed := copies(t, info.ID, all...); stored != 0 || listed {
+			t.Errorf("%d copies are left, and the catalog lists the region: %v", stored, listed)
 		}
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -25,7 +24,7 @@ const (
 
 // sweep looks after the copies of regions that have ended, or may have. Those that have ended according to the copy
 // here are opened, so that they are removed from the catalog and deleted. Of the others those are looked up that have
-// no leader, and some more in each round.
+// no leader, and some more in each round. It begins with another one each time, as it may not come to the last ones.
 func (l *Loop) sweep(ctx context.Context, regions []nodemsg.Region) {
 	regions = slices.DeleteFunc(slices.Clone(regions), func(info nodemsg.Region) bool { return info.Cell.Label.Len() != grid.FoundingLabel })
 	n := min(len(regions), max(leastSwept, len(regions)/sweepRounds+1))
@@ -33,21 +32,25 @@ func (l *Loop) sweep(ctx context.Context, regions []nodemsg.Region) {
 	if l.swept += n; l.swept >= len(regions) {
 		l.swept = 0
 	}
-	for i, info := range regions {
+	for i := range regions {
 		if ctx.Err() != nil {
 			return
 		}
+		info := regions[(first+i)%len(regions)]
 		structure, err := world.StructureIn(l.Storage.Get, info.ID)
 		land := l.Regions.Loaded(info.ID)
 		switch {
 		case err != nil:
 		case structure.Vacated != 0 && land == nil:
 			err = l.reopen(ctx, info)
-		case structure.Vacated == 0 && (i >= first && i < first+n || land != nil && land.Raft() != nil && land.Raft().Status().Leader == ""):
+		case structure.Vacated == 0 && (i < n || land != nil && land.Raft() != nil && land.Raft().Status().Leader == ""):
 			err = l.sweepStale(ctx, info)
 		}
 		if err != nil {
 			l.Logger.Debug("copy of a region that may have been given up kept", "region", info.ID, "cell", info.Cell.String(), "error", err)
+		}
+		if errors.Is(err, errCatalog) {
+			return
 		}
 	}
 }
@@ -57,12 +60,14 @@ func (l *Loop) sweep(ctx context.Context, regions []nodemsg.Region) {
 func (l *Loop) reopen(ctx context.Context, info nodemsg.Region) error {
 	ctx, cancel := context.WithTimeout(ctx, resolveTime)
 	defer cancel()
-	_, err := l.Directory.ByID(ctx, info.ID)
+	listed, err := l.inCatalog(ctx, info.ID)
 	switch {
-	case errors.Is(err, directory.ErrNotFounded):
-		return l.Regions.Delete(info)
-	case err != nil || l.Unusable(info.ID):
+	case err != nil:
 		return err
+	case !listed:
+		return l.Regions.Delete(info)
+	case l.Unusable(info.ID):
+		return nil
 	}
 	_, err = l.Lead(ctx, info.ID)
 	return err
@@ -75,10 +80,8 @@ func (l *Loop) sweepStale(ctx context.Context, info nodemsg.Region) error {
 	if empty, err := world.EmptyIn(l.Storage.Keys, info.ID); err != nil || !empty {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, resolveTime)
-	defer cancel()
-	if _, err := l.Directory.ByID(ctx, info.ID); !errors.Is(err, directory.ErrNotFounded) {
-		return err // the catalog lists it
+	if listed, err := l.inCatalog(ctx, info.ID); err != nil || listed {
+		return err
 	}
 	if !l.vacated(ctx, info) {
 		return errors.New("the catalog does not list it, but too few of its members say that it was given up")

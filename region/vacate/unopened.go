@@ -16,7 +16,7 @@ const maxPages = 32
 
 // openUnopened looks through a part of the catalog, if this node leads it, and has regions opened that never were. From
 // then on their leaders are responsible for them.
-func (l *Loop) openUnopened(ctx context.Context) {
+func (l *Loop) openUnopened(ctx context.Context, _ []nodemsg.Region) {
 	for range maxPages {
 		c := l.Regions.Catalog()
 		if c == nil || !c.Raft().Status().Self || ctx.Err() != nil {

@@ -10,6 +10,7 @@
 package vacate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,10 @@ const (
 	emptyFor = 24 * time.Hour
 	// lookEvery is how often the regions of this node are looked through.
 	lookEvery = 5 * time.Minute
+	// partTime bounds each part of a round, so that none keeps the others from their turn.
+	partTime = 2 * time.Minute
+	// useTime bounds the question whether one region is in use: its goroutine may be waiting for a disk that hangs.
+	useTime = time.Second
 	// vacateTime bounds the end of one region: it may have to be opened, and to elect a leader.
 	vacateTime = 30 * time.Second
 	// membersTime bounds the time that the members have to catch up, and membersPause is the time between two looks.
@@ -45,6 +50,9 @@ const (
 
 // ErrOutdated is returned while a node that is alive does not understand that regions are given up.
 var ErrOutdated = errors.New("a node runs an older version of voxeld, or one has not said which")
+
+// errCatalog is returned if the catalog does not answer, or does not remove a region: other regions need not be tried.
+var errCatalog = errors.New("the catalog does not answer")
 
 // Options are what a Loop needs. All fields but After and Spawn are required.
 type Options struct {
@@ -70,6 +78,7 @@ type Loop struct {
 
 	swept     int      // the copy that is looked up next, among those in the order of their ids; of Run's goroutine
 	listed    uint64   // the region up to which the catalog was looked through; likewise
+	outdated  bool     // ErrOutdated has been logged; likewise
 	resolving sync.Map // regions that were given up and are being removed: id → nil
 
 	mu struct {
@@ -101,10 +110,13 @@ func (l *Loop) Run(ctx context.Context) {
 		regions, err := l.Registry.All()
 		if err != nil {
 			l.Logger.Warn("regions to be given up not looked for", "error", err)
+			continue // those that are missing would begin their time again
 		}
-		l.sweep(ctx, regions)
-		l.look(ctx, regions)
-		l.openUnopened(ctx)
+		for _, part := range []func(context.Context, []nodemsg.Region){l.sweep, l.look, l.openUnopened} {
+			ctx, cancel := context.WithTimeout(ctx, partTime)
+			part(ctx, regions)
+			cancel()
+		}
 	}
 }
 
@@ -115,32 +127,53 @@ func (l *Loop) Watched(id uint64) {
 	delete(l.mu.quiet, id)
 }
 
-// look gives up the regions that nobody has watched for long enough, one after the other.
+// look gives up the regions that nobody has watched for long enough, one after the other. Those that are in use have as
+// much time again. Whatever else prevents it may soon have passed, so the others are tried again in the next round.
 func (l *Loop) look(ctx context.Context, regions []nodemsg.Region) {
-	for _, info := range l.due(ctx, regions) {
+	due := l.due(ctx, regions)
+	outdated := false
+	for _, info := range due {
 		err := l.Vacate(ctx, info.ID)
-		if ctx.Err() != nil || errors.Is(err, ErrOutdated) {
-			return
+		switch {
+		case err == nil:
+			continue
+		case errors.Is(err, ErrOutdated):
+			outdated = true
+			continue
+		case errors.Is(err, actor.ErrInUse):
+			l.Watched(info.ID)
 		}
-		if err != nil {
-			l.Logger.Debug("region not given up", "region", info.ID, "cell", info.Cell.String(), "error", err)
-			l.Watched(info.ID) // it is tried again after as long
+		l.Logger.Debug("region not given up", "region", info.ID, "cell", info.Cell.String(), "error", err)
+		if ctx.Err() != nil || errors.Is(err, errCatalog) {
+			break
 		}
+	}
+	if outdated && !l.outdated {
+		l.Logger.Info("empty regions are kept while a node runs an older version, or has not said which", "older", l.Detector.Older(nodemsg.VersionVacated))
+	}
+	if len(due) > 0 {
+		l.outdated = outdated
 	}
 }
 
-// due lists the regions that nobody has watched for long enough.
+// due lists the regions that nobody has watched for long enough, in any order: of many, each has its turn.
 func (l *Loop) due(ctx context.Context, regions []nodemsg.Region) (due []nodemsg.Region) {
-	candidates := make(map[uint64]nodemsg.Region)
+	candidates, unknown := make(map[uint64]nodemsg.Region), make(map[uint64]bool)
 	for _, info := range regions {
-		if info.Cell.Label.Len() == grid.FoundingLabel && l.responsible(ctx, info) && !l.Keeps(info.Cell) {
+		if info.Cell.Label.Len() != grid.FoundingLabel {
+			continue
+		}
+		switch responsible, err := l.responsible(ctx, info); {
+		case err != nil:
+			unknown[info.ID] = true
+		case responsible && !l.Keeps(info.Cell):
 			candidates[info.ID] = info
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id := range l.mu.quiet {
-		if _, ok := candidates[id]; !ok {
+		if _, ok := candidates[id]; !ok && !unknown[id] {
 			delete(l.mu.quiet, id)
 		}
 	}
@@ -157,20 +190,21 @@ func (l *Loop) due(ctx context.Context, regions []nodemsg.Region) (due []nodemsg
 }
 
 // responsible reports whether this node is to give up a region: it leads it, or has led it before it was closed, and
-// nothing was built there.
-func (l *Loop) responsible(ctx context.Context, info nodemsg.Region) bool {
+// nothing was built there. The error is that this is not known now.
+func (l *Loop) responsible(ctx context.Context, info nodemsg.Region) (bool, error) {
 	if l.Unusable(info.ID) {
-		return false
+		return false, nil
 	}
 	if land := l.Regions.Loaded(info.ID); land != nil {
+		ctx, cancel := context.WithTimeout(ctx, useTime)
+		defer cancel()
 		watched, empty, err := actor.UseOf(ctx, land)
-		return err == nil && !watched && empty && land.Raft().Status().Self
+		return err == nil && !watched && empty && land.Raft().Status().Self, err
 	}
 	if !l.Supervisor.Responsible(info) {
-		return false
+		return false, nil
 	}
-	empty, err := world.EmptyIn(l.Storage.Keys, info.ID)
-	return err == nil && empty
+	return world.EmptyIn(l.Storage.Keys, info.ID)
 }
 
 // Keeps reports whether the land of a cell is kept although nothing was built there: players begin near it, or it is
@@ -212,34 +246,67 @@ func (l *Loop) Vacate(ctx context.Context, id uint64) error {
 	case <-land.Done():
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("vacate region %d: the catalog still lists it: %w", id, ctx.Err())
+		return fmt.Errorf("vacate region %d: %w: the catalog still lists it: %w", id, errCatalog, ctx.Err())
 	}
 }
 
 // propose has the region end. All members that are alive must be up to date, and every node must understand the entry:
-// one that does not would go on with the region.
+// one that does not would go on with the region. While the catalog does not answer no region ends: until it is removed
+// there, nobody can use its cell.
 func (l *Loop) propose(ctx context.Context, id uint64) (*actor.Land, error) {
-	land, err := l.Lead(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	info, err := land.Info(ctx)
+	info, err := l.Registry.Region(id)
 	if err != nil {
 		return nil, err
 	}
 	catalog, err := l.Directory.CatalogMembers(ctx)
 	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errCatalog, err)
+	}
+	if err := l.understood(info.Members, catalog.Members); err != nil { // before it is opened in vain
 		return nil, err
 	}
-	for _, members := range [][]nodemsg.Member{info.Members, catalog.Members} {
-		if !l.Detector.Understand(l.Self.Peer, members, nodemsg.VersionVacated) {
-			return nil, ErrOutdated
-		}
+	if listed, err := l.inCatalog(ctx, id); err != nil || !listed {
+		return nil, cmp.Or(err, error(directory.ErrNotFounded))
 	}
-	if err := l.awaitMembers(ctx, land); err != nil {
+	land, err := l.Lead(ctx, id)
+	if err == nil {
+		info, err = land.Info(ctx)
+	}
+	if err == nil {
+		err = l.understood(info.Members) // as they are now
+	}
+	if err == nil {
+		err = l.awaitMembers(ctx, land)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return land, actor.ProposeVacate(ctx, land)
+}
+
+// understood returns ErrOutdated unless these members, and all nodes that are alive, understand that regions are given
+// up.
+func (l *Loop) understood(groups ...[]nodemsg.Member) error {
+	for _, members := range groups {
+		if !l.Detector.Understand(l.Self.Peer, members, nodemsg.VersionVacated) {
+			return ErrOutdated
+		}
+	}
+	return nil
+}
+
+// inCatalog reports whether the catalog lists a region. The error is an errCatalog.
+func (l *Loop) inCatalog(ctx context.Context, id uint64) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, resolveTime)
+	defer cancel()
+	_, err := l.Directory.ByID(ctx, id)
+	switch {
+	case errors.Is(err, directory.ErrNotFounded):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("%w: %w", errCatalog, err)
+	}
+	return true, nil
 }
 
 // awaitMembers waits until all members that are alive have all of the log: the region may just have been opened.
@@ -289,11 +356,11 @@ func (l *Loop) resolve(ctx context.Context, land *actor.Land, leads bool) error 
 			return err
 		}
 	}
-	switch _, err := l.Directory.ByID(ctx, land.ID()); {
-	case err == nil:
-		return errors.New("the catalog lists it")
-	case !errors.Is(err, directory.ErrNotFounded):
+	switch listed, err := l.inCatalog(ctx, land.ID()); {
+	case err != nil:
 		return err
+	case listed:
+		return errors.New("the catalog lists it")
 	}
 	land.Remove(false)
 	return nil
