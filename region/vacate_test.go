@@ -10,6 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/replace"
 	"github.com/voxelpopuli/voxeld/region/vacate"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -471,5 +472,37 @@ func TestUnopenedLandIsGivenUp(t *testing.T) {
 		if stored, listed := copies(t, info.ID, all...); stored != 0 || listed {
 			t.Errorf("%d copies are left, and the catalog lists the region: %v", stored, listed)
 		}
+	})
+}
+
+// The catalog lists land that was given up, as after a recovery from a member that lacked that entry, and no member has
+// a copy any more. The operator has it founded again.
+func TestLandListedAgainIsFoundedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, all := vacating(t, nil)
+		info, _ := all[0].founded(distant)
+		for _, it := range all {
+			if land := it.regions.Loaded(info.ID); land != nil {
+				land.Remove(false)
+				<-land.Done()
+			} else if err := it.regions.Delete(info); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if stored, listed := copies(t, info.ID, all...); stored != 0 || !listed {
+			t.Fatalf("there are %d copies, and the catalog lists the region: %v", stored, listed)
+		}
+		at, err := n.Catalog(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		leader, err := n.node(at.Leader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := leader.Replacer.Replace(t.Context(), distantCell, replace.Land{}); err != nil {
+			t.Fatal(err)
+		}
+		all[1].reach(distant).accepts(stoneAt(distant, 1))
 	})
 }

@@ -155,6 +155,9 @@ func (r *Replacer) Replace(ctx context.Context, cell grid.Cell, land Land) error
 	}
 	before := info
 	before.Members = slices.DeleteFunc(slices.Clone(info.Members), func(m nodemsg.Member) bool { return m.Peer == r.Self.Peer })
+	if before.Leader == r.Self.Peer {
+		before.Leader = "" // it is none of them
+	}
 	if err := r.Supersession.Evicted.Keep(before); err != nil {
 		return err
 	}
