@@ -266,7 +266,7 @@ func (l *Loop) propose(ctx context.Context, id uint64) (*actor.Land, error) {
 		return nil, err
 	}
 	if listed, err := l.inCatalog(ctx, id); err != nil || !listed {
-		return nil, cmp.Or(err, error(directory.ErrNotFounded))
+		return nil, cmp.Or(err, directory.ErrNotFounded)
 	}
 	land, err := l.Lead(ctx, id)
 	if err == nil {
