@@ -123,7 +123,7 @@ func (o *observer) count() States {
 		switch {
 		case peer == h.Self.Peer:
 			return census.Alive
-		case h.detector.Gone(peer): // its vote is missing even while it goes on to answer
+		case h.detector.Lost(peer): // at once: its vote is missing even while it goes on to answer
 			return census.Silent
 		}
 		return livenessOf(nodes[peer], connected[peer])
@@ -174,6 +174,8 @@ func (o *observer) count() States {
 func livenessOf(n failuredetector.Liveness, connected bool) census.Liveness {
 	missed := !n.Since.IsZero() && time.Since(n.Since) >= missedAfter
 	switch {
+	case n.Hung: // its vote is missing although it answers
+		return census.Silent
 	case n.Answers, n.Leaving && connected:
 		return census.Alive
 	case n.Leaving:

@@ -90,3 +90,23 @@ func TestStatesWithoutNodes(t *testing.T) {
 		}
 	})
 }
+
+// A grace period that is shorter than the pause between two questions to a node makes nobody count as missing.
+func TestShortGraceCountsNobodyAsMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies, n.adjust = 3, func(_ string, o *Options) { o.Grace = time.Second }
+		n.near("A", "B", "C")
+		a := n.start("A", newDisk())
+		n.start("B", newDisk())
+		n.start("C", newDisk())
+		a.follow(here)
+		<-time.After(2 * time.Minute)
+		for range 60 {
+			<-time.After(time.Second)
+			if all := a.States().Node; all[census.Healthy] != all.Total() {
+				t.Fatalf("the regions are %v", all.Named())
+			}
+		}
+	})
+}

@@ -413,6 +413,7 @@ type Liveness struct {
 	Answers  bool      // it answers, as far as is known
 	Answered bool      // it has answered at some time
 	Leaving  bool      // it has announced that it is about to stop, and has not come back yet
+	Hung     bool      // its disk has not answered for longer than the grace period
 	Since    time.Time // when it did not answer for the first time; zero if it answers, or was not asked yet
 	About    About
 }
@@ -426,6 +427,7 @@ func (d *Detector) Nodes() map[string]Liveness {
 		all[peer] = Liveness{
 			Answers: p.lives && time.Since(p.lastHeard) <= p.freshFor(), Answered: !p.described.IsZero(),
 			Leaving: !p.leavingSince.IsZero() && time.Since(p.leavingSince) < leavingTimeout,
+			Hung:    d.hung(p),
 			Since:   p.silentSince, About: p.about,
 		}
 	}
@@ -466,7 +468,12 @@ func (d *Detector) Gone(peer string) bool {
 
 // gone is Gone of a node that is not excluded. The caller holds the lock.
 func (d *Detector) gone(p *nodeState) bool {
-	return p.forgotten || time.Since(p.lastHeard) > d.grace || !p.hungSince.IsZero() && time.Since(p.hungSince) > d.grace
+	return p.forgotten || time.Since(p.lastHeard) > d.grace || d.hung(p)
+}
+
+// hung reports whether the node's disk has not answered for longer than the grace period. The caller holds the lock.
+func (d *Detector) hung(p *nodeState) bool {
+	return !p.hungSince.IsZero() && time.Since(p.hungSince) > d.grace
 }
 
 // Forget drops the nodes that were not asked about for ten grace periods.
