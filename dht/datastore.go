@@ -105,21 +105,21 @@ func (d *datastore) Put(ctx context.Context, key ds.Key, value []byte) error {
 	if value == nil {
 		value = []byte{} // a nil value would delete
 	}
-	return d.record(ctx, []kv.Write{{Table: tableRecords, Key: key.Bytes(), Value: value}})
+	return d.commitRecords(ctx, []kv.Write{{Table: tableRecords, Key: key.Bytes(), Value: value}})
 }
 
 func (d *datastore) Delete(ctx context.Context, key ds.Key) error {
 	if d.wrongClock() {
 		return nil
 	}
-	return d.record(ctx, []kv.Write{{Table: tableRecords, Key: key.Bytes()}})
+	return d.commitRecords(ctx, []kv.Write{{Table: tableRecords, Key: key.Bytes()}})
 }
 
 func (d *datastore) wrongClock() bool { return d.stepped != nil && d.stepped() }
 
-// record is commit for kad-dht's records. This node's own walks have a deadline, and wait. What others have sent has none: it is refused if it
+// commitRecords is commit for kad-dht's records. This node's own walks have a deadline, and wait. What others have sent has none: it is refused if it
 // takes longer than commitWithin, and at once while another such commit does. It may be stored later all the same.
-func (d *datastore) record(ctx context.Context, writes []kv.Write) error {
+func (d *datastore) commitRecords(ctx context.Context, writes []kv.Write) error {
 	if _, own := ctx.Deadline(); own {
 		return d.commit(writes)
 	}
@@ -197,7 +197,7 @@ func (b *batch) Commit(ctx context.Context) error {
 	if len(writes) == 0 {
 		return nil
 	}
-	return b.store.record(ctx, writes)
+	return b.store.commitRecords(ctx, writes)
 }
 
 // Storage persists a node's known peers and its share of the records. It is safe for concurrent use. Commit

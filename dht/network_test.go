@@ -704,6 +704,27 @@ func TestHungDiskDelaysNobodyElse(t *testing.T) {
 	nettest.Eventually(t, "the node stores again", func() bool { return hung.store.Put(nettest.Context(t), ds.NewKey("/player/A"), nil) == nil })
 }
 
+// A node whose disk does not answer for longer than others wait for it stores and publishes its own players' records when it does.
+func TestOwnRecordsWaitForTheDisk(t *testing.T) {
+	t.Parallel()
+	nodes := startNetwork(t, 2, setup{})
+	hung, other := nodes[0], nodes[1]
+	end := hung.storage.Hang()
+	t.Cleanup(end)
+	put := make(chan error, 1)
+	go func() { put <- hung.PutPlayer(nettest.Context(t), hung.saved("ann", 1)) }()
+	if err := other.PutPlayer(nettest.Context(t), other.saved("bob", 1)); err != nil { // the hung one refuses it after commitWithin
+		t.Error(err)
+	}
+	end()
+	if err := <-put; err != nil {
+		t.Errorf("put: %v", err)
+	}
+	if p, err := other.Player(nettest.Context(t), player.GuestID("ann")); err != nil || p.Seq != 1 {
+		t.Errorf("player: %+v, %v", p, err)
+	}
+}
+
 // A node republishes only so many players: those who were saved last.
 func TestPublishedPlayersAreBounded(t *testing.T) {
 	n := startNode(t, 1, setup{})

@@ -225,7 +225,7 @@ func (w *recorderSub) SendDelta(*mirror.Delta)           {}
 func (w *recorderSub) WantsEveryMove() bool              { return false }
 func (w *recorderSub) Predictable() bool                 { return true }
 func (w *recorderSub) Flush()                            {}
-func (w *recorderSub) SendNotice(mirror.Notice)          {}
+func (w *recorderSub) SendNotice(sessionmsg.Notice)      {}
 
 func (w *recorderSub) SendResult(r nodemsg.EditResult) (waits bool) {
 	w.results = append(w.results, r)

@@ -107,7 +107,7 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 		if s.walk.teleport == nil { // who stands still sends no moves
 			bringInside(s, s.place.pose())
 		}
-		if s.view.short {
+		if s.view.short && s.limits.view.Allow() {
 			s.updateView()
 		}
 	case sessionmsg.NearbyRequest:

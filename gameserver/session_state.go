@@ -9,9 +9,9 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/checks"
-	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/gameserver/offers"
 	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file holds the parts of a session's state that know nothing of the session.
@@ -33,6 +33,7 @@ const (
 // actionLimits limit how often a client does what. The session's reader owns them, but survey, which its survey owns.
 type actionLimits struct {
 	move, edit, chat, command, hit, gift, ping, survey *rate.Limiter
+	view                                               *rate.Limiter // requests for what is missing in view, while the player stands still
 
 	client admission.Client // all clients of the address
 }
@@ -84,6 +85,7 @@ func newActionLimits(edits rate.Limit, client admission.Client) actionLimits {
 		hit:  rate.NewLimiter(hitsPerSecond, hitsAtOnce),
 		gift: rate.NewLimiter(giftsPerSecond, giftsAtOnce),
 		ping: rate.NewLimiter(pingsPerSecond, pingsAtOnce),
+		view: rate.NewLimiter(1, 1),
 
 		survey: rate.NewLimiter(surveysPerSecond, surveysAtOnce),
 	}
@@ -208,13 +210,13 @@ const noticePause = 5 * time.Second
 type lastNotice struct {
 	mu struct {
 		sync.Mutex
-		notice mirror.Notice
+		notice sessionmsg.Notice
 		at     time.Time
 	}
 }
 
 // isNew records a notice, and reports whether it was not the newest one just now.
-func (l *lastNotice) isNew(n mirror.Notice) bool {
+func (l *lastNotice) isNew(n sessionmsg.Notice) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n == l.mu.notice && time.Since(l.mu.at) < noticePause {

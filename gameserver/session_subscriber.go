@@ -97,7 +97,7 @@ func (s *session) Flush() {
 var frameWriters = sync.Pool{New: func() any { return new(outbox.FrameWriter) }}
 
 // SendNotice sends the player a notice, unless they were sent the same just now.
-func (s *session) SendNotice(n mirror.Notice) {
+func (s *session) SendNotice(n sessionmsg.Notice) {
 	if s.notice.isNew(n) {
 		s.out.Send(n)
 	}

@@ -71,6 +71,14 @@ func copies(t *testing.T, id uint64, all ...*node) (stored int, listed bool) {
 	return stored, err == nil
 }
 
+// wantCopies compares how many nodes store a region, and whether the catalog lists it.
+func wantCopies(t *testing.T, id uint64, all []*node, stored int, listed bool) {
+	t.Helper()
+	if s, l := copies(t, id, all...); s != stored || l != listed {
+		t.Fatalf("region %d has %d copies, want %d; the catalog lists it: %t, want %t", id, s, stored, l, listed)
+	}
+}
+
 // Land on which nothing was built is given up when nobody has watched it for long enough: the catalog and all members
 // forget it. It is founded again, as another region, when somebody comes. Land that was edited stays, and so does that
 // where players begin.
@@ -85,19 +93,12 @@ func TestEmptyLandIsGivenUp(t *testing.T) {
 		edited := g.Link.(routedLink).info
 		g.Close()
 		<-time.After(15 * time.Minute)
-		if stored, listed := copies(t, empty.ID, all...); stored != 3 || !listed {
-			t.Fatalf("after a quarter of an hour there are %d copies, and the catalog lists the region: %v", stored, listed)
-		}
+		wantCopies(t, empty.ID, all, 3, true)
 		before := a.States()
 		<-time.After(20 * time.Minute)
-		if stored, listed := copies(t, empty.ID, all...); stored != 0 || listed {
-			t.Fatalf("%d copies are left, and the catalog lists the region: %v", stored, listed)
-		}
-		for name, id := range map[string]uint64{"edited land": edited.ID, "the land where players begin": first.ID} {
-			if stored, listed := copies(t, id, all...); stored != 3 || !listed {
-				t.Errorf("%s has %d copies, and the catalog lists it: %v", name, stored, listed)
-			}
-		}
+		wantCopies(t, empty.ID, all, 0, false)
+		wantCopies(t, edited.ID, all, 3, true)
+		wantCopies(t, first.ID, all, 3, true) // players begin there
 		if now := a.States(); now.World.Total() != before.World.Total()-1 || now.Node.Total() != before.Node.Total()-1 {
 			t.Errorf("counted are %v and %v, before %v and %v", now.World, now.Node, before.World, before.Node)
 		}
@@ -159,9 +160,7 @@ func TestWatchedLandStays(t *testing.T) {
 			<-time.After(16 * time.Minute)
 			all[1].reach(distant).Close()
 		}
-		if stored, listed := copies(t, info.ID, all...); stored != 3 || !listed {
-			t.Fatalf("there are %d copies, and the catalog lists the region: %v", stored, listed)
-		}
+		wantCopies(t, info.ID, all, 3, true)
 		all[1].reach(distant)
 		if err := leader.vacater.Vacate(t.Context(), info.ID); !errors.Is(err, actor.ErrInUse) {
 			t.Errorf("land that is watched is given up: %v", err)
@@ -196,9 +195,7 @@ func TestVacateSurvivesCrash(t *testing.T) {
 				if err := leader.vacater.Vacate(t.Context(), info.ID); !errors.Is(err, context.DeadlineExceeded) {
 					t.Fatalf("the region is given up: %v", err)
 				}
-				if stored, listed := copies(t, info.ID, all...); stored != 3 || !listed {
-					t.Fatalf("there are %d copies, and the catalog lists the region: %v", stored, listed)
-				}
+				wantCopies(t, info.ID, all, 3, true)
 				if _, _, err := all[1].Follow(t.Context(), distant); err == nil {
 					t.Error("land that was given up is used")
 				}
@@ -222,9 +219,7 @@ func TestVacateSurvivesCrash(t *testing.T) {
 					}
 					all = append(all, it)
 				}
-				if stored, listed := copies(t, info.ID, all...); stored != 0 || listed {
-					t.Errorf("%d copies are left, and the catalog lists the region: %v", stored, listed)
-				}
+				wantCopies(t, info.ID, all, 0, false)
 				all[0].reach(distant).accepts(stoneAt(distant, 1))
 			})
 		})
@@ -357,14 +352,10 @@ func TestVacateIsTriedAgain(t *testing.T) {
 			t.Fatal("its members are being changed already")
 		}
 		<-time.After(28 * time.Minute)
-		if stored, listed := copies(t, info.ID, all...); stored != 3 || !listed {
-			t.Fatalf("there are %d copies, and the catalog lists the region: %v", stored, listed)
-		}
+		wantCopies(t, info.ID, all, 3, true)
 		leader.supervisor.EndChange(info.ID)
 		<-time.After(8 * time.Minute)
-		if stored, listed := copies(t, info.ID, all...); stored != 0 || listed {
-			t.Errorf("%d copies are left, and the catalog lists the region: %v", stored, listed)
-		}
+		wantCopies(t, info.ID, all, 0, false)
 	})
 }
 
@@ -383,9 +374,7 @@ func TestVacateBesideHungRegion(t *testing.T) {
 		defer close(release)
 		leader.regions.Loaded(hung.ID).Enqueue(func() { <-release })
 		<-time.After(4 * time.Minute)
-		if stored, listed := copies(t, info.ID, all...); stored != 0 || listed {
-			t.Errorf("%d copies are left, and the catalog lists the region: %v", stored, listed)
-		}
+		wantCopies(t, info.ID, all, 0, false)
 	})
 }
 
@@ -465,13 +454,9 @@ func TestUnopenedLandIsGivenUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if stored, listed := copies(t, info.ID, all...); stored != 0 || !listed {
-			t.Fatalf("there are %d copies, and the catalog lists the region: %v", stored, listed)
-		}
+		wantCopies(t, info.ID, all, 0, true)
 		<-time.After(45 * time.Minute)
-		if stored, listed := copies(t, info.ID, all...); stored != 0 || listed {
-			t.Errorf("%d copies are left, and the catalog lists the region: %v", stored, listed)
-		}
+		wantCopies(t, info.ID, all, 0, false)
 	})
 }
 
@@ -489,9 +474,7 @@ func TestLandListedAgainIsFoundedAnew(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if stored, listed := copies(t, info.ID, all...); stored != 0 || !listed {
-			t.Fatalf("there are %d copies, and the catalog lists the region: %v", stored, listed)
-		}
+		wantCopies(t, info.ID, all, 0, true)
 		at, err := n.Catalog(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file implements mirror.Subscriber for original connections. Original clients get a whole chunk after each
@@ -175,7 +176,7 @@ func (lc *conn) SendResult(r nodemsg.EditResult) (waits bool) {
 func (lc *conn) Flush() {}
 
 // SendNotice does nothing: the original protocol has no such message.
-func (lc *conn) SendNotice(mirror.Notice) {}
+func (lc *conn) SendNotice(sessionmsg.Notice) {}
 
 func (lc *conn) send(p legacymsg.Packet) { lc.link.Put(appendPacket(nil, p)) }
 

@@ -366,9 +366,6 @@ func (f *forms) get(codec any, encode func() any) any {
 	return encoded
 }
 
-// Notice is a notice to a player.
-type Notice = sessionmsg.Notice
-
 // Subscriber watches chunks, on behalf of one connection of a client. Unless a method's comment says otherwise, it is called with
 // the subscription's lock held: it must not block, nor call the subscription.
 type Subscriber interface {
@@ -389,7 +386,7 @@ type Subscriber interface {
 	// Flush sends what waits. It is called without a lock.
 	Flush()
 	// SendNotice sends the player a notice; several subscriptions may send the same.
-	SendNotice(Notice)
+	SendNotice(sessionmsg.Notice)
 }
 
 // subscriberState is what a subscriber has of a chunk.

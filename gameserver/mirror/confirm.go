@@ -8,13 +8,14 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// This file has what is shown to a new subscriber confirmed: a link may be with a leader that was deposed and does not know it, and the
-// mirror may be old. Each time a subscriber begins to watch a chunk the region is asked whether its state is the newest; it answers once a
-// majority has confirmed that after the question. If there is no answer for NoticeAfter, the land is shown as it is here, and the subscriber
-// is told so.
+// This file has what is shown to a new subscriber confirmed: a link may be with a leader that was deposed and does not
+// know it, and the mirror may be old. Each time a subscriber begins to watch a chunk the region is asked whether its
+// state is the newest; it answers once a majority has confirmed that after the question. If there is no answer for
+// NoticeAfter, the land is shown as it is here, and the subscriber is told so.
 
-// confirmation is where a feed stands with its questions to the region. It is a step machine: times are passed in. Questions have numbers
-// that grow over all feeds of the mirror, so that a chunk that another feed takes over keeps its own; 0 is none.
+// confirmation is where a feed stands with its questions to the region. It is a step machine: times are passed in.
+// Questions have numbers that grow over all feeds of the mirror, so that a chunk that another feed takes over keeps its
+// own; 0 is none.
 type confirmation struct {
 	linked    bool
 	asked     uint64              // the newest question of this feed
@@ -36,7 +37,8 @@ func (c *confirmation) join(other *confirmation) {
 	}
 }
 
-// begin begins a link, which asks a question at once. Answers is whether its region answers questions: those of others do not.
+// begin begins a link, which asks a question at once. Answers is whether its region answers questions: those of others
+// do not.
 func (c *confirmation) begin(now time.Time, question uint64, answers bool) {
 	c.linked, c.asked, c.answered, c.asOf = true, question, 0, time.Time{}
 	if !answers {
@@ -64,8 +66,8 @@ func (c *confirmation) await(now time.Time) {
 	}
 }
 
-// ask returns the question whose answer a new subscriber waits for, and whether it is to be sent. While there is no link, that is the next
-// one's first question, unless an answer was waited for long enough.
+// ask returns the question whose answer a new subscriber waits for, and whether it is to be sent. While there is no
+// link, that is the next one's first question, unless an answer was waited for long enough.
 func (c *confirmation) ask(now time.Time, next uint64) (question uint64, send bool) {
 	switch {
 	case c.answered == math.MaxUint64:
@@ -107,7 +109,8 @@ func (c *confirmation) due() time.Time {
 	return c.since.Add(NoticeAfter)
 }
 
-// expire answers all questions, up to the newest of all feeds, if an answer was waited for long enough. It reports whether that is so.
+// expire answers all questions, up to the newest of all feeds, if an answer was waited for long enough. It reports
+// whether that is so.
 func (c *confirmation) expire(now time.Time, newest uint64) bool {
 	if c.since.IsZero() || now.Before(c.due()) {
 		return false
@@ -120,8 +123,8 @@ func (c *confirmation) expire(now time.Time, newest uint64) bool {
 	return true
 }
 
-// allows reports whether who waits for the answer to a question can be sent a chunk. Shown is whether the region has sent its state over
-// this link.
+// allows reports whether who waits for the answer to a question can be sent a chunk. Shown is whether the region has
+// sent its state over this link.
 func (c *confirmation) allows(question uint64, shown bool) bool {
 	return question <= c.answered && (shown || !c.asOf.IsZero())
 }
@@ -140,7 +143,7 @@ type confirmingLink interface{ Confirms() bool }
 
 // ask returns the question whose answer a new subscriber waits for. The lock is held, as below.
 func (f *feed) ask() uint64 {
-	question, send := f.confirmation.ask(time.Now(), f.sub.m.order.Add(1))
+	question, send := f.confirmation.ask(time.Now(), f.sub.m.asked.Add(1))
 	if send {
 		f.out.message.Confirm = question // that of an earlier one, too, if it was not sent yet
 		f.wake.Set()
@@ -151,7 +154,7 @@ func (f *feed) ask() uint64 {
 
 // beginConfirming begins the questions of a link.
 func (f *feed) beginConfirming(answers bool) {
-	question := f.sub.m.order.Add(1)
+	question := f.sub.m.asked.Add(1)
 	f.confirmation.begin(time.Now(), question, answers)
 	if answers {
 		f.out.message.Confirm = question
@@ -200,7 +203,7 @@ func (f *feed) showUnconfirmed() {
 	defer f.sub.mu.Unlock()
 	switch {
 	case f.ended:
-	case f.confirmation.expire(time.Now(), f.sub.m.order.Load()):
+	case f.confirmation.expire(time.Now(), f.sub.m.asked.Load()):
 		f.queueUnconfirmed()
 	default:
 		f.awaitAnswer()

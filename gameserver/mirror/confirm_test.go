@@ -34,6 +34,16 @@ func newNewcomers(t *testing.T) *newcomers {
 	return &newcomers{t: t, sub: sub, f: onlyFeed(sub), at: grid.ChunkPos{X: 1}}
 }
 
+// linkedNewcomers has one subscriber, a link that has brought the state of the chunk, and an answer to its question.
+func linkedNewcomers(t *testing.T) *newcomers {
+	n := newNewcomers(t)
+	n.watch()
+	n.f.resume(func() {}, true)
+	n.arrives(n.brings())
+	n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
+	return n
+}
+
 func (n *newcomers) watch() {
 	n.all = append(n.all, &recorderSub{})
 	n.sub.watch(n.at, n.all[len(n.all)-1])
@@ -137,11 +147,7 @@ func TestNewcomersAreShownWhatWasConfirmed(t *testing.T) {
 // A link that ends confirms nothing: land is as old as the last answer of a majority.
 func TestTheEndOfALinkConfirmsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := newNewcomers(t)
-		n.watch()
-		n.f.resume(func() {}, true)
-		n.arrives(n.brings())
-		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
+		n := linkedNewcomers(t)
 		confirmed := time.Now()
 		<-time.After(time.Minute)
 		n.f.pause()
@@ -159,11 +165,7 @@ func TestTheEndOfALinkConfirmsNothing(t *testing.T) {
 // On a new link land is confirmed, also before players are notified that it can be reached again.
 func TestANewLinkIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := newNewcomers(t)
-		n.watch()
-		n.f.resume(func() {}, true)
-		n.arrives(n.brings())
-		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
+		n := linkedNewcomers(t)
 		n.shown("linked", 1)
 		n.f.pause()
 		<-time.After(time.Minute)

@@ -410,7 +410,7 @@ func (sub *Subscription) playersCutOff() (leader string) {
 }
 
 // notifyAll sends a notice to all subscribers. The lock is held; those of sessions and outboxes are taken below it.
-func (f *feed) notifyAll(n Notice) {
+func (f *feed) notifyAll(n sessionmsg.Notice) {
 	notified := make(map[Subscriber]bool)
 	for _, c := range f.sub.mu.chunks {
 		if !f.cell.Contains(c.at) {

@@ -82,7 +82,8 @@ type Mirror struct {
 	Options
 	metrics *metrics
 	builder *builder
-	order   atomic.Uint64   // of the chunk that was watched last, or the number of the question that was asked last
+	order   atomic.Uint64   // of the chunk that was watched last
+	asked   atomic.Uint64   // number of the question that was asked last
 	subs    []*Subscription // scratch of Advance
 
 	mu struct {

@@ -29,7 +29,7 @@ func (o *onlooker) WantsEveryMove() bool               { return false }
 func (o *onlooker) Predictable() bool                  { return true }
 func (o *onlooker) SendResult(nodemsg.EditResult) bool { return false }
 func (o *onlooker) Flush()                             {}
-func (o *onlooker) SendNotice(Notice)                  {}
+func (o *onlooker) SendNotice(sessionmsg.Notice)       {}
 
 // countryside returns a subscription to one region of a gateway over natural land of four sections.
 func countryside(t *testing.T) *Subscription {

@@ -10,6 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // A link that begins late, or again, watches chunks in the order in which players began to.
@@ -305,15 +306,15 @@ type recorderSub struct {
 	wholes  int
 	again   int
 	applied []*Delta
-	notices []Notice
+	notices []sessionmsg.Notice
 }
 
-func (w *recorderSub) SendDelta(d *Delta)   { w.applied = append(w.applied, d) }
-func (w *recorderSub) HasRoom(*Chunk) bool  { return true }
-func (w *recorderSub) WantsEveryMove() bool { return true }
-func (w *recorderSub) Predictable() bool    { return true }
-func (w *recorderSub) Flush()               {}
-func (w *recorderSub) SendNotice(n Notice)  { w.notices = append(w.notices, n) }
+func (w *recorderSub) SendDelta(d *Delta)             { w.applied = append(w.applied, d) }
+func (w *recorderSub) HasRoom(*Chunk) bool            { return true }
+func (w *recorderSub) WantsEveryMove() bool           { return true }
+func (w *recorderSub) Predictable() bool              { return true }
+func (w *recorderSub) Flush()                         {}
+func (w *recorderSub) SendNotice(n sessionmsg.Notice) { w.notices = append(w.notices, n) }
 
 func (w *recorderSub) SendChunk(_ *Chunk, again bool) {
 	w.wholes++

@@ -63,6 +63,30 @@ func TestAskingNodeIsAlive(t *testing.T) {
 	})
 }
 
+// What a node said of itself stays known while it is silent, or its disk hangs.
+func TestDescriptionsStayKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := New(time.Second, nil, nil)
+		if _, known := d.Known("A"); known {
+			t.Error("a node that never answered is known")
+		}
+		d.note("A", time.Now(), member("A"), true)
+		for name, ends := range map[string]func(){
+			"hangs":     func() { d.noteAbout("A", About{Hung: true}) },
+			"is silent": func() { d.note("A", time.Now(), member("A"), false) },
+		} {
+			<-time.After(time.Millisecond)
+			ends()
+			if _, lives := d.Alive("A"); lives {
+				t.Errorf("it %s, and counts as living", name)
+			}
+			if m, known := d.Known("A"); !known || m.Peer != "A" {
+				t.Errorf("it %s, and is not known: %+v", name, m)
+			}
+		}
+	})
+}
+
 // A node that leaves, or did not answer, counts as alive only after it answers again.
 func TestQuestionsDoNotRevive(t *testing.T) {
 	for name, ends := range map[string]func(*Detector){

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -18,8 +18,6 @@ const (
 	// Each copy of empty land is looked up in the catalog once a day: so many in a round, and at least leastSwept.
 	sweepRounds = int(24 * time.Hour / lookEvery)
 	leastSwept  = 16
-	// pollTime bounds a question to the members of a region.
-	pollTime = 2 * time.Second
 )
 
 // sweep looks after the copies of regions that have ended, or may have. Those that have ended according to the copy
@@ -104,34 +102,26 @@ func (l *Loop) vacated(ctx context.Context, info nodemsg.Region) bool {
 			members = append(members, nodemsg.Member{Peer: m.Peer, Learner: m.Learner})
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, pollTime)
-	defer cancel()
-	var asking sync.WaitGroup
-	var mu sync.Mutex
+	want := make(map[string][]uint64)
+	for _, m := range members {
+		if m.Peer != l.Self.Peer {
+			want[m.Peer] = []uint64{info.ID}
+		}
+	}
+	said := integrity.PollStatuses(ctx, l.AskStatuses, want, true)
 	voters, gone, others := 0, 0, 0
 	for _, m := range members {
 		if !m.Learner {
 			voters++
 		}
-		if m.Peer == l.Self.Peer {
-			continue
+		switch s, answered := said.Of(m.Peer, info.ID); {
+		case !answered:
+		case s.State == nodemsg.StateNone && !s.Forgotten: // it has never had one
+		case s.State != nodemsg.StateNone && (s.Structure == nil || s.Structure.Vacated == 0):
+			others++
+		case !m.Learner:
+			gone++
 		}
-		asking.Go(func() {
-			said, _, err := l.AskStatuses(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{info.ID}, Log: true})
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			switch s := said[0]; {
-			case s.State == nodemsg.StateNone && !s.Forgotten: // it has never had one
-			case s.State != nodemsg.StateNone && (s.Structure == nil || s.Structure.Vacated == 0):
-				others++
-			case !m.Learner:
-				gone++
-			}
-		})
 	}
-	asking.Wait()
 	return others == 0 && gone > 0 && (2*gone > voters || gone == voters-1)
 }

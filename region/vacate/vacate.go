@@ -3,10 +3,8 @@
 //
 // A region ends by an entry in its own log, which its leader proposes, and which has an effect only if the region is
 // empty at that place. Then most of its members confirm to the catalog that it has ended, the catalog removes it, and
-// each member deletes its copy. When nobody watches a region is a matter of thrift only, so this node's own clock
-// decides: whoever comes a moment too late finds land that is founded anew.
-//
-// Only package region imports it.
+// each member deletes its copy. This node's own monotonic clock decides how long nobody has watched a region: nothing
+// is lost if it is wrong, since whoever comes a moment too late finds land that is founded anew.
 package vacate
 
 import (
@@ -72,7 +70,7 @@ type Options struct {
 	OpenAt func(ctx context.Context, peer string, info nodemsg.Region) error
 }
 
-// Loop gives up regions that this node is responsible for. Any goroutine may call its methods.
+// Loop gives up empty regions that this node is responsible for. Any goroutine may call its methods.
 type Loop struct {
 	Options
 
@@ -97,7 +95,7 @@ func New(o Options) *Loop {
 	return l
 }
 
-// Run gives up regions, and deletes copies of those that were given up, until ctx ends.
+// Run gives up empty regions, and deletes copies of regions that were given up, until ctx ends.
 func (l *Loop) Run(ctx context.Context) {
 	ticker := time.NewTicker(min(lookEvery, l.After))
 	defer ticker.Stop()
@@ -228,8 +226,8 @@ func (l *Loop) Keeps(cell grid.Cell) bool {
 	return claimed
 }
 
-// Vacate gives up a region of which this node is a member, unless it is watched, or something was built there. It waits
-// until the copy here is deleted.
+// Vacate gives up a region of which this node is a member, and waits until the copy here is deleted. The error is
+// actor.ErrInUse if the region is watched, or something was built there.
 func (l *Loop) Vacate(ctx context.Context, id uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, vacateTime)
 	defer cancel()
