@@ -12,11 +12,11 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// This file reads what CPU the operating system lets the daemon use. Go rounds a container's quota up, to two cores at least, so
-// GOMAXPROCS does not say it.
+// This file reads what CPU the operating system lets the daemon use. Go rounds a container's quota up, to two cores at
+// least, so GOMAXPROCS does not say it.
 
-// Limit is what CPU this process may use. Its methods read the files of control groups each time, since a quota can change. Any
-// goroutine may use it. The zero Limit knows of no quota.
+// Limit is what CPU this process may use. Its methods read the files of control groups each time, since a quota can
+// change. Any goroutine may use it. The zero Limit knows of no quota.
 type Limit struct {
 	groups []group // the process's, and those that contain it, innermost first
 }
@@ -75,17 +75,26 @@ func limitOf(p procfs.Proc, root string) Limit {
 
 // Cores returns how many cores the process may use: a fraction, if a control group has a quota.
 func (l Limit) Cores() float64 {
-	cores, _ := l.narrowest()
+	cores := float64(runtime.GOMAXPROCS(0))
+	for _, g := range l.groups {
+		if quota, ok := g.quota(); ok {
+			cores = min(cores, quota)
+		}
+	}
 	return cores
 }
 
-// Throttled returns for how long the process, or others in the group whose quota limits it, were not run because the quota was used
-// up, summed over the cores.
-func (l Limit) Throttled() time.Duration {
-	_, g := l.narrowest()
-	if g == nil {
-		return 0
+// Throttled returns for how long the process, or others in its groups, were not run because a quota was used up, summed
+// over the cores. It never falls: a group keeps its time when its quota changes.
+func (l Limit) Throttled() (all time.Duration) {
+	for _, g := range l.groups {
+		all += g.throttled()
 	}
+	return all
+}
+
+// throttled returns for how long members of the group were not run because its quota was used up.
+func (g group) throttled() time.Duration {
 	for line := range strings.Lines(g.read("cpu.stat")) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -98,17 +107,6 @@ func (l Limit) Throttled() time.Duration {
 		}
 	}
 	return 0
-}
-
-// narrowest returns how many cores the process may use, and the group whose quota says so; nil if none does.
-func (l Limit) narrowest() (cores float64, by *group) {
-	cores = float64(runtime.GOMAXPROCS(0))
-	for i := range l.groups {
-		if quota, ok := l.groups[i].quota(); ok && (by == nil || quota < cores) {
-			cores, by = min(cores, quota), &l.groups[i]
-		}
-	}
-	return cores, by
 }
 
 // quota returns the group's quota in cores, if it has one.

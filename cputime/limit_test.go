@@ -48,8 +48,8 @@ func TestLimit(t *testing.T) {
 		"no control groups": {map[string]string{}, all, 0},
 		"version 2, no quota": {map[string]string{
 			"proc/7/cgroup": "0::/a\n", "proc/7/mountinfo": mountV2,
-			"sys/fs/cgroup/a/cpu.max": "max 100000\n", "sys/fs/cgroup/a/cpu.stat": "throttled_usec 5\n",
-		}, all, 0},
+			"sys/fs/cgroup/a/cpu.max": "max 100000\n", "sys/fs/cgroup/a/cpu.stat": "throttled_usec 5\n", // it had one
+		}, all, 5 * time.Microsecond},
 		"version 2, half a core": {map[string]string{
 			"proc/7/cgroup": "0::/a\n", "proc/7/mountinfo": mountV2,
 			"sys/fs/cgroup/a/cpu.max":  "50000 100000\n",
@@ -63,7 +63,7 @@ func TestLimit(t *testing.T) {
 			"proc/7/cgroup": "0::/a.slice/b.service\n", "proc/7/mountinfo": mountV2,
 			"sys/fs/cgroup/a.slice/cpu.max": "25000 100000\n", "sys/fs/cgroup/a.slice/cpu.stat": "throttled_usec 7\n",
 			"sys/fs/cgroup/a.slice/b.service/cpu.max": "100000 100000\n", "sys/fs/cgroup/a.slice/b.service/cpu.stat": "throttled_usec 1\n",
-		}, 0.25, 7 * time.Microsecond},
+		}, 0.25, 8 * time.Microsecond},
 		"more than there is": {map[string]string{
 			"proc/7/cgroup": "0::/a\n", "proc/7/mountinfo": mountV2,
 			"sys/fs/cgroup/a/cpu.max": "99900000 100000\n", "sys/fs/cgroup/a/cpu.stat": "throttled_usec 0\n",

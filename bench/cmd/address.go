@@ -189,7 +189,8 @@ func (a *crowdOfAddress) stay(c *sessionclient.Conn) {
 	})
 }
 
-// connect connects original clients with one more region after the other until they are refused, and returns how many there are.
+// connect connects original clients with one more region after the other until they are refused, and returns how many
+// there are.
 func (a *crowdOfAddress) connect(ctx context.Context) (n int, err error) {
 	for ; ; n++ {
 		at := fmt.Sprintf(`"chunk":[%d,%d]`, n%64*16+8, n/64*16+8)

@@ -121,7 +121,7 @@ func TestBusyContainer(t *testing.T) {
 	busy(t, kit.Options{Options: process.Options{Prefix: g.Command()}})
 }
 
-// busy gives a node more to do than it can, and expects the alert.
+// busy gives a node more work than its processors can do, and expects the alert.
 func busy(t *testing.T, o kit.Options) {
 	t.Helper()
 	n := newNode(t, o)

@@ -5,26 +5,26 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file charges addresses for the land that this node holds because their clients see it. The unit is the memory of a chunk; players who
-// see the same land pay for it once.
+// This file charges addresses for the land that this node holds because their clients see it. The unit is the memory of
+// a chunk; players who see the same land pay for it once.
 
 // regionUnits is what a founding cell costs: the subscription here, and the loaded region.
 const regionUnits = 16
 
-// NearView is how far, in chunks in each direction, a player sees whatever the others of their address do: as far as the clients of other
-// games do, and VoxelPopuli's own.
+// NearView is how far, in chunks in each direction, a player sees whatever the others of their address do: as far as
+// the clients of other games do, and VoxelPopuli's own.
 const NearView = 5
 
-// farUnits is what the land of one player costs at most who sees as far as wire.MaxView: sessions keep chunks up to one beyond the view, so it
-// is in three cells in each direction.
+// farUnits is what the land of one player costs at most who sees as far as wire.MaxView: sessions keep chunks up to one
+// beyond the view, so it is in three cells in each direction.
 const farUnits = (2*wire.MaxView+3)*(2*wire.MaxView+3) + 9*regionUnits
 
-// cellsPerPlayer is in how many founding cells the connections of original clients may be, for each player that the address may have: the view
-// of one is in four at most. How many connections there may be, Limits.Admit bounds.
+// cellsPerPlayer is in how many founding cells the connections of original clients may be, for each player that the
+// address may have: the view of one is in four at most. How many connections there may be, Limits.Admit bounds.
 const cellsPerPlayer = 4
 
-// fewFar is how many players of an address may see as far as they want at least, even if they are far apart: a household. Of many, it is a
-// tenth.
+// fewFar is how many players of an address may see as far as they want at least, even if they are far apart: a
+// household. Of many, it is a tenth.
 const fewFar = 4
 
 // Reach is which part of an address's allowance a chunk is charged to.
@@ -47,9 +47,10 @@ type land struct {
 // units returns what the land costs.
 func (l *land) units() int { return len(l.chunks) + regionUnits*len(l.cells) }
 
-// Hold counts that this node holds a chunk for a client of the address, until Release. It reports false, and does not count, if the clients of
-// the address would make it hold too much: connections of original clients in too many cells, whatever sessions see; or, with what is far from
-// players and nobody else of the address sees, more than what some of them see who are far apart.
+// Hold counts that this node holds a chunk for a client of the address, until Release. It reports false, and does not
+// count, if the clients of the address would make it hold too much: connections of original clients in too many cells,
+// whatever sessions see; or, with what is far from players and nobody else of the address sees, more than what some of
+// them see who are far apart.
 func (c Client) Hold(at grid.ChunkPos, reach Reach) bool {
 	if !c.counted {
 		return true
@@ -95,8 +96,8 @@ func (p Settings) hasRoom(all *land, at grid.ChunkPos, reach Reach) bool {
 // mostFar returns what all land of an address may cost for chunks to be granted that are far from players.
 func (p Settings) mostFar() int { return farUnits * max(fewFar, p.PerAddress/10) }
 
-// SeesTooMuch reports whether the players of the address are to see less of what is far from them, because of what was granted since that is
-// near players.
+// SeesTooMuch reports whether the players of the address are to see less of what is far from them, because of what was
+// granted since that is near players.
 func (c Client) SeesTooMuch() bool {
 	if !c.counted {
 		return false

@@ -1,4 +1,5 @@
-// Package cgroup runs programs in control groups that limit their CPU, as containers and systemd units do. It needs root, and Linux.
+// Package cgroup runs programs in control groups that limit their CPU, as containers and systemd units do. It needs
+// root, and Linux.
 package cgroup
 
 import (
@@ -23,7 +24,8 @@ type Group struct {
 	text string // of that file, with the quota in thousandths of its period, 100 ms
 }
 
-// New makes a control group that ends with the test, when nothing runs in it any more. It skips the test if none can be made.
+// New makes a control group that ends with the test, when nothing runs in it any more. It skips the test if none can be
+// made.
 func New(t *testing.T) *Group {
 	t.Helper()
 	for _, h := range hierarchies {
