@@ -20,6 +20,8 @@ import (
 
 	"github.com/google/pprof/profile"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/metric"
 )
 
 const (
@@ -43,10 +45,10 @@ type Sampler struct {
 func New(logger *slog.Logger, r prometheus.Registerer) *Sampler {
 	s := &Sampler{
 		logger: logger, every: sampleEvery, length: sampleFor, interrupt: make(chan struct{}),
-		seconds: prometheus.NewCounterVec(prometheus.CounterOpts{
+		seconds: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_cpu_seconds_total",
 			Help: "CPU time, estimated: regions, gateway, replication, store, network, terrain, gc, runtime, other.",
-		}, []string{"subsystem"}),
+		}, metric.Values("subsystem", subsystems...)),
 	}
 	limit := FindLimit()
 	r.MustRegister(s.seconds, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -56,9 +58,6 @@ func New(logger *slog.Logger, r prometheus.Registerer) *Sampler {
 		Name: "voxeld_cpu_throttled_seconds_total",
 		Help: "Time for which the daemon was not run because the quota of its container or unit was used up, summed over cores.",
 	}, func() float64 { return limit.Throttled().Seconds() }))
-	for _, name := range subsystems {
-		s.seconds.WithLabelValues(name)
-	}
 	return s
 }
 

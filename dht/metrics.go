@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/metric"
 )
 
 // The kinds of walks through the keyspace, a label of the metrics.
@@ -28,40 +30,34 @@ type metrics struct {
 
 // newMetrics registers the metrics. tableSize returns the number of peers in the routing table.
 func newMetrics(reg prometheus.Registerer, tableSize func() int) (*metrics, error) {
+	kinds := metric.Values("kind", kindRegion, kindPlayer, kindNearest, kindAddress, kindPutRegion, kindPutPlayer)
 	m := &metrics{
-		lookups: prometheus.NewCounterVec(prometheus.CounterOpts{
+		lookups: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_dht_lookups_total",
 			Help: "DHT lookups, including those before a put.",
-		}, []string{"kind"}),
+		}, kinds),
 		straight: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_dht_direct_puts_total",
 			Help: "Player records put without a lookup.",
 		}),
-		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+		failures: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_dht_lookup_failures_total",
 			Help: "DHT lookups that failed; a missing record is no failure.",
-		}, []string{"kind"}),
-		contacted: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		}, kinds),
+		contacted: metric.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "voxeld_dht_lookup_contacted_peers",
 			Help:    "Peers contacted per DHT lookup.",
 			Buckets: []float64{0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64},
-		}, []string{"kind"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		}, kinds),
+		seconds: metric.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "voxeld_dht_lookup_seconds",
 			Help:    "Duration of a DHT lookup.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 15),
-		}, []string{"kind"}),
-		redials: prometheus.NewCounterVec(prometheus.CounterOpts{
+		}, kinds),
+		redials: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_dht_redials_total",
 			Help: "Attempts to connect to bootstrap addresses and known peers.",
-		}, []string{"result"}),
-	}
-	for _, kind := range []string{kindRegion, kindPlayer, kindNearest, kindAddress, kindPutRegion, kindPutPlayer} {
-		m.lookups.WithLabelValues(kind)
-		m.failures.WithLabelValues(kind)
-	}
-	for _, result := range []string{"reached", "failed"} {
-		m.redials.WithLabelValues(result)
+		}, metric.Values("result", "reached", "failed")),
 	}
 	if reg == nil {
 		return m, nil

@@ -4,8 +4,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/voxelpopuli/voxeld/gameserver/httpd"
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/isolate"
+	"github.com/voxelpopuli/voxeld/metric"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -29,41 +31,36 @@ type metrics struct {
 
 func newMetrics(r prometheus.Registerer) *metrics {
 	auto := promauto.With(r)
-	vector := func(name, help, label string) *prometheus.CounterVec {
-		return auto.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+	vector := func(name, help, label string, values ...string) *prometheus.CounterVec {
+		v := metric.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, metric.Values(label, values...))
+		r.MustRegister(v)
+		return v
 	}
-	messages := vector("voxeld_packets_total", "Messages exchanged with clients.", "direction")
-	bytes := vector("voxeld_packet_bytes_total", "Bytes of messages exchanged with clients, without framing.", "direction")
+	messages := vector("voxeld_packets_total", "Messages exchanged with clients.", "direction", "in", "out")
+	bytes := vector("voxeld_packet_bytes_total", "Bytes of messages exchanged with clients, without framing.", "direction", "in", "out")
 	m := &metrics{
-		sessions:    auto.NewGauge(prometheus.GaugeOpts{Name: "voxeld_sessions", Help: "Open sessions of players."}),
-		joins:       vector("voxeld_joins_total", "Players who joined, or could not: joined, joined_original (VoxelPopuli's client), redirected (this node drains), gone (the client left first), internal, or the code of the refusal (docs/protocol.md).", "outcome"),
-		requests:    vector("voxeld_http_requests_total", "HTTP requests served; 101 is a session over WebSocket, counted when it ends.", "code"),
+		sessions: auto.NewGauge(prometheus.GaugeOpts{Name: "voxeld_sessions", Help: "Open sessions of players."}),
+		joins: vector("voxeld_joins_total", "Players who joined, or could not: joined, joined_original (VoxelPopuli's client), redirected (this node drains), gone (the client left first), internal, or the code of the refusal (docs/protocol.md).", "outcome",
+			"joined", "joined_original", "redirected", "gone",
+			wire.FailBadName, wire.FailBadKey, wire.FailBadSignature, wire.FailWrongVersion, wire.FailTimeout, wire.FailRate, wire.FailFull,
+			wire.FailNoGuests, wire.FailNameTaken, wire.FailBanned, wire.FailNotAllowed, wire.FailShuttingDown, wire.FailInternal),
+		requests:    vector("voxeld_http_requests_total", "HTTP requests served; 101 is a session over WebSocket, counted when it ends.", "code", httpd.StatusCodes()...),
 		messagesIn:  messages.WithLabelValues("in"),
 		messagesOut: messages.WithLabelValues("out"),
 		bytesIn:     bytes.WithLabelValues("in"),
 		bytesOut:    bytes.WithLabelValues("out"),
-		corrections: vector("voxeld_move_corrections_total", "Player moves refused and corrected.", "reason"),
+		corrections: vector("voxeld_move_corrections_total", "Player moves refused and corrected.", "reason",
+			player.NotFinite, player.OutOfWorld, player.TooFast, insideBlock, wire.RefusedClaimed, wire.RefusedOutsideBorder),
 		frameSeconds: auto.NewHistogram(prometheus.HistogramOpts{
 			Name: "voxeld_gateway_tick_seconds", Help: "Time to encode the movement of one tick and queue it for all sessions.", Buckets: region.TickBuckets,
 		}),
 		skipped:  auto.NewCounter(prometheus.CounterOpts{Name: "voxeld_motion_skipped_total", Help: "Movement updates skipped because a session had not drained the last one."}),
-		refusals: vector("voxeld_edit_refusals_total", "Edits refused.", "reason"),
-		denials:  vector("voxeld_interaction_refusals_total", "Hits and gifts refused.", "reason"),
-		moved:    vector("voxeld_sessions_moved_total", "Sessions closed because this node was drained: followed (now on another node), disconnected (did not leave in time), no_target.", "outcome"),
+		refusals: vector("voxeld_edit_refusals_total", "Edits refused.", "reason", wire.RefusalLabels()...),
+		denials: vector("voxeld_interaction_refusals_total", "Hits and gifts refused.", "reason",
+			sessionmsg.DeniedUnknownPlayer, sessionmsg.DeniedSelf, sessionmsg.DeniedOutOfReach, sessionmsg.DeniedBehindBlock, sessionmsg.DeniedRate,
+			sessionmsg.DeniedUnknownBlock, sessionmsg.DeniedNotPlaceable, sessionmsg.DeniedUnavailable),
+		moved: vector("voxeld_sessions_moved_total", "Sessions closed because this node was drained: followed (now on another node), disconnected (did not leave in time), no_target.", "outcome", followed, cutOff, noTarget),
 	}
-	start := func(of *prometheus.CounterVec, labels ...string) {
-		for _, label := range labels {
-			of.WithLabelValues(label)
-		}
-	}
-	start(m.joins, "joined", "joined_original", "redirected", "gone")
-	start(m.joins, wire.FailBadName, wire.FailBadKey, wire.FailBadSignature, wire.FailWrongVersion, wire.FailTimeout, wire.FailRate, wire.FailFull,
-		wire.FailNoGuests, wire.FailNameTaken, wire.FailBanned, wire.FailNotAllowed, wire.FailShuttingDown, wire.FailInternal)
-	start(m.corrections, player.NotFinite, player.OutOfWorld, player.TooFast, insideBlock, wire.RefusedClaimed, wire.RefusedOutsideBorder)
-	start(m.refusals, wire.RefusalLabels()...)
-	start(m.denials, sessionmsg.DeniedUnknownPlayer, sessionmsg.DeniedSelf, sessionmsg.DeniedOutOfReach, sessionmsg.DeniedBehindBlock, sessionmsg.DeniedRate,
-		sessionmsg.DeniedUnknownBlock, sessionmsg.DeniedNotPlaceable, sessionmsg.DeniedUnavailable)
-	start(m.moved, followed, cutOff, noTarget)
 	return m
 }
 

@@ -55,7 +55,7 @@ func New(o Options) *Gateway {
 		origins:  handoff.NewOrigins(o.Nodes),
 	}
 	g.pages = weborigin.New(o.Origins, g.origins.Known)
-	g.metrics.panics = isolate.New(o.Logger, o.Registerer, "connection", "writer", "request", "query", "subscription")
+	g.metrics.panics = isolate.New(o.Logger, o.Registerer)
 	g.settings.Store(&o.Admission)
 	g.enforcer = moderation.NewEnforcer(o.People, g.wall, moderation.Node{
 		Guests: func() bool { return g.settings.Load().Guests }, Original: func() bool { return !g.settings.Load().NoOriginal },

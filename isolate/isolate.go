@@ -2,7 +2,7 @@
 // state others do not depend on, and for locks that are released by defer. A region's loop and raft must not use it: their state is
 // shared with other nodes.
 //
-// Floor 0: it imports nothing of this module.
+// Floor 0: of this module it imports only metric.
 package isolate
 
 import (
@@ -11,6 +11,8 @@ import (
 	"runtime/debug"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/metric"
 )
 
 // Panics logs and counts panics. Any goroutine may use it.
@@ -19,13 +21,12 @@ type Panics struct {
 	log   *slog.Logger
 }
 
-// New returns a Panics that counts under the given values of where, from 0. All of a node share one metric; a nil registerer
-// registers nowhere.
-func New(log *slog.Logger, r prometheus.Registerer, where ...string) *Panics {
-	count := prometheus.NewCounterVec(prometheus.CounterOpts{
+// New returns a Panics. All of a node share one metric; a nil registerer registers nowhere.
+func New(log *slog.Logger, r prometheus.Registerer) *Panics {
+	count := metric.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_panics_total",
 		Help: "Panics (bugs) that ended one part only: connection and writer (of a player), request (HTTP), query (of a player), subscription (of a region), stream (of another node).",
-	}, []string{"where"})
+	}, metric.Values("where", "connection", "writer", "request", "query", "subscription", "stream"))
 	if r != nil {
 		var before prometheus.AlreadyRegisteredError
 		if err := r.Register(count); errors.As(err, &before) {
@@ -33,9 +34,6 @@ func New(log *slog.Logger, r prometheus.Registerer, where ...string) *Panics {
 		} else if err != nil {
 			panic(err)
 		}
-	}
-	for _, w := range where {
-		count.WithLabelValues(w)
 	}
 	return &Panics{count, log}
 }

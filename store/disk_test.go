@@ -39,7 +39,7 @@ func TestFailingDiskEndsWriting(t *testing.T) {
 	if err := <-ended; !errors.Is(err, os.ErrClosed) {
 		t.Errorf("run: %v", err)
 	}
-	if got := metric(t, registry, "voxeld_store_failed_commits_total", "io"); got != 2 {
+	if got := metricValue(t, registry, "voxeld_store_failed_commits_total", "io"); got != 2 {
 		t.Errorf("failures counted: %v", got)
 	}
 	if v, err := db.Get("t", []byte("k")); string(v) != "v" || err != nil {
@@ -67,7 +67,7 @@ func TestFullStoreKeepsReadingAndDeleting(t *testing.T) {
 	if !errors.Is(err, ErrFull) || n < 10 {
 		t.Fatalf("after %d commits: %v", n, err)
 	}
-	if got := metric(t, registry, "voxeld_store_failed_commits_total", "full"); got != 1 {
+	if got := metricValue(t, registry, "voxeld_store_failed_commits_total", "full"); got != 1 {
 		t.Errorf("full commits counted: %v", got)
 	}
 	if err := db.flush(func() error { return nil }); err != nil { // nothing had to be written: that does not prove that there is space

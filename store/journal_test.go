@@ -223,7 +223,7 @@ func TestJournalTurns(t *testing.T) {
 			t.Fatalf("row %d: %v", i, err)
 		}
 	}
-	if n := metric(t, registry, "voxeld_store_checkpoints_total"); n < 4 {
+	if n := metricValue(t, registry, "voxeld_store_checkpoints_total"); n < 4 {
 		t.Errorf("60 MiB were journaled with %v checkpoints", n)
 	}
 	all, err := contents(db)

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/metric"
 )
 
 type metrics struct {
@@ -40,10 +41,10 @@ func newMetrics(registerer prometheus.Registerer, size func() int64) (*metrics, 
 			Name: "voxeld_store_checkpoints_total",
 			Help: "Transactions that moved the journal into the tables.",
 		}),
-		failed: prometheus.NewCounterVec(prometheus.CounterOpts{
+		failed: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_store_failed_commits_total",
 			Help: "Failed commits: invalid, full, damaged, closed, io.",
-		}, []string{"reason"}),
+		}, metric.Values("reason", "invalid", "full", "damaged", "closed", "io")),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "voxeld_store_commit_seconds",
 			Help:    "Time until a commit was durable, as its caller saw it.",
@@ -54,9 +55,6 @@ func newMetrics(registerer prometheus.Registerer, size func() int64) (*metrics, 
 			Help:    "Commits per transaction.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 12), // 1 to 2,048
 		}),
-	}
-	for _, reason := range []string{"invalid", "full", "damaged", "closed", "io"} {
-		m.failed.WithLabelValues(reason)
 	}
 	bytes := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "voxeld_store_size_bytes",

@@ -122,8 +122,8 @@ func contents(db *DB) (map[string]string, error) {
 	return all, nil
 }
 
-// metric returns the value of a counter (summed over its labels), or the count of a histogram.
-func metric(t *testing.T, registry *prometheus.Registry, name string, labels ...string) float64 {
+// metricValue returns the value of a counter (summed over its labels), or the count of a histogram.
+func metricValue(t *testing.T, registry *prometheus.Registry, name string, labels ...string) float64 {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
@@ -283,7 +283,7 @@ func commitWaitsForRunAndShares(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- db.Run(ctx) }()
 	committed.Wait()
-	if got := metric(t, registry, "voxeld_store_fsyncs_total"); got != 1 {
+	if got := metricValue(t, registry, "voxeld_store_fsyncs_total"); got != 1 {
 		t.Errorf("%d waiting commits took %v fsyncs, want 1: one record of the journal", callers, got)
 	}
 	for name, want := range map[string]float64{
@@ -293,7 +293,7 @@ func commitWaitsForRunAndShares(t *testing.T) {
 		"voxeld_store_batch_commits":  1,
 		"voxeld_store_size_bytes":     float64(db.Size()),
 	} {
-		if got := metric(t, registry, name); got != want || got == 0 {
+		if got := metricValue(t, registry, name); got != want || got == 0 {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}

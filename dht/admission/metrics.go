@@ -3,6 +3,7 @@ package admission
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/metric"
 	"github.com/voxelpopuli/voxeld/trust"
 )
 
@@ -11,13 +12,10 @@ type metrics struct {
 }
 
 func newMetrics(r prometheus.Registerer, g *Gate) *metrics {
-	m := &metrics{refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+	m := &metrics{refused: metric.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_nodes_refused_total",
 		Help: "Nodes that were not admitted, or were disconnected: none (no certificate shown), expired, revoked, issuer (not signed by one), token, invalid.",
-	}, []string{"reason"})}
-	for _, reason := range []string{"none", "expired", "revoked", "issuer", "token", "invalid"} {
-		m.refused.WithLabelValues(reason)
-	}
+	}, metric.Values("reason", "none", "expired", "revoked", "issuer", "token", "invalid"))}
 	r.MustRegister(m.refused, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "voxeld_certificate_expiry_timestamp_seconds",
 		Help: "When this node's certificate ends; it is renewed 20 days before.",

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/metric"
 )
 
 // metrics of one host.
@@ -11,10 +13,10 @@ type metrics struct{ streamIn, streamOut prometheus.Counter }
 
 // newMetrics registers the metrics. connected returns the number of connected peers.
 func newMetrics(reg prometheus.Registerer, refused prometheus.Collector, connected func() int) (*metrics, error) {
-	streamed := prometheus.NewCounterVec(prometheus.CounterOpts{
+	streamed := metric.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_stream_bytes_total",
 		Help: "Bytes on streams with other nodes, without Kademlia, encryption and framing.",
-	}, []string{"direction"})
+	}, metric.Values("direction", "in", "out"))
 	m := &metrics{streamIn: streamed.WithLabelValues("in"), streamOut: streamed.WithLabelValues("out")}
 	if reg == nil {
 		return m, nil

@@ -79,7 +79,7 @@ func NewHost(opts Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	panics := isolate.New(opts.Logger, opts.Registerer, "stream")
+	panics := isolate.New(opts.Logger, opts.Registerer)
 	h := &Host{lib: &gated{Host: lib, strangers: s, panics: panics}, logger: opts.Logger, bootstrap: bootstrap}
 	h.mu.handlers = make(map[string]serveFunc)
 	h.mu.answers = make(map[string]answerFunc)

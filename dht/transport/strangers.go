@@ -14,6 +14,8 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
+
+	"github.com/voxelpopuli/voxeld/metric"
 )
 
 // What peers that are not admitted may use.
@@ -87,13 +89,10 @@ func sourceOf(remote ma.Multiaddr, id peer.ID) source {
 }
 
 func newStrangers() *strangers {
-	s := &strangers{refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+	s := &strangers{refused: metric.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_strangers_refused_total",
 		Help: "Streams and connections of peers without a certificate refused: streams, connections (too many at once), rate (too many of an address), shed (closed for another).",
-	}, []string{"reason"})}
-	for _, reason := range []string{"streams", "connections", "rate", "shed"} {
-		s.refused.WithLabelValues(reason)
-	}
+	}, metric.Values("reason", "streams", "connections", "rate", "shed"))}
 	s.mu.streams = make(map[peer.ID]int)
 	s.mu.inbound = make(map[string]*inbound)
 	sources, err := lru.New[source, *usage](maxSources)

@@ -10,8 +10,8 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/voxelpopuli/voxeld/metric"
 	"github.com/voxelpopuli/voxeld/netaddr"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -46,16 +46,15 @@ const players, connections, views = "players", "connections", "views"
 
 // NewLimits returns the limits of settings.
 func NewLimits(p Settings, r prometheus.Registerer) *Limits {
-	l := &Limits{reached: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
+	limits := metric.Values("limit", players, connections, views)
+	for a := range actions {
+		limits.Values = append(limits.Values, a.String())
+	}
+	l := &Limits{reached: metric.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_address_limits_total",
 		Help: "Times that an address reached a limit: players, connections, views (land that its players see), joins, edits, logins (of other games), tiles (surface tiles), names, claims, commands (of a day; set quota) were refused; foundings, explorations (regions around original clients' players), registrations, player_queries (of original clients), bytes (to its clients) waited.",
-	}, []string{"limit"})}
-	for _, limit := range []string{players, connections, views} {
-		l.reached.WithLabelValues(limit)
-	}
-	for a := range actions {
-		l.reached.WithLabelValues(a.String())
-	}
+	}, limits)}
+	r.MustRegister(l.reached)
 	l.mu.weights, l.mu.http = make(map[netip.Prefix]int), make(map[netip.Prefix]int)
 	l.mu.lands = make(map[netip.Prefix]*land)
 	actions, err := lru.New[netip.Prefix, *allowances](maxAddresses)

@@ -1,6 +1,10 @@
 package chat
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/metric"
+)
 
 // metrics are the sequencer's metrics; docs/metrics.md explains each.
 type metrics struct {
@@ -11,12 +15,9 @@ type metrics struct {
 
 func newMetrics(r prometheus.Registerer) metrics {
 	m := metrics{
-		events: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "voxeld_chat_lines_total", Help: "Chat lines, hits and gifts received: causal (shown after all that they depend on), late (after something that may depend on them), none (without a clock, from an older node), repeated or dropped (not shown)."}, []string{"order"}),
+		events: metric.NewCounterVec(prometheus.CounterOpts{Name: "voxeld_chat_lines_total", Help: "Chat lines, hits and gifts received: causal (shown after all that they depend on), late (after something that may depend on them), none (without a clock, from an older node), repeated or dropped (not shown)."}, metric.Values("order", inOrder, tooLate, unordered, repeated, dropped)),
 		held:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "voxeld_chat_held", Help: "Chat lines, hits and gifts held back until what they depend on has arrived."}),
 		missed: prometheus.NewCounter(prometheus.CounterOpts{Name: "voxeld_chat_timeouts_total", Help: "Waits for a missing chat line, hit or gift that timed out, per player."}),
-	}
-	for _, order := range []string{inOrder, tooLate, unordered, repeated, dropped} {
-		m.events.WithLabelValues(order)
 	}
 	r.MustRegister(m.events, m.held, m.missed)
 	return m

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -42,6 +43,21 @@ type Options struct {
 	Requests *prometheus.CounterVec                          // by code
 	Panics   *isolate.Panics                                 // of requests
 	Logger   *slog.Logger
+}
+
+// StatusCodes returns the status codes that the server answers with: values of the label of Options.Requests.
+func StatusCodes() []string {
+	var all []string
+	for _, code := range []int{
+		http.StatusSwitchingProtocols, http.StatusOK, http.StatusPartialContent, http.StatusMovedPermanently, http.StatusNotModified,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound,
+		http.StatusMethodNotAllowed, http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable, http.StatusMisdirectedRequest,
+		http.StatusUpgradeRequired, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusNotImplemented,
+		http.StatusServiceUnavailable,
+	} {
+		all = append(all, strconv.Itoa(code))
+	}
+	return all
 }
 
 // Serve serves until ctx ends or the listener fails, and returns when every session has ended.

@@ -1,6 +1,10 @@
 package mirror
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/metric"
+)
 
 // metrics are the mirror's metrics; docs/metrics.md explains each.
 type metrics struct {
@@ -10,9 +14,9 @@ type metrics struct {
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
-	moves := prometheus.NewCounterVec(prometheus.CounterOpts{
+	moves := metric.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_moves_total", Help: "Moves of players: sent to their region, or withheld because the region predicts them (ADR 19).",
-	}, []string{"outcome"})
+	}, metric.Values("outcome", "sent", "withheld"))
 	m := &metrics{
 		chunks: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_chunks_loaded", Help: "Chunks in view of a player on this gateway.",

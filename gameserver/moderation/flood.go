@@ -6,8 +6,8 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/voxelpopuli/voxeld/metric"
 	"github.com/voxelpopuli/voxeld/player"
 )
 
@@ -50,13 +50,11 @@ type floods struct {
 }
 
 func newFloods(r prometheus.Registerer) *floods {
-	f := &floods{outcomes: promauto.With(r).NewCounterVec(prometheus.CounterOpts{
+	f := &floods{outcomes: metric.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_chat_floods_total",
 		Help: "Players who sent lines or commands too fast: warned, muted for a minute, or banned from this node (set floodban).",
-	}, []string{"outcome"})}
-	for _, outcome := range []string{floodWarned, floodMuted, floodBanned} {
-		f.outcomes.WithLabelValues(outcome)
-	}
+	}, metric.Values("outcome", floodWarned, floodMuted, floodBanned))}
+	r.MustRegister(f.outcomes)
 	players, err := lru.New[player.ID, flooder](maxFlooders)
 	if err != nil {
 		panic(err) // the size is positive

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/voxelpopuli/voxeld/metric"
 	"github.com/voxelpopuli/voxeld/player"
 )
 
@@ -28,17 +28,16 @@ type newcomers struct {
 }
 
 func newNewcomers(r prometheus.Registerer, now func() time.Time) *newcomers {
-	auto := promauto.With(r)
-	edits := auto.NewCounterVec(prometheus.CounterOpts{
+	edits := metric.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_newcomer_edits_total",
 		Help: "Blocks that new players (guests, or without a role and with a name younger than a day) asked to place or remove here.",
-	}, []string{"kind"})
+	}, metric.Values("kind", "placed", "removed"))
 	n := &newcomers{placed: edits.WithLabelValues("placed"), removed: edits.WithLabelValues("removed")}
 	n.mu.removals = make(map[player.ID]int)
-	auto.NewGaugeFunc(prometheus.GaugeOpts{
+	r.MustRegister(edits, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "voxeld_newcomer_removals_peak",
 		Help: "Most blocks that one new player asked to remove here within 30 seconds, these or those before.",
-	}, func() float64 { return n.peak(now()) })
+	}, func() float64 { return n.peak(now()) }))
 	return n
 }
 

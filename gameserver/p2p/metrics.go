@@ -1,6 +1,10 @@
 package p2p
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/metric"
+)
 
 // metrics are the driver's metrics; docs/metrics.md explains each.
 type metrics struct {
@@ -10,12 +14,13 @@ type metrics struct {
 }
 
 func newMetrics(r prometheus.Registerer) metrics {
-	packets := prometheus.NewCounterVec(prometheus.CounterOpts{
+	direction := metric.Values("direction", "in", "out")
+	packets := metric.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_overlay_packets_total", Help: "Movement packets exchanged with other gateways.",
-	}, []string{"direction"})
-	bytes := prometheus.NewCounterVec(prometheus.CounterOpts{
+	}, direction)
+	bytes := metric.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_overlay_packet_bytes_total", Help: "Bytes of movement packets exchanged with other gateways.",
-	}, []string{"direction"})
+	}, direction)
 	refused := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "voxeld_overlay_refused_total",
 		Help: "Movement of other gateways refused: farther away than the player can have moved.",

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/metric"
 )
 
 // phase is a part of a tick.
@@ -64,11 +66,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "Voting members of the catalog; 0 on a node that is none.",
 		}),
 	}
-	inPhase := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	inPhase := metric.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "voxeld_region_tick_phase_seconds",
 		Help:    "Duration of the parts of a tick: input (of gateways), apply (committed entries), store, propose (edits to the log), publish (to gateways).",
 		Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5},
-	}, []string{"phase"})
+	}, metric.Values("phase", phaseNames[:]...))
 	for i, name := range phaseNames {
 		m.phases[i] = inPhase.WithLabelValues(name)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/metric"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
@@ -70,13 +71,10 @@ type Options struct {
 }
 
 func newLocated(r prometheus.Registerer) *prometheus.CounterVec {
-	located := prometheus.NewCounterVec(prometheus.CounterOpts{
+	located := metric.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_region_lookups_total",
 		Help: "Lookups of the region of a chunk, by what answered.",
-	}, []string{"source"})
-	for _, source := range []string{"cache", "link", "walk", "dht", "catalog", "founded"} {
-		located.WithLabelValues(source)
-	}
+	}, metric.Values("source", "cache", "link", "walk", "dht", "catalog", "founded"))
 	r.MustRegister(located)
 	return located
 }

@@ -3,6 +3,7 @@ package integrity
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/metric"
 	"github.com/voxelpopuli/voxeld/region/fault"
 )
 
@@ -24,31 +25,25 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	m := &Metrics{
-		scrubs: prometheus.NewCounterVec(prometheus.CounterOpts{
+		scrubs: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_scrubs_total",
 			Help: "Scrubs (comparisons of all replicas) of regions led by this node: sound, repaired, damaged (not repaired), failed.",
-		}, []string{"result"}),
+		}, metric.Values("result", "sound", "repaired", "damaged", "failed")),
 		scrubbedChunks: counter("voxeld_scrub_parts_total", "Parts compared by scrubs: chunks, and the player state of a region."),
 		damaged:        counter("voxeld_scrub_damaged_total", "Damaged parts found by scrubs, on any member of a region led by this node."),
 		reseeded:       counter("voxeld_replicas_discarded_total", "Unusable replicas discarded; the other members replace them."),
 		bases:          counter("voxeld_terrain_fetches_total", "Chunks of terrain fetched from a node that generates the terrain under the edits."),
 		missingBases:   counter("voxeld_terrain_fetch_failures_total", "Attempts to fetch terrain that no reachable node had."),
-		isolated: prometheus.NewCounterVec(prometheus.CounterOpts{
+		isolated: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_regions_isolated_total",
 			Help: "Regions that failed and were closed on this node only.",
-		}, []string{"reason"}),
+		}, metric.Values("reason", fault.Panicked.String(), fault.Slow.String(), fault.Broken.String(), fault.Refused.String())),
 		damagedNow: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_replicas_damaged",
 			Help: "Damaged replicas that are not repaired (voxeld region scrub).",
 		}),
 	}
 	r.MustRegister(m.scrubs, m.scrubbedChunks, m.damaged, m.reseeded, m.bases, m.missingBases, m.damagedNow, m.isolated)
-	for _, result := range []string{"sound", "repaired", "damaged", "failed"} {
-		m.scrubs.WithLabelValues(result)
-	}
-	for _, kind := range []fault.Kind{fault.Panicked, fault.Slow, fault.Broken, fault.Refused} {
-		m.isolated.WithLabelValues(kind.String()) // so that an alert sees the first failure, too
-	}
 	return m
 }
 

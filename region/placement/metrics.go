@@ -3,6 +3,7 @@ package placement
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/metric"
 	"github.com/voxelpopuli/voxeld/region/balance"
 )
 
@@ -27,18 +28,18 @@ func newMetrics(r prometheus.Registerer, capacity float64) *metrics {
 			Name: "voxeld_replica_lag_entries",
 			Help: "Most log entries that a live member of an open region led by this node lacks.",
 		}),
-		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
+		changes: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_region_member_changes_total",
 			Help: "Changes of members and leaders made by this node as leader: add, promote, remove, transfer.",
-		}, []string{"change"}),
+		}, metric.Values("change", "add", "promote", "remove", "transfer")),
 		busy: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_node_busy_cores",
 			Help: "Cores that this node uses, smoothed, as other nodes see it.",
 		}),
-		moves: prometheus.NewCounterVec(prometheus.CounterOpts{
+		moves: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_balance_moves_total",
 			Help: "Regions moved from this node because it was busy: leader (another member leads), member (a less busy node becomes a member).",
-		}, []string{"kind", "result"}),
+		}, metric.Values("kind", balance.Lead.String(), balance.Replace.String()), metric.Values("result", "done", "failed")),
 		moveSeconds: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "voxeld_balance_seconds_total",
 			Help: "Time that the moves of voxeld_balance_moves_total took.",
@@ -49,13 +50,6 @@ func newMetrics(r prometheus.Registerer, capacity float64) *metrics {
 		Help: "Cores that this node gives to the world (capacity).",
 	})
 	room.Set(capacity)
-	for _, kind := range []balance.Kind{balance.Lead, balance.Replace} {
-		m.moves.WithLabelValues(kind.String(), "done")
-		m.moves.WithLabelValues(kind.String(), "failed")
-	}
-	for _, change := range []string{"add", "promote", "remove", "transfer"} {
-		m.changes.WithLabelValues(change)
-	}
 	r.MustRegister(m.led, m.lag, m.changes, m.busy, m.moves, m.moveSeconds, room)
 	return m
 }

@@ -3,6 +3,7 @@ package policysync
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/metric"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -17,33 +18,28 @@ type metrics struct {
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
+	kinds := metric.Label{Name: "kind"}
+	for kind := policy.NewName; kind < policy.QuotaKinds; kind++ {
+		kinds.Values = append(kinds.Values, kind.String())
+	}
 	m := &metrics{
-		acts: prometheus.NewCounterVec(prometheus.CounterOpts{
+		acts: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_policy_acts_total",
 			Help: "Commands in the catalog's log that this node has read: applied, refused, forged.",
-		}, []string{"result"}),
+		}, metric.Values("result", "applied", "refused", "forged")),
 		updated: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_policy_updated_timestamp_seconds",
 			Help: "When this node's copy of roles, bans and names was last up to date.",
 		}),
 		claims: prometheus.NewGauge(prometheus.GaugeOpts{Name: "voxeld_claims", Help: "Claims in the world."}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+		refused: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_policy_edits_refused_total",
 			Help: "Edits that a gateway should have refused: not_allowed, claimed. Many mean that a gateway lies.",
-		}, []string{"reason"}),
-		exceeded: prometheus.NewCounterVec(prometheus.CounterOpts{
+		}, metric.Values("reason", wire.RefusedNotAllowed, wire.RefusedClaimed)),
+		exceeded: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_policy_gateway_quota_exceeded_total",
 			Help: "Commands that this node, as leader of the catalog, refused because their gateway has used up its names, claims or commands of the day.",
-		}, []string{"kind"}),
-	}
-	for kind := policy.NewName; kind < policy.QuotaKinds; kind++ {
-		m.exceeded.WithLabelValues(kind.String())
-	}
-	for _, reason := range []string{wire.RefusedNotAllowed, wire.RefusedClaimed} {
-		m.refused.WithLabelValues(reason)
-	}
-	for _, result := range []string{"applied", "refused", "forged"} {
-		m.acts.WithLabelValues(result)
+		}, kinds),
 	}
 	r.MustRegister(m.acts, m.updated, m.claims, m.refused, m.exceeded)
 	return m

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/metric"
 )
 
 // Metrics are the metrics of splits and merges; docs/metrics.md explains each.
@@ -16,15 +18,18 @@ type Metrics struct {
 
 // NewMetrics returns metrics that are registered.
 func NewMetrics(r prometheus.Registerer) *Metrics {
-	counter := func(name, help string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"trigger", "result"})
+	counter := func(name, help string, triggers ...string) *prometheus.CounterVec {
+		return metric.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help},
+			metric.Values("trigger", triggers...), metric.Values("result", "done", "failed"))
 	}
 	buckets := []float64{.01, .025, .05, .075, .1, .15, .25, .5, 1, 2.5, 5, 10}
 	m := &Metrics{
 		splits: counter("voxeld_region_splits_total",
-			"Splits that this node wanted, by trigger (tick, players, edits, stored, manual)."),
+			"Splits that this node wanted, by trigger (tick, players, edits, stored, manual).",
+			"tick", "players", "edits", "stored", "manual"),
 		merges: counter("voxeld_region_merges_total",
-			"Merges that this node wanted, by trigger (quiet, manual)."),
+			"Merges that this node wanted, by trigger (quiet, manual).",
+			"quiet", "manual"),
 		splitSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "voxeld_region_split_seconds", Buckets: buckets,
 			Help: "Time that edits waited while this node split a region.",
@@ -33,14 +38,6 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "voxeld_region_merge_seconds", Buckets: buckets,
 			Help: "Time that edits waited while this node merged regions.",
 		}),
-	}
-	for _, result := range []string{"done", "failed"} {
-		for _, trigger := range []string{"tick", "players", "edits", "stored", "manual"} {
-			m.splits.WithLabelValues(trigger, result)
-		}
-		for _, trigger := range []string{"quiet", "manual"} {
-			m.merges.WithLabelValues(trigger, result)
-		}
 	}
 	r.MustRegister(m.splits, m.merges, m.splitSeconds, m.mergeSeconds)
 	return m
