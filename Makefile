@@ -89,13 +89,13 @@ test-go: build e2e/minecraft/node_modules/.package-lock.json
 		tools/need.sh $$need || echo "$${need% *} is missing: the tests of HTTPS skip its part"; done
 	@for need in '/usr/games/minetest minetest' 'Xvfb xvfb'; do \
 		tools/need.sh $$need || echo "$${need% *} is missing: the test with Debian's client of Luanti is skipped"; done
-	go test -vet=off ./... # golangci-lint vets them
+	go test -vet=off -timeout 30m ./... # golangci-lint vets them
 
 visitors: build e2e/minecraft/node_modules/.package-lock.json ## players of all games in one world, with a killed leader (BOTS=20 of each, for PLAY=5m)
 	go test ./cmd/voxeld -run '^TestGamesTogether$$' -count 1 -v -timeout 30m -games.bots $(or $(BOTS),20) -games.play $(or $(PLAY),5m)
 
 race: build ## go test with the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race ./...
+	CGO_ENABLED=1 go test -race -timeout 60m ./...
 
 fuzz-short:
 	@echo '== fuzz, 1 s each'

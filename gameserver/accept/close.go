@@ -21,7 +21,7 @@ func CloseInOrder(c net.Conn) error {
 
 const (
 	// hangUpTime and hangUpBytes bound how long a closed connection is still read.
-	hangUpTime  = 500 * time.Millisecond
+	hangUpTime  = 3 * time.Second // a busy computer may not read its last message for a second
 	hangUpBytes = 4 << 20
 )
 

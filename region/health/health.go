@@ -522,7 +522,8 @@ func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, wha
 	lives := make(map[string]bool)
 	for _, c := range leader.Members {
 		members = append(members, census.Member{Peer: c.Replica.Peer, Learner: c.Replica.Learner})
-		if !c.Replica.Learner && !c.Silent {
+		status, answered := x.statuses.Of(c.Replica.Peer, x.info.ID)
+		if !c.Replica.Learner && (!c.Silent || status.State == nodemsg.StateQuarantined) { // a quarantined copy is a finding of its own
 			lives[c.Replica.Peer] = true
 		}
 		if c.Behind > actor.NearlyAll && !c.Silent {
@@ -532,7 +533,6 @@ func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, wha
 			}
 			add("lagging", what, "if it does not catch up, check that node's disk and network")
 		}
-		status, answered := x.statuses.Of(c.Replica.Peer, x.info.ID)
 		if answered && status.State != nodemsg.StateNone && !status.Outdated && status.Replica != 0 && status.Replica != c.Replica.ID {
 			add("leftover", fmt.Sprintf("%s holds a copy from before the region was recovered", c.Replica.Peer), "it is dropped automatically; if not, restart that node")
 		}
