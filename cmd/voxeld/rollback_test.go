@@ -72,6 +72,12 @@ func TestOldCopyDoesNotVote(t *testing.T) {
 	bob := join(t, b.Game, "bob", 1)
 	bob.sees(kept, chunk.Glass)
 	bob.putPatiently(later, chunk.Planks)
+	eventually(t, "an old copy is replaced", patience, func() bool {
+		return a.metric("voxeld_replicas_discarded_total", "reason", "rolled_back") > 0
+	})
+	if n := a.metric("voxeld_replicas_discarded_total", "reason", "damaged"); n != 0 {
+		t.Errorf("%v old copies count as damaged: people would be told to replace the disk", n)
+	}
 	eventually(t, "all is well again", patience, healthy(b))
 	c.kill() // the node that went back votes again, with what the others gave it
 	bob.sees(kept, chunk.Glass)

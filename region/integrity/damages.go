@@ -35,6 +35,14 @@ type corruptCopy struct {
 	claimed bool // somebody discards the copy, or uses it after all
 }
 
+// reason returns why the copy is not used, as a label of the metrics.
+func (c corruptCopy) reason() string {
+	if errors.Is(c.why, errPutBack) {
+		return rolledBack
+	}
+	return damaged
+}
+
 var (
 	errPutBack = errors.New("this node's data was put back to an earlier state")
 	// errOutdated is why a copy is not used that has forgotten what it has promised.

@@ -12,12 +12,15 @@ type Metrics struct {
 	scrubs *prometheus.CounterVec // by result: sound, repaired, damaged, failed
 	scrubbedChunks,
 	damaged,
-	reseeded,
 	bases,
 	missingBases prometheus.Counter
 	damagedNow prometheus.Gauge
+	discarded  *prometheus.CounterVec // by reason: damaged, rolled_back
 	isolated   *prometheus.CounterVec // by reason: panic, slow, group, storage
 }
+
+// Why a replica was discarded, a label of the metrics.
+const damaged, rolledBack = "damaged", "rolled_back"
 
 // NewMetrics returns metrics that are registered.
 func NewMetrics(r prometheus.Registerer) *Metrics {
@@ -31,9 +34,12 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}, metric.Values("result", "sound", "repaired", "damaged", "failed")),
 		scrubbedChunks: counter("voxeld_scrub_parts_total", "Parts compared by scrubs: chunks, and the player state of a region."),
 		damaged:        counter("voxeld_scrub_damaged_total", "Damaged parts found by scrubs, on any member of a region led by this node."),
-		reseeded:       counter("voxeld_replicas_discarded_total", "Unusable replicas discarded; the other members replace them."),
 		bases:          counter("voxeld_terrain_fetches_total", "Chunks of terrain fetched from a node that generates the terrain under the edits."),
 		missingBases:   counter("voxeld_terrain_fetch_failures_total", "Attempts to fetch terrain that no reachable node had."),
+		discarded: metric.NewCounterVec(prometheus.CounterOpts{
+			Name: "voxeld_replicas_discarded_total",
+			Help: "Unusable replicas discarded, which the other members replace: damaged, or rolled_back (of an earlier state to which this node's data was put back).",
+		}, metric.Values("reason", damaged, rolledBack)),
 		isolated: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_regions_isolated_total",
 			Help: "Regions that failed and were closed on this node only.",
@@ -43,7 +49,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "Damaged replicas that are not repaired (voxeld region scrub).",
 		}),
 	}
-	r.MustRegister(m.scrubs, m.scrubbedChunks, m.damaged, m.reseeded, m.bases, m.missingBases, m.damagedNow, m.isolated)
+	r.MustRegister(m.scrubs, m.scrubbedChunks, m.damaged, m.discarded, m.bases, m.missingBases, m.damagedNow, m.isolated)
 	return m
 }
 

@@ -135,7 +135,7 @@ func (r *Reseeder) Run(ctx context.Context) {
 				replaced[c.info.ID] = append(replaced[c.info.ID], time.Now())
 				delete(logged, c.info.ID)
 				r.Damages.Clear(c.info.ID)
-				r.Metrics.reseeded.Inc()
+				r.Metrics.discarded.WithLabelValues(c.reason()).Inc()
 				r.Logger.Warn("unusable copy discarded; waiting for a new one from the other members", "region", c.info.ID, "cell", Name(c.info))
 				continue
 			}
