@@ -285,7 +285,7 @@ func (h *Host) wireIntegrity() (err error) {
 	h.Examiner = &health.Examiner{
 		Node: node, Copies: h.Copies, CatalogCopies: h.CatalogCopies, Records: h.Records, Damages: h.damages,
 		AskStatuses: h.regions.askStatuses, Memberships: h.regions.memberships, Contradictions: h.contradictions, MachineAhead: h.Clock.MachineAhead,
-		NotReady: h.NotReady,
+		NotReady: h.NotReady, Copied: h.Copied,
 	}
 	h.recovery.Outdated = h.Replacer.Outdated
 	h.bases = integrity.NewBases(node, integrity.BasesOptions{Base: h.Base, Ground: h.Ground, Records: h.Records, Pieces: h.pieces})

@@ -43,6 +43,7 @@ func (n *node) status(ctx context.Context) admin.Status {
 		CatalogQuorum: states.CatalogQuorum, CatalogUnknown: !states.Settled && !states.CatalogQuorum, NodeRegions: states.Node.Named(),
 		Access: n.access.Status(), Disk: n.disk(),
 	}
+	answer.Copied, _ = n.regions.Copied()
 	for _, d := range n.regions.Damaged() {
 		if d.Outdated {
 			answer.Outdated++

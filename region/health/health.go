@@ -59,9 +59,10 @@ type Examiner struct {
 	Damages               *integrity.Damages
 	AskStatuses           integrity.AskStatuses
 	Contradictions        *Contradictions
-	Memberships           func() ([]nodemsg.Region, error) // lists the regions that this node stores a copy of
-	MachineAhead          func() time.Duration             // how far the machine's clock is ahead of the time of the world; nil: it is not
-	NotReady              func() error                     // why players should rather be on other nodes; nil if they need not
+	Memberships           func() ([]nodemsg.Region, error)   // lists the regions that this node stores a copy of
+	MachineAhead          func() time.Duration               // how far the machine's clock is ahead of the time of the world; nil: it is not
+	NotReady              func() error                       // why players should rather be on other nodes; nil if they need not
+	Copied                func() (own bool, others []string) // see incarnation.Keeper.Copied; nil: nobody knows
 }
 
 // Examine examines this node, all nodes that hold regions, and the regions in the catalog. It asks other nodes and may take
@@ -99,6 +100,7 @@ func (h *Examiner) Examine(ctx context.Context) Health {
 	e.Findings = append(append(e.Findings, seen.findings...), seen.peers...)
 	e.impaired(ctx)
 	e.damage()
+	e.copied()
 	e.Contradictions.each(func(peer, what string) {
 		e.found("contradicted", peer, what, "ask who runs it: it lies, or its data is damaged; voxeld peers revoke "+peer+" throws it out")
 	})
@@ -157,6 +159,21 @@ func (e *examination) older() {
 	for _, peer := range e.Detector.Older(nodemsg.Version) {
 		e.found("older", peer, "it runs an older version of voxeld, or says so: while it is connected, nothing can be used here that it does not understand, such as new blocks",
 			"upgrade it; if it only says so, voxeld peers revoke "+peer+" throws it out")
+	}
+}
+
+// copied names the nodes of which two copies run at the same time.
+func (e *examination) copied() {
+	if e.Copied == nil {
+		return
+	}
+	own, others := e.Copied()
+	if own {
+		others = append(others, e.Self.Peer)
+	}
+	for _, peer := range others {
+		e.found("copied", peer, "two machines run with a copy of its data directory, at the same time, or did within the last hour: each makes the other one's data an earlier state",
+			"stop one of them now, and remove its data directory; to add a machine, run it with --join and a token that voxeld invite prints")
 	}
 }
 

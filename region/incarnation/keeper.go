@@ -87,6 +87,9 @@ type Keeper struct {
 		losing    bool                           // the row of group 0 is stored
 		unlisted  bool                           // lost is not known yet
 		abandon   func(ctx context.Context, replicas map[uint64]uint64) error
+		before    map[string][16]byte  // by peer: the incarnation that it showed before the one in seen, since this node started
+		copied    map[string]time.Time // by peer: when two of its incarnations were noticed last that run at the same time
+		copiedOwn time.Time            // likewise, of this node
 	}
 }
 
@@ -102,7 +105,8 @@ func Open(o Options) (*Keeper, error) {
 	o.Registerer.MustRegister(k.outdatedTotal)
 	k.mu.seen, k.mu.outdated, k.mu.lost = make(map[string]nodemsg.SignedIncarnation), make(map[uint64]uint64), make(map[uint64]uint64)
 	k.mu.fellows, k.mu.asking = make(map[string]struct{}), make(map[string]struct{})
-	k.mu.shown = make(map[string]nodemsg.Incarnation)
+	k.mu.shown, k.mu.before = make(map[string]nodemsg.Incarnation), make(map[string][16]byte)
+	k.mu.copied = make(map[string]time.Time)
 	k.mu.abandon = func(context.Context, map[uint64]uint64) error { return nil }
 	if err := k.load(); err != nil {
 		return nil, fmt.Errorf("read incarnations: %w", err)
@@ -342,6 +346,10 @@ func (k *Keeper) judge(peer string, shown nodemsg.Lineage) (refused *nodemsg.Sig
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	before, known := k.mu.seen[peer]
+	running := shown.Running().ID
+	if earlier, found := k.mu.before[peer]; found && known && running == earlier && running != before.ID {
+		k.noteCopy(peer)
+	}
 	if known && !lineage(shown.Incarnations).continues(before.Incarnation) {
 		k.Logger.Debug("a node shows an earlier state of its data than before", "peer", peer)
 		return &before, nil
@@ -366,7 +374,12 @@ func (k *Keeper) judge(peer string, shown nodemsg.Lineage) (refused *nodemsg.Sig
 		return nil, fmt.Errorf("remember incarnation of %s: %w", peer, err)
 	}
 	delete(k.mu.seen, forgotten)
+	delete(k.mu.before, forgotten)
+	delete(k.mu.copied, forgotten)
 	k.mu.seen[peer] = now
+	if known && now.ID != before.ID {
+		k.mu.before[peer] = before.ID
+	}
 	k.Logger.Debug("newer incarnation of a node remembered", "peer", peer)
 	return nil, nil //nolint:nilnil // it is accepted
 }
@@ -400,6 +413,9 @@ func (k *Keeper) adopt(ctx context.Context, peer string, remembered nodemsg.Sign
 	defer k.adopting.Unlock()
 	k.mu.Lock()
 	known, outdates := k.mu.own.continues(remembered.Incarnation), k.mu.own.outdates(remembered.Incarnation)
+	if _, accepted := k.mu.shown[peer]; accepted && !known && remembered.ID != k.mu.own.running().ID {
+		k.noteOwnCopy() // the peer has accepted this run of the node, and after that one of which this node knows nothing
+	}
 	k.mu.Unlock()
 	if known {
 		return nil // another peer has reported it meanwhile

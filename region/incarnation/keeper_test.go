@@ -341,3 +341,54 @@ func TestStrangersAreForgottenFirst(t *testing.T) {
 		t.Errorf("a is remembered: %v, among %d", known, len(b.mu.seen))
 	}
 }
+
+// A copy of a node's data directory is started while the node runs. The node and another one notice it; the restart of a node, and data that
+// was put back, are not taken for that.
+func TestCopyRunsBesideTheOriginal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world := make(map[string]*node)
+		a, b := newNode(t, "a", world), newNode(t, "b", world)
+		nobody := func(when string) {
+			t.Helper()
+			if own, others := a.Copied(); own || len(others) > 0 {
+				t.Errorf("%s: a is taken for a copy: %t, of others: %v", when, own, others)
+			}
+			if own, others := b.Copied(); own || len(others) > 0 {
+				t.Errorf("%s: b is taken for a copy: %t, of others: %v", when, own, others)
+			}
+		}
+		a.meets(t, b)
+		old := a.copyDisk()
+		a.start(t)
+		a.meets(t, b)
+		nobody("after a restart")
+		a.disk = old
+		a.start(t)
+		a.meets(t, b)
+		a.meets(t, b)
+		nobody("after an old copy was put back")
+
+		twin := &node{name: "a", disk: a.copyDisk(), held: maps.Clone(a.held), others: world}
+		twin.start(t)
+		twin.meets(t, b)
+		nobody("after another start")
+		a.meets(t, b)
+		if own, _ := a.Copied(); !own {
+			t.Error("the original does not notice its copy")
+		}
+		if _, others := b.Copied(); len(others) != 1 || others[0] != "a" {
+			t.Errorf("the other node takes %v for copied", others)
+		}
+		a.promised++
+		if _, err := a.Count(); err != nil {
+			t.Fatal(err)
+		}
+		a.meets(t, b)
+		twin.meets(t, b)
+		if own, _ := twin.Copied(); !own {
+			t.Error("the copy does not notice the original")
+		}
+		time.Sleep(copiedFor + time.Second)
+		nobody("long after the copy was stopped")
+	})
+}

@@ -34,6 +34,7 @@ type Status struct {
 	Damaged  int           `json:"damaged_copies"` // known on this node and not repaired
 	// Outdated are replicas that are not used because this node's data was put back to an earlier state.
 	Outdated int    `json:"rolled_back_copies,omitempty"`
+	Copied   bool   `json:"copied,omitempty"` // another machine runs with a copy of this node's data, or did within the last hour
 	Catalog  string `json:"catalog"` // peer that leads the catalog, as far as known; new land needs it
 	URL      string `json:"url"`     // where other nodes send the browsers of their players
 	Draining bool   `json:"draining"`

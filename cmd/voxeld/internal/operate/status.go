@@ -131,6 +131,9 @@ func printStatus(out io.Writer, a admin.Status) error {
 	if a.Outdated > 0 {
 		fmt.Fprintf(w, "rolled back\t%s not used, because this node's data was put back to an earlier state: voxeld doctor says what to do\n", english.Plural(a.Outdated, "replica is", "replicas are"))
 	}
+	if a.Copied {
+		fmt.Fprintf(w, "copied\tanother machine runs with a copy of this node's data directory, or did within the last hour: stop one of the two\n")
+	}
 	fmt.Fprintf(w, "database\t%.1f MiB\n", float64(a.Database)/(1<<20))
 	fmt.Fprintf(w, "disk\t%v\n\n", a.Disk)
 	printRegions(w, a)
