@@ -81,13 +81,23 @@ func (a *Authority) Revocations() [][]byte {
 }
 
 // InForce returns the revocations that have not been lifted, in no order.
-func (a *Authority) InForce() (all []Revocation) {
+func (a *Authority) InForce() (all []Exclusion) {
 	for r := range maps.Values(a.revoked) {
 		if !r.Lifted {
-			all = append(all, r.Revocation)
+			all = append(all, r.exclusion())
 		}
 	}
 	return all
+}
+
+// Excluding returns the revocation because of which a certificate of an issuer does not count, if there is one.
+func (a *Authority) Excluding(c Certificate, issuer Key) (e Exclusion, excluded bool) {
+	for _, s := range append(c.subjects(), NodeSubject(issuer)) {
+		if r, there := a.revoked[s]; there && !r.Lifted {
+			return r.exclusion(), true
+		}
+	}
+	return Exclusion{}, false
 }
 
 // Digest is equal on two nodes that know the same charters and revocations.

@@ -108,6 +108,15 @@ type sealedRevocation struct {
 	raw     []byte
 }
 
+// Exclusion is a revocation in force.
+type Exclusion struct {
+	Revocation
+	By     Key    // whose key signed it: an issuer's, or a root key
+	Sealed []byte // the revocation with its signatures
+}
+
+func (r sealedRevocation) exclusion() Exclusion { return Exclusion{r.Revocation, r.signers[0], r.raw} }
+
 // entitles reports whether the signers of a revocation may revoke. An issuer may not lift its own revocation.
 func (c Charter) entitles(r sealedRevocation) bool {
 	return c.signedBy(r.signers) || slices.ContainsFunc(r.signers, func(k Key) bool {

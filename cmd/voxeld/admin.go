@@ -41,7 +41,7 @@ func (n *node) status(ctx context.Context) admin.Status {
 		Peers: connected, Regions: len(n.regions.Regions(ctx)), Players: len(n.gateway.Online()),
 		Database: n.db.Size(), Catalog: n.catalogLeader(ctx), URL: n.playerURL(), Draining: n.gateway.Draining(),
 		CatalogQuorum: states.CatalogQuorum, CatalogUnknown: !states.Settled && !states.CatalogQuorum, NodeRegions: states.Node.Named(),
-		Access: n.access.Status(), Disk: n.disk(),
+		Access: n.access.Status(), Disk: n.disk(), Backups: n.backups.Status(),
 	}
 	answer.Copied, _ = n.regions.Copied()
 	for _, d := range n.regions.Damaged() {
@@ -247,12 +247,27 @@ const recoverTime, orderTime = 90 * time.Second, 8 * time.Second
 // examineTime bounds an examination. It is shorter than the timeout of admin.Get.
 const examineTime = 8 * time.Second
 
+// examineBackups adds to an examination how the scheduled backups of this node do.
+func (n *node) examineBackups(d admin.Doctor) admin.Doctor {
+	s := n.backups.Status()
+	switch overdue := s.Every > 0 && !s.Last.IsZero() && n.clock.Now().Sub(s.Last) > s.Every+s.Every/2; {
+	case s.Error != "" || overdue:
+		d.Findings = append(d.Findings, region.Finding{
+			Kind: "backup", Subject: "node", What: "the scheduled backups of this node fail, or are late: " + s.String(),
+			Do: "see VoxeldBackupTooOld in docs/runbook.md; meanwhile make one with voxeld backup, and check it with voxeld verify",
+		})
+	case s.Every == 0:
+		d.Notes = append(d.Notes, "this node makes no backups by itself: see that one node of the world does (backup_every)")
+	}
+	return d
+}
+
 // addOperations adds the handlers of voxeld doctor and voxeld region to the admin socket.
 func (n *node) addOperations(mux *http.ServeMux) {
 	mux.HandleFunc("GET /doctor", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), examineTime)
 		defer cancel()
-		reply(w, n.access.Examine(n.regions.Examiner.Examine(ctx)))
+		reply(w, n.examineBackups(n.access.Examine(n.regions.Examiner.Examine(ctx))))
 	})
 	mux.HandleFunc("GET /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerPlan(w, r) })
 	mux.HandleFunc("POST /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerRecover(w, r) })

@@ -84,8 +84,14 @@ func TestAdmission(t *testing.T) {
 	for _, d := range []*daemon{a, b, c} {
 		eventually(t, "everybody knows everybody", patience, func() bool { return d.connected() == 2 })
 	}
-	if said := a.operate("status"); !strings.Contains(said, "gives out tokens") || !strings.Contains(said, "certificate valid until") {
+	if said := a.operate("status"); !strings.Contains(said, "gives out tokens, as the only node") || !strings.Contains(said, "certificate valid until") {
 		t.Errorf("status of the issuer:\n%s", said)
+	}
+	if said := a.operate("invite", "--list"); strings.Count(said, "\n") != 1 || !strings.Contains(said, "1 of 2") {
+		t.Errorf("of two tokens, one is used up, the other half:\n%s", said)
+	}
+	if said, _, _ := voxeld(t, "doctor", "--data-dir", a.dir); !strings.Contains(said, "only one node gives out tokens") || !strings.Contains(said, "makes no backups") {
+		t.Errorf("the doctor does not note what is missing:\n%s", said)
 	}
 	if _, errs, code := voxeld(t, "invite", "--data-dir", b.dir); code == 0 || !strings.Contains(errs, "no issuer") {
 		t.Errorf("a node that is no issuer invites: %s", errs)
@@ -101,15 +107,16 @@ func TestAdmission(t *testing.T) {
 	}
 
 	for _, revoked := range []struct {
+		kind     string
 		what     []string
 		listed   string
 		excluded *daemon
 		other    *daemon
 		token    string // which admits nobody meanwhile
 	}{
-		{[]string{b.Status.Peer}, b.Status.Peer, b, c, ""},
-		{[]string{"--operator", "Ada"}, "Ada", b, c, a.operate("invite", "--operator", "Ada")},
-		{[]string{"--token", two}, "token", c, b, two},
+		{"node", []string{b.Status.Peer}, b.Status.Peer, b, c, ""},
+		{"operator", []string{"--operator", "Ada"}, "Ada", b, c, a.operate("invite", "--operator", "Ada")},
+		{"token", []string{"--token", two}, "token", c, b, two},
 	} {
 		revoke := append([]string{"peers", "revoke"}, revoked.what...)
 		begun := time.Now()
@@ -123,6 +130,16 @@ func TestAdmission(t *testing.T) {
 				said := d.operate("peers", "revoked")
 				return strings.Contains(said, revoked.listed) && strings.Contains(said, "broken")
 			})
+		}
+		eventually(t, "the excluded node says by whom it is", patience, func() bool {
+			said, _, _ := voxeld(t, "status", "--data-dir", revoked.excluded.dir)
+			return strings.Contains(said, "is excluded from the world: "+revoked.kind) && strings.Contains(said, "by "+a.Status.Peer+": broken")
+		})
+		if said, _, _ := voxeld(t, "doctor", "--data-dir", revoked.excluded.dir); !strings.Contains(said, "by "+a.Status.Peer) || strings.Contains(said, "certificate: node") {
+			t.Errorf("the doctor of the excluded node:\n%s", said)
+		}
+		if said := a.operate("peers"); !strings.Contains(said, "revoked") {
+			t.Errorf("the list of nodes does not mark the one that is revoked:\n%s", said)
 		}
 		if revoked.token != "" {
 			if said := stranger.refused(revoked.token); !strings.Contains(said, "revoked") {

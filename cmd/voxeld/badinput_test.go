@@ -271,6 +271,8 @@ func TestOperatorsMistakes(t *testing.T) {
 		"admin path is a file":  {base(t.TempDir(), "--admin", precious), exitUsage, []string{precious, "--admin"}},
 		"admin path in use":     {base(t.TempDir(), "--admin", filepath.Join(d.dir, "admin.sock")), exitFailed, []string{"another daemon", "--admin"}},
 		"unknown command":       {[]string{"stauts"}, exitUsage, []string{"stauts", "did you mean status", "--help"}},
+		"a letter is missing":   {[]string{"rn"}, exitUsage, []string{"did you mean run?"}},
+		"token for no time":     {[]string{"invite", "--data-dir", d.dir, "--expires", "0"}, exitUsage, []string{"--expires 0s", "never be used"}},
 		"argument to run":       {[]string{"run", "extra"}, exitUsage, []string{"run takes no arguments", "extra"}},
 		"no node to appoint":    {[]string{"peers", "appoint"}, exitUsage, []string{"voxeld peers appoint: accepts 1 arg", "--help"}},
 		"two cells to scrub":    {[]string{"region", "scrub", "0,0/0110", "0,0/0111"}, exitUsage, []string{"voxeld region scrub: accepts at most 1 arg", "--help"}},

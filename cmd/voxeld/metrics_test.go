@@ -150,6 +150,18 @@ func TestMetricsWithoutProcStat(t *testing.T) {
 	}
 }
 
+// A node that may open few files says so, and its banner names the URL for players.
+func TestBanner(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t, kit.Options{Args: []string{"--advertise-http", "https://play.example.org"}, Options: process.Options{Prefix: []string{"sh", "-c", `ulimit -n 2000 && exec "$@"`, "sh"}}})
+	d.start()
+	for _, said := range []string{"may open few files", "limit=2000", "For players:         https://play.example.org\n"} {
+		if !strings.Contains(d.Output(), said) {
+			t.Errorf("the node does not say %q:\n%s", said, d.Output())
+		}
+	}
+}
+
 // A log in JSON is for programs: nothing else is written, and it has no token of an owner.
 func TestLogInJSON(t *testing.T) {
 	settings, err := config.Read(config.Sources{})

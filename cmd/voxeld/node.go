@@ -21,7 +21,6 @@ import (
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/cputime"
 	"github.com/voxelpopuli/voxeld/dht"
-	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/dht/transport"
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/gameserver/certs"
@@ -116,8 +115,8 @@ func (n *node) ready() error {
 
 // excluded returns an error if the node is excluded from the world, as far as it knows.
 func (n *node) excluded() error {
-	if gate := n.access.Gate; gate != nil && admission.Excluded(gate, n.host.PeerID()) {
-		return errors.New("this node is excluded from the world: it, its operator or its token was revoked")
+	if n.access.Excluded() != nil { // anybody may read the answer, and the reason is for operators
+		return errors.New("this node is excluded from the world: voxeld status says by whom")
 	}
 	return nil
 }

@@ -106,7 +106,20 @@ func (n *node) start(ctx context.Context, parts *stack) error {
 	return nil
 }
 
+// fewFiles is how many open files a node needs for some hundred players: each has a connection, and each other node several.
+const fewFiles = 8192
+
+// warnOfFewFiles logs that the node may open few files. The runtime has raised the soft limit to the hard one.
+func (n *node) warnOfFewFiles() {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err == nil && limit.Cur < fewFiles {
+		n.logger.Warn("this node may open few files and connections: players are refused when that is used up; raise the limit (ulimit -Hn, LimitNOFILE)",
+			"limit", limit.Cur, "want", fewFiles)
+	}
+}
+
 func (n *node) openStore(_ context.Context, parts *stack) error {
+	n.warnOfFewFiles()
 	if err := os.MkdirAll(n.cfg.DataDir, 0o700); err != nil {
 		return fmt.Errorf("create data directory: %w", err)
 	}
@@ -635,6 +648,9 @@ func (n *node) printWelcome(out io.Writer, token string) {
 	}
 	if token != "" {
 		fmt.Fprintf(out, "  Own the world:       type /owner %s into the chat of the game\n", token)
+	}
+	if url := n.playerURL(); url != n.localURL() {
+		fmt.Fprintf(out, "  For players:         %s\n", url)
 	}
 	fmt.Fprintf(out, "  Stop:                Ctrl-C\n")
 	fmt.Fprintf(out, "  Play:                %s\n\n", n.localURL())

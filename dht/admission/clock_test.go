@@ -591,7 +591,7 @@ func TestTooManyStoredRevocations(t *testing.T) {
 	}
 	all := founder.Revoked()
 	revoked := func(i uint64) bool {
-		return slices.ContainsFunc(all, func(r trust.Revocation) bool { return binary.BigEndian.Uint64(r.Subject[8:]) == i })
+		return slices.ContainsFunc(all, func(r trust.Exclusion) bool { return binary.BigEndian.Uint64(r.Subject[8:]) == i })
 	}
 	if len(all) != trust.MaxRevocations || !revoked(0) || revoked(trust.MaxRevocations) {
 		t.Errorf("%d count; the newest: %v, the oldest: %v", len(all), revoked(0), revoked(trust.MaxRevocations))

@@ -199,6 +199,7 @@ func (g *Gate) Answer(_ context.Context, name string, raw []byte) ([]byte, error
 	if judged.err != nil && question.Charter <= answer.Charter { // otherwise it is asked for its charters, and may be admitted then
 		g.countRefused(id, judged.err)
 		answer.Refused = judged.err.Error()
+		answer.Revocations = g.excluding(id, question.Certificate)
 	}
 	if question.Renew {
 		if answer.Issued, err = g.renew(id, question.Certificate); err != nil {
@@ -206,6 +207,21 @@ func (g *Gate) Answer(_ context.Context, name string, raw []byte) ([]byte, error
 		}
 	}
 	return encode(answer), nil
+}
+
+// excluding returns the revocation because of which a peer's certificate does not count, if there is one: then the peer can say by whom it is
+// excluded, and does not take the others for down.
+func (g *Gate) excluding(id peer.ID, certificate []byte) [][]byte {
+	v, err := g.Seen.read(id, certificate)
+	if err != nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if e, excluded := g.mu.authority.Excluding(v.certificate, v.issuer); excluded {
+		return [][]byte{e.Sealed}
+	}
+	return nil
 }
 
 // noteRefused logs that this node refuses a peer's charter, and records it if root keys of the world signed it: anybody can send the others.

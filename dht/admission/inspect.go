@@ -1,7 +1,9 @@
 package admission
 
 import (
+	"cmp"
 	"crypto/ed25519"
+	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -79,17 +81,36 @@ func (g *Gate) Certificate(node string) (c trust.Certificate, admitted bool) {
 // Excluded reports whether a node is revoked, or its operator, the token that it came with, or the issuer that admitted it, as far as they
 // are known.
 func Excluded(g *Gate, node string) bool {
+	_, excluded := Exclusion(g, node)
+	return excluded
+}
+
+// Exclusion returns the revocation because of which Excluded reports true, if it does.
+func Exclusion(g *Gate, node string) (e trust.Exclusion, excluded bool) {
 	v, err := lastShown(g, node)
 	if err != nil {
-		return false
+		return e, false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	_, excluded := g.mu.authority.Excluded(v.certificate)
-	if !excluded {
-		_, excluded = g.mu.authority.Revoked(trust.NodeSubject(v.issuer))
+	if own, issuer := ownCertificate(g); own.Node == v.certificate.Node {
+		v.certificate, v.issuer = own, issuer
 	}
-	return excluded
+	return g.mu.authority.Excluding(v.certificate, v.issuer)
+}
+
+// Invitations returns the tokens that this node has given out and that still admit nodes, the first to expire first.
+func Invitations(g *Gate) ([]trust.Invitation, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all, err := invitations(g.Storage)
+	now := g.now().Unix()
+	all = slices.DeleteFunc(all, func(i trust.Invitation) bool {
+		_, revoked := g.mu.authority.Revoked(trust.TokenSubject(i.Token))
+		return revoked || i.NotAfter <= now || i.Uses > 0 && len(i.Nodes) >= i.Uses
+	})
+	slices.SortFunc(all, func(x, y trust.Invitation) int { return cmp.Compare(x.NotAfter, y.NotAfter) })
+	return all, err
 }
 
 // Concerns reports whether the revocation of a subject would exclude a node, as far as its certificate is known: it names the node, or the
@@ -120,7 +141,7 @@ func LastContrary(g *Gate) Contrary {
 }
 
 // Revoked returns the revocations in force.
-func (g *Gate) Revoked() []trust.Revocation {
+func (g *Gate) Revoked() []trust.Exclusion {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.mu.authority.InForce()

@@ -35,12 +35,13 @@ type Status struct {
 	// Outdated are replicas that are not used because this node's data was put back to an earlier state.
 	Outdated int    `json:"rolled_back_copies,omitempty"`
 	Copied   bool   `json:"copied,omitempty"` // another machine runs with a copy of this node's data, or did within the last hour
-	Catalog  string `json:"catalog"` // peer that leads the catalog, as far as known; new land needs it
-	URL      string `json:"url"`     // where other nodes send the browsers of their players
+	Catalog  string `json:"catalog"`          // peer that leads the catalog, as far as known; new land needs it
+	URL      string `json:"url"`              // where other nodes send the browsers of their players
 	Draining bool   `json:"draining"`
 	NotReady string `json:"not_ready,omitempty"` // why the node does not take players now
 
-	Access Access `json:"access"`
+	Access  Access  `json:"access"`
+	Backups Backups `json:"backups"`
 
 	Load *Load `json:"load,omitempty"` // none while it is not known
 
@@ -82,17 +83,42 @@ func (d Disk) free() string {
 
 // Access is who may run nodes of the world, and until when this node may.
 type Access struct {
-	Open    bool      `json:"open"`             // anybody may; the rest is empty then
-	Issuer  bool      `json:"issuer,omitempty"` // this node gives out tokens
+	Open    bool      `json:"open"`               // anybody may; the rest is empty then
+	Issuer  bool      `json:"issuer,omitempty"`   // this node gives out tokens
+	Issuers int       `json:"issuers,omitempty"`  // how many nodes do, this one included
+	RootKey bool      `json:"root_key,omitempty"` // the root key is in this node's data directory
 	Expires time.Time `json:"certificate_expires,omitzero"`
 	RenewAt time.Time `json:"certificate_renewal,omitzero"`
 	Error   string    `json:"error,omitempty"` // what is wrong with the certificate
 }
 
+// Backups is how the scheduled backups of a node do.
+type Backups struct {
+	Every time.Duration `json:"every_ns"`        // 0: there is no schedule
+	Last  time.Time     `json:"last,omitzero"`   // when the last good one was begun
+	Error string        `json:"error,omitempty"` // why the last attempt was no good one
+}
+
+// String returns a line for people.
+func (b Backups) String() string {
+	text := "none is scheduled on this node (backup_every)"
+	switch {
+	case b.Every > 0 && b.Last.IsZero():
+		text = fmt.Sprintf("none yet; one is made every %v", b.Every)
+	case b.Every > 0:
+		text = fmt.Sprintf("the last good one is of %s; one is made every %v", b.Last.UTC().Format(time.RFC3339), b.Every)
+	}
+	if b.Error != "" {
+		text += "; failing: " + b.Error
+	}
+	return text
+}
+
 // Doctor is the result of an examination of the world.
 type Doctor struct {
 	region.Health
-	Access Access `json:"access"`
+	Access Access   `json:"access"`
+	Notes  []string `json:"notes,omitempty"` // no problems, but what may become one
 }
 
 // Load is how busy the node is, as other nodes see it.
@@ -135,7 +161,8 @@ type Peer struct {
 	Operator string    `json:"operator,omitempty"`
 	Token    string    `json:"token,omitempty"` // id of the token with which it was admitted
 	Expires  time.Time `json:"expires,omitzero"`
-	Issuer   bool      `json:"issuer,omitempty"` // it gives out tokens
+	Issuer   bool      `json:"issuer,omitempty"`   // it gives out tokens
+	Excluded bool      `json:"excluded,omitempty"` // it, its operator, its token or its issuer was revoked
 }
 
 // What a revocation names.
@@ -163,6 +190,17 @@ type Revocation struct {
 	Subject string    `json:"subject"` // peer, operator or id of a token
 	At      time.Time `json:"at"`
 	Reason  string    `json:"reason"`
+	By      string    `json:"by"` // the issuer that signed it, or "root key"
+}
+
+// Invitation is a token that a node has given out and that still admits nodes. It has no secret.
+type Invitation struct {
+	Token    string    `json:"token"` // its id
+	Operator string    `json:"operator"`
+	Expires  time.Time `json:"expires"`
+	Uses     int       `json:"uses"`             // nodes that it admits; 0: any number
+	Used     int       `json:"used"`             // nodes that it has admitted; not counted if it admits any number
+	Issuer   bool      `json:"issuer,omitempty"` // they become issuers
 }
 
 // Region is a region loaded on this node.

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -47,6 +48,32 @@ type Backups struct {
 
 	metrics *metrics
 	busy    chan struct{} // holds a token while a backup is made
+
+	mu struct {
+		sync.Mutex
+		last time.Time // when the last good scheduled backup was begun; zero: there is none
+		err  error     // why the last attempt at one was no good one; nil if it was
+	}
+}
+
+// Status returns how the scheduled backups do.
+func (b *Backups) Status() admin.Backups {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := admin.Backups{Every: b.Every, Last: b.mu.last}
+	if b.mu.err != nil {
+		s.Error = oneLine(b.mu.err)
+	}
+	return s
+}
+
+// ended records the end of an attempt at a scheduled backup that was begun at a time.
+func (b *Backups) ended(begun time.Time, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.mu.err = err; err == nil {
+		b.mu.last = begun
+	}
 }
 
 // New returns the backups of a node.
@@ -136,6 +163,7 @@ func (b *Backups) Run(ctx context.Context) error {
 		if err := b.scheduled(ctx); err != nil && ctx.Err() == nil {
 			if !errors.Is(err, errBusy) {
 				b.metrics.failures.Inc()
+				b.ended(time.Time{}, err)
 			}
 			b.Logger.Error("scheduled backup failed", "dir", b.Dir, "error", err)
 			wait = min(wait, retryEvery)
@@ -162,6 +190,7 @@ func (b *Backups) untilDue(now time.Time) time.Duration {
 		}
 		if info, failed := os.Stat(last); err == nil && failed == nil && kind == suffix {
 			b.metrics.found(begun, info.Size())
+			b.ended(begun, nil)
 		}
 	}
 	return max(newest.Add(b.Every).Sub(now), soon)
@@ -186,7 +215,9 @@ func (b *Backups) scheduled(ctx context.Context) error {
 	switch {
 	case len(c.Problems()) > 0:
 		b.metrics.failures.Inc()
+		b.ended(begun, fmt.Errorf("%s is not complete: %s", c.File, c.Problems()[0]))
 	case !signed(c):
+		b.ended(begun, fmt.Errorf("%s is not signed by most members of each region: see voxeld verify", c.File))
 		b.Logger.Warn("scheduled backup is not signed by most members of each region: see voxeld verify", "file", c.File)
 	default:
 		if err := os.Rename(c.File, name+suffix); err != nil {
@@ -198,6 +229,7 @@ func (b *Backups) scheduled(ctx context.Context) error {
 			return fmt.Errorf("find backup: %w", err)
 		}
 		b.metrics.succeeded(begun, info.Size())
+		b.ended(begun, nil)
 	}
 	for _, problem := range c.Problems() {
 		b.Logger.Error("scheduled backup is not complete", "file", c.File, "problem", problem)

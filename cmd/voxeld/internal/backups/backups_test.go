@@ -73,17 +73,27 @@ func TestSchedule(t *testing.T) {
 			o.Registerer = prometheus.NewRegistry()
 			return New(o)
 		}
+		var last admin.Backups // of the run
 		run := func(d time.Duration) {
 			ctx, cancel := context.WithTimeout(t.Context(), d)
 			defer cancel()
-			if err := fresh().Run(ctx); err != nil {
+			b := fresh()
+			if err := b.Run(ctx); err != nil {
 				t.Error(err)
 			}
+			last = b.Status()
+		}
+		if s := fresh().Status(); !strings.Contains(s.String(), "none yet") {
+			t.Errorf("before the first backup: %v", s)
 		}
 		run(5*time.Hour + 10*time.Minute)
 		if files, err := os.ReadDir(o.Dir); made != 6 || len(files) != 3 || err != nil {
 			t.Errorf("made %d, kept %v, %v", made, files, err)
 		}
+		if last.Error != "" || last.Last.IsZero() {
+			t.Errorf("after good backups: %v", last)
+		}
+		good := last.Last
 		complete, err := fresh().files(suffix, time.Now())
 		if err != nil {
 			t.Fatal(err)
@@ -97,6 +107,9 @@ func TestSchedule(t *testing.T) {
 		}
 		problem = "no majority"
 		run(9*time.Hour + 10*time.Minute)
+		if !strings.Contains(last.Error, "not complete: ") || !last.Last.Equal(good.Truncate(time.Second)) {
+			t.Errorf("after backups that are not complete: %v", last)
+		}
 		if after, err := fresh().files(suffix, time.Now()); !slices.Equal(after, complete) || err != nil {
 			t.Errorf("backups that are not complete replaced %v, of which %v is left: %v", complete, after, err)
 		}
@@ -111,6 +124,9 @@ func TestSchedule(t *testing.T) {
 		}
 		fail = errors.New("no catalog")
 		run(2 * time.Hour)
+		if !strings.Contains(last.Error, "no catalog") {
+			t.Errorf("after a failure: %v", last)
+		}
 		if files, _ := os.ReadDir(o.Dir); len(files) != 6 {
 			t.Errorf("after failures %d are left", len(files))
 		}

@@ -47,13 +47,20 @@ func NoArgs(c *cobra.Command, args []string) error {
 		return Usage(fmt.Errorf("%s takes no arguments, but got %q; see %s --help", c.CommandPath(), args[0], c.CommandPath()))
 	}
 	likely := ""
-	c.SuggestionsMinimumDistance = 2 // at most so many letters are wrong
-	if all := c.SuggestionsFor(args[0]); len(all) > 0 {
+	if all := closest(c, args[0]); len(all) > 0 {
 		likely = fmt.Sprintf(" (did you mean %s?)", all[0])
 	} else if c.Flags().Lookup(args[0]) != nil {
 		likely = fmt.Sprintf(" (did you mean --%s?)", args[0])
 	}
 	return Usage(fmt.Errorf("there is no command %q%s; see %s --help", c.CommandPath()+" "+args[0], likely, c.CommandPath()))
+}
+
+// closest returns the subcommands whose names differ from a word in one letter, or if there are none, in two.
+func closest(c *cobra.Command, word string) (all []string) {
+	for c.SuggestionsMinimumDistance = 1; len(all) == 0 && c.SuggestionsMinimumDistance <= 2; c.SuggestionsMinimumDistance++ {
+		all = c.SuggestionsFor(word)
+	}
+	return all
 }
 
 // PrintJSON prints an answer as indented JSON.

@@ -99,13 +99,59 @@ func (a Access) Status() admin.Access {
 	if a.Gate == nil {
 		return admin.Access{Open: true}
 	}
-	answer := admin.Access{Issuer: a.Gate.Issues(a.Node.Host.PeerID())}
-	if own, err := a.Gate.Own(); err != nil {
+	charter := admission.Charter(a.Gate)
+	answer := admin.Access{Issuer: a.Gate.Issues(a.Node.Host.PeerID()), Issuers: len(charter.Issuers)}
+	root, err := a.Node.rootKey()
+	answer.RootKey = err == nil && slices.Contains(charter.Roots, root.Key())
+	if err := a.Excluded(); err != nil {
 		answer.Error = wire.ErrorText(err)
+	} else if own, err := a.Gate.Own(); err != nil {
+		answer.Error = "this node is not admitted: " + wire.ErrorText(err)
 	} else {
 		answer.Expires, answer.RenewAt = own.Expires(), own.RenewAt()
 	}
 	return answer
+}
+
+// Excluded returns an error that says by whom this node is excluded from the world, and why, as far as it knows; nil if it is not.
+func (a Access) Excluded() error {
+	if a.Gate == nil {
+		return nil
+	}
+	e, excluded := admission.Exclusion(a.Gate, a.Node.Host.PeerID())
+	if !excluded {
+		return nil
+	}
+	text := fmt.Sprintf("this node is excluded from the world: %s %s was revoked on %s by %s",
+		kinds[e.Kind], subjectText(e.Revocation), time.UnixMilli(e.At).UTC().Format(time.RFC3339), a.signer(e))
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	return errors.New(text)
+}
+
+// signer names who has signed a revocation.
+func (a Access) signer(e trust.Exclusion) string {
+	if slices.Contains(admission.Charter(a.Gate).Roots, e.By) {
+		return "root key"
+	}
+	id, err := admission.PeerOf(e.By)
+	if err != nil {
+		return "an issuer"
+	}
+	return id.String()
+}
+
+// notes lists what may become a problem: about issuers and the root key.
+func (a Access) notes(s admin.Access, nodes int) (all []string) {
+	if s.Issuers == 1 && nodes > 1 {
+		all = append(all, "only one node gives out tokens and renews certificates: without it, those of the others end after 30 days; "+
+			"voxeld peers appoint NODE, on the node that has root.key")
+	}
+	if s.Issuer && !s.RootKey {
+		all = append(all, "root.key is not in this node's data directory: only where it is are issuers appointed and dismissed; know where your copy is")
+	}
+	return all
 }
 
 // Examine adds to an examination of the world what concerns this node's certificate.
@@ -113,7 +159,10 @@ func (a Access) Examine(health region.Health) admin.Doctor {
 	d := admin.Doctor{Health: health, Access: a.Status()}
 	d.Findings = slices.DeleteFunc(d.Findings, func(f region.Finding) bool { return f.Kind == "contradicted" && !a.Admitted(f.Subject) }) // it is out
 	what := d.Access.Error
-	if left := d.Access.Expires.Sub(a.Node.Now()); what == "" && !d.Access.Open && left < lateRenewal {
+	if i := slices.IndexFunc(d.Findings, func(f region.Finding) bool { return f.Kind == "excluded" }); i >= 0 && what != "" {
+		d.Findings[i].What, what = what, "" // the rest of the examination knows only that it is
+	}
+	if left := d.Access.Expires.Sub(a.Node.Now()); d.Access.Error == "" && !d.Access.Open && left < lateRenewal {
 		what = fmt.Sprintf("this node's certificate ends in %v, and could not be renewed", left.Round(time.Hour))
 	}
 	if what != "" {
@@ -125,6 +174,7 @@ func (a Access) Examine(health region.Health) admin.Doctor {
 	if a.Gate == nil {
 		return d
 	}
+	d.Notes = a.notes(d.Access, d.Nodes)
 	if c := admission.LastContrary(a.Gate); !c.At.IsZero() && a.Node.Now().Sub(c.At) < contraryFor {
 		d.Findings = append(d.Findings, region.Finding{
 			Kind: "charter", Subject: c.Peer, What: fmt.Sprintf("another node names other root keys or issuers than this one knows, signed with a root key: %v", c.Err),
@@ -154,7 +204,7 @@ func (a Access) Describe(p *admin.Peer) {
 	if a.Gate == nil {
 		return
 	}
-	p.Issuer = a.Gate.Issues(p.Peer)
+	p.Issuer, p.Excluded = a.Gate.Issues(p.Peer), admission.Excluded(a.Gate, p.Peer)
 	if c, admitted := a.Gate.Certificate(p.Peer); admitted {
 		p.Operator, p.Expires, p.Token = c.Operator, c.Expires(), c.Token.String()
 	}
@@ -163,6 +213,7 @@ func (a Access) Describe(p *admin.Peer) {
 // Add adds the handlers to the admin socket. The regions are those of this node.
 func (a Access) Add(mux *http.ServeMux, regions *region.Host) {
 	mux.HandleFunc("POST /invite", a.answerInvite)
+	mux.HandleFunc("GET /invitations", a.answerInvitations)
 	mux.HandleFunc("POST /peers/revoke", func(w http.ResponseWriter, r *http.Request) { a.answerRevoke(w, r, regions) })
 	mux.HandleFunc("POST /peers/forget", func(w http.ResponseWriter, r *http.Request) { a.answerForget(w, r, regions) })
 	mux.HandleFunc("POST /peers/close", a.answerClose)
@@ -170,6 +221,23 @@ func (a Access) Add(mux *http.ServeMux, regions *region.Host) {
 	mux.HandleFunc("POST /peers/dismiss", a.change(a.dismiss))
 	mux.HandleFunc("POST /peers/replace-root", a.change(func(string) error { return replaceRootKey(a.Node.DataDir, a.Gate) }))
 	mux.HandleFunc("GET /peers/revoked", a.answerRevoked)
+}
+
+func (a Access) answerInvitations(w http.ResponseWriter, _ *http.Request) {
+	all := []admin.Invitation{}
+	if a.Gate != nil {
+		open, err := admission.Invitations(a.Gate)
+		if err != nil {
+			http.Error(w, wire.ErrorText(err), http.StatusInternalServerError)
+			return
+		}
+		for _, i := range open {
+			all = append(all, admin.Invitation{
+				Token: i.Token.String(), Operator: i.Operator, Expires: time.Unix(i.NotAfter, 0), Uses: i.Uses, Used: len(i.Nodes), Issuer: i.Issuer,
+			})
+		}
+	}
+	reply(w, all)
 }
 
 func (a Access) answerInvite(w http.ResponseWriter, r *http.Request) {
@@ -341,7 +409,7 @@ func (a Access) answerRevoked(w http.ResponseWriter, _ *http.Request) {
 	all := []admin.Revocation{}
 	if a.Gate != nil {
 		for _, r := range a.Gate.Revoked() {
-			all = append(all, admin.Revocation{Kind: kinds[r.Kind], Subject: subjectText(r), At: time.UnixMilli(r.At), Reason: r.Reason})
+			all = append(all, admin.Revocation{Kind: kinds[r.Kind], Subject: subjectText(r.Revocation), At: time.UnixMilli(r.At), Reason: r.Reason, By: a.signer(r)})
 		}
 	}
 	slices.SortFunc(all, func(a, b admin.Revocation) int { return a.At.Compare(b.At) })

@@ -24,14 +24,21 @@ func newInvite() *cobra.Command {
 	var operator string
 	var uses int
 	var expires time.Duration
-	var issuer bool
+	var issuer, list, asJSON bool
 	c := &cobra.Command{
 		Use: "invite", Short: "Print a token with which another node joins this world", Args: cli.NoArgs,
 		Long: "Prints a token for voxeld run --join. The token holds a secret: whoever has it can run a node of this world until it is used\n" +
-			"up or expires. Only issuers give out tokens: the node that created the world, and nodes that it has invited with --issuer.",
-		Example: "  voxeld invite\n  voxeld invite --uses 5 --expires 168h --operator Ada",
+			"up or expires. Only issuers give out tokens: the node that created the world, and nodes that it has invited with --issuer.\n\n" +
+			"With --list it lists those of this node that still admit nodes, by their ids: voxeld peers revoke --token ID makes one useless.",
+		Example: "  voxeld invite\n  voxeld invite --uses 5 --expires 168h --operator Ada\n  voxeld invite --list",
 	}
 	cli.OnNode(c, func(c *cobra.Command, _ []string, socket string) error {
+		if list {
+			return printQuery(c, socket, "/invitations", asJSON, listInvitations)
+		}
+		if expires <= 0 {
+			return cli.Usage(fmt.Errorf("--expires %v: the token could never be used; want a time such as 24h", expires))
+		}
 		var answer admin.Invite
 		query := url.Values{"uses": {strconv.Itoa(uses)}, "expires": {expires.String()}, "operator": {operator}, "issuer": {strconv.FormatBool(issuer)}}
 		if err := admin.Post(c.Context(), socket, "/invite?"+query.Encode(), &answer); err != nil {
@@ -45,9 +52,22 @@ func newInvite() *cobra.Command {
 	})
 	c.Flags().IntVar(&uses, "uses", 1, "number of nodes that the token admits, up to 256; 0 means any number")
 	c.Flags().DurationVar(&expires, "expires", 24*time.Hour, "how long it can be used")
+	c.Flags().BoolVar(&list, "list", false, "list the tokens of this node that still admit nodes, without their secrets")
+	c.Flags().BoolVar(&asJSON, "json", false, "with --list: print JSON")
 	c.Flags().BoolVar(&issuer, "issuer", false, "the nodes may give out tokens and revoke nodes, too; for machines that you trust like this one")
 	c.Flags().StringVar(&operator, "operator", "", "`name` of who runs the nodes (default the founder)")
 	return c
+}
+
+func listInvitations(w io.Writer, all []admin.Invitation) {
+	fmt.Fprintln(w, "TOKEN\tEXPIRES\tUSED\tOPERATOR\tISSUER")
+	for _, i := range all {
+		used := "any number of times"
+		if i.Uses > 0 {
+			used = fmt.Sprintf("%d of %d", i.Used, i.Uses)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Token, i.Expires.UTC().Format(time.RFC3339), used, i.Operator, yesNo(i.Issuer))
+	}
 }
 
 func newPeers() *cobra.Command {
@@ -55,7 +75,9 @@ func newPeers() *cobra.Command {
 		fmt.Fprintln(w, "PEER\tCONNECTED\tLATENCY\tOPERATOR\tISSUER\tCERTIFICATE\tADDRESSES")
 		for _, p := range all {
 			expires := "-"
-			if !p.Expires.IsZero() {
+			if p.Excluded {
+				expires = "revoked"
+			} else if !p.Expires.IsZero() {
 				expires = "until " + p.Expires.UTC().Format(time.DateOnly)
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Peer, yesNo(p.Connected), p.Latency, cmp.Or(p.Operator, "-"), yesNo(p.Issuer), expires, strings.Join(p.Addrs, " "))
@@ -214,9 +236,9 @@ func newReplaceRoot() *cobra.Command {
 
 func newRevoked() *cobra.Command {
 	c := newQuery("revoked", "List the revocations in force", "/peers/revoked", func(w io.Writer, all []admin.Revocation) {
-		fmt.Fprintln(w, "WHAT\tWHO\tSINCE\tREASON")
+		fmt.Fprintln(w, "WHAT\tWHO\tSINCE\tBY\tREASON")
 		for _, r := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Kind, r.Subject, r.At.UTC().Format(time.RFC3339), r.Reason)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Kind, r.Subject, r.At.UTC().Format(time.RFC3339), r.By, r.Reason)
 		}
 	})
 	c.Example = "  voxeld peers revoked\n  voxeld peers revoked --json"

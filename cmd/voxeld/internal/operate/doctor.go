@@ -53,6 +53,9 @@ func printHealth(out io.Writer, health admin.Doctor) error {
 	for _, what := range health.Unknown {
 		fmt.Fprintf(w, "unknown\t%s\n", what)
 	}
+	for _, what := range health.Notes {
+		fmt.Fprintf(w, "note\t%s\n", what)
+	}
 	if len(health.Findings) == 0 {
 		fmt.Fprintf(w, "result\tno problems found\n")
 		return w.Flush()

@@ -135,7 +135,8 @@ func printStatus(out io.Writer, a admin.Status) error {
 		fmt.Fprintf(w, "copied\tanother machine runs with a copy of this node's data directory, or did within the last hour: stop one of the two\n")
 	}
 	fmt.Fprintf(w, "database\t%.1f MiB\n", float64(a.Database)/(1<<20))
-	fmt.Fprintf(w, "disk\t%v\n\n", a.Disk)
+	fmt.Fprintf(w, "disk\t%v\n", a.Disk)
+	fmt.Fprintf(w, "backups\t%v\n\n", a.Backups)
 	printRegions(w, a)
 	return w.Flush()
 }
@@ -185,11 +186,17 @@ func accessText(a admin.Access) string {
 	case a.Open:
 		return "open: whoever reaches this node can run nodes of the world"
 	case a.Error != "":
-		return "this node is excluded: " + a.Error
+		return a.Error
 	}
 	text := "with a token; certificate valid until " + a.Expires.UTC().Format(time.DateOnly) + ", to be renewed on " + a.RenewAt.UTC().Format(time.DateOnly)
 	if a.Issuer {
 		text += "; gives out tokens"
+		if a.Issuers == 1 {
+			text += ", as the only node"
+		}
+		if !a.RootKey {
+			text += "; the root key is not here"
+		}
 	}
 	return text
 }
