@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
@@ -24,17 +27,31 @@ type row struct {
 	panels []panel
 }
 
-// panel shows one or more queries over time or, if it is a number, their newest value.
+// panel shows queries in one of four ways.
 type panel struct {
 	title       string
 	description string // what it shows, and what is normal
+	kind        kind
 	unit        string
 	queries     []query
-	interval    string // shortest distance of two points; empty: the interval of scrapes
-	stacked     bool
-	number      bool
-	bad         float64 // a number is red from here on; 0: it has no colour
+	interval    string                                // shortest distance of two points; empty: the interval of scrapes
+	alert       string                                // the alert whose limit is drawn
+	bad         float64                               // limit of what has no alert; 0: none
+	texts       map[string]grafana.ValueMappingResult // instead of these values
+	colours     map[string]string                     // of the series with these names
+	columns     []column                              // of a table
+	width       uint32                                // in 24ths of the page; 0: an equal part of its line
 }
+
+// kind is how a panel shows its queries.
+type kind int
+
+const (
+	lines   kind = iota // over time
+	stacked             // lines, one on top of the other
+	number              // the newest values
+	table               // the newest values, with a row for each node, or for each series if there is one query
+)
 
 // query is a PromQL expression. SEL in it stands for the labels that select the nodes.
 type query struct{ expr, legend string }
@@ -57,9 +74,17 @@ func mean(metric, by string) string {
 	return perSecond(metric+"_sum", by) + " / " + perSecond(metric+"_count", by)
 }
 
+// some returns the rates by a label that are not 0, or if all are, a single series "none" with 0: a healthy node has a line, not
+// eighteen.
+func some(metric, by string) string {
+	all := perSecond(metric, by)
+	last := by[strings.LastIndex(by, " ")+1:]
+	return all + ` > 0 or label_replace(sum(` + all + `), "` + last + `", "none", "", "") == 0`
+}
+
 var source = common.DataSourceRef{Type: new("prometheus"), Uid: new("$datasource")}
 
-func (d dashboard) build() (grafana.Dashboard, error) {
+func (d dashboard) build(l limits) (grafana.Dashboard, error) {
 	b := grafana.NewDashboardBuilder(d.title).Uid(d.uid).Description(d.description).Tags([]string{"voxeld"}).
 		Readonly().Refresh("10s").Time("now-1h", "now").Timezone("browser").Tooltip(grafana.DashboardCursorSyncCrosshair).
 		WithVariable(grafana.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus")).
@@ -69,11 +94,48 @@ func (d dashboard) build() (grafana.Dashboard, error) {
 			AsDropdown(true).KeepTime(true).IncludeVars(true))
 	for _, r := range d.rows {
 		b.WithRow(grafana.NewRowBuilder(r.title))
-		for _, p := range r.panels {
-			b.WithPanel(p.build())
+		for i, width := range widths(r.panels) {
+			p, err := r.panels[i].build(l, width)
+			if err != nil {
+				return grafana.Dashboard{}, fmt.Errorf("panel %q: %w", r.panels[i].title, err)
+			}
+			b.WithPanel(p)
 		}
 	}
 	return b.Build()
+}
+
+// widths returns the widths of the panels of a row, so that they fill lines of 24 units: six numbers or three others in a line,
+// or fewer if they do not fill the last one.
+func widths(panels []panel) (all []uint32) {
+	for i := 0; i < len(panels); {
+		same, most := i, 3
+		if panels[i].kind == number {
+			most = 6
+		}
+		for same < len(panels) && panels[same].kind.height() == panels[i].kind.height() && (panels[same].width == 0) == (panels[i].width == 0) {
+			same++
+		}
+		if panels[i].width != 0 {
+			all = append(all, panels[i].width)
+			i++
+			continue
+		}
+		inLines := (same - i + most - 1) / most
+		inLine := (same - i + inLines - 1) / inLines
+		for range inLine {
+			all = append(all, uint32(24/inLine))
+		}
+		i += inLine
+	}
+	return all
+}
+
+func (k kind) height() uint32 {
+	if k == number {
+		return 4
+	}
+	return 8
 }
 
 // labelVariable lets the reader choose values of a label of the series.
@@ -84,38 +146,69 @@ func labelVariable(name, label, series string) *grafana.QueryVariableBuilder {
 		Multi(true).IncludeAll(true).AllValue(".+")
 }
 
-func (p panel) build() cog.Builder[grafana.Panel] {
-	if p.number {
-		b := stat.NewPanelBuilder().Title(p.title).Description(p.description).Datasource(source).Unit(p.unit).Height(4).Span(4).
-			GraphMode(common.BigValueGraphModeNone).ColorMode(common.BigValueColorModeNone)
-		if p.bad != 0 {
-			b.ColorMode(common.BigValueColorModeBackground).Thresholds(grafana.NewThresholdsConfigBuilder().Mode(grafana.ThresholdsModeAbsolute).
-				Steps([]grafana.Threshold{{Color: "green"}, {Value: new(p.bad), Color: "red"}}))
-		}
-		for i, q := range p.queries {
-			b.WithTarget(q.build(i))
-		}
-		return b
+func (p panel) build(l limits, width uint32) (cog.Builder[grafana.Panel], error) {
+	bad, err := l.of(p.alert, p.bad)
+	if err != nil {
+		return nil, err
 	}
-	b := timeseries.NewPanelBuilder().Title(p.title).Description(p.description).Datasource(source).Unit(p.unit).Height(8).Span(8).
+	switch p.kind {
+	case number:
+		return p.number(bad, width), nil
+	case table:
+		return p.table(l, width)
+	default:
+		return p.graph(bad, width), nil
+	}
+}
+
+func (p panel) number(bad limit, width uint32) cog.Builder[grafana.Panel] {
+	b := stat.NewPanelBuilder().Title(p.title).Description(p.description).Datasource(source).Unit(p.unit).Height(p.kind.height()).Span(width).
+		GraphMode(common.BigValueGraphModeNone).ColorMode(common.BigValueColorModeNone).
+		ReduceOptions(common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"}))
+	if p.texts != nil {
+		b.ColorMode(common.BigValueColorModeBackground).Mappings(mappings(p.texts))
+	}
+	if bad.value != 0 {
+		b.ColorMode(common.BigValueColorModeBackground).Thresholds(bad.thresholds())
+	}
+	for i, q := range p.queries {
+		b.WithTarget(q.build(i).Range())
+	}
+	return b
+}
+
+func (p panel) graph(bad limit, width uint32) cog.Builder[grafana.Panel] {
+	b := timeseries.NewPanelBuilder().Title(p.title).Description(p.description).Datasource(source).Unit(p.unit).Height(p.kind.height()).Span(width).
 		Min(0).FillOpacity(10).ShowPoints(common.VisibilityModeNever).
-		Legend(common.NewVizLegendOptionsBuilder().DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom).ShowLegend(true)).
+		Legend(common.NewVizLegendOptionsBuilder().DisplayMode(common.LegendDisplayModeTable).Placement(common.LegendPlacementBottom).
+			ShowLegend(true).Calcs([]string{"lastNotNull", "max"})).
 		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderDescending))
 	if p.interval != "" {
 		b.Interval(p.interval)
 	}
-	if p.stacked {
+	if p.kind == stacked {
 		b.Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNormal)).FillOpacity(40)
 	}
+	if bad.value != 0 {
+		b.Thresholds(bad.thresholds()).ThresholdsStyle(common.NewGraphThresholdsStyleConfigBuilder().Mode(common.GraphThresholdsStyleModeDashed))
+	}
+	for _, series := range slices.Sorted(maps.Keys(p.colours)) {
+		b.OverrideByName(series, []grafana.DynamicConfigValue{{Id: "color", Value: map[string]string{"mode": "fixed", "fixedColor": p.colours[series]}}})
+	}
 	for i, q := range p.queries {
-		b.WithTarget(q.build(i))
+		b.WithTarget(q.build(i).Range())
 	}
 	return b
 }
 
 func (q query) build(i int) *prometheus.DataqueryBuilder {
 	return prometheus.NewDataqueryBuilder().Expr(strings.ReplaceAll(q.expr, "SEL", selection)).LegendFormat(q.legend).
-		RefId(string(rune('A' + i))).Range()
+		RefId(string(rune('A' + i)))
+}
+
+// mappings shows texts instead of values.
+func mappings(texts map[string]grafana.ValueMappingResult) []grafana.ValueMapping {
+	return []grafana.ValueMapping{{ValueMap: &grafana.ValueMap{Type: grafana.MappingTypeValueToText, Options: texts}}}
 }
 
 // one returns the only query of a panel.

@@ -11,17 +11,19 @@ import (
 	"testing"
 )
 
+const rules = "../prometheus/alerts.yml"
+
 var update = flag.Bool("update", false, "write the dashboards")
 
 // The files in dashboards are what this code writes.
 func TestDashboardsAreCurrent(t *testing.T) {
 	if *update {
-		if err := write("dashboards"); err != nil {
+		if err := write("dashboards", rules); err != nil {
 			t.Fatal(err)
 		}
 	}
 	dir := t.TempDir()
-	if err := write(dir); err != nil {
+	if err := write(dir, rules); err != nil {
 		t.Fatal(err)
 	}
 	want, have := names(t, dir), names(t, "dashboards")

@@ -12,37 +12,37 @@ func regions() dashboard {
 					{"max(voxeld_region_tick_budget_seconds{SEL})", "budget"},
 				}},
 				{title: "Tick lateness, p99", description: "How late ticks start. Late but short ticks: the machine is busy with something else. Normal: below 0.01 s.", unit: seconds, queries: one(quantile("0.99", "voxeld_region_tick_lateness_seconds", "instance"), "{{instance}}")},
-				{title: "Late ticks", description: "Ticks that started more than a tick late. Normal: less than one a second.", unit: rate, queries: one(perSecond("voxeld_region_late_ticks_total", "instance"), "{{instance}}")},
-				{title: "Time spent in ticks, by phase", description: "Seconds of each second: what regions work on.", unit: share, stacked: true, queries: one(perSecond("voxeld_region_tick_phase_seconds_sum", "phase"), "{{phase}}")},
+				{title: "Late ticks", alert: "VoxeldSlowTicks", description: "Ticks that started more than a tick late. Normal: less than one a second.", unit: rate, queries: one(perSecond("voxeld_region_late_ticks_total", "instance"), "{{instance}}")},
+				{title: "Time spent in ticks, by phase", description: "Seconds of each second: what regions work on.", unit: share, kind: stacked, queries: one(perSecond("voxeld_region_tick_phase_seconds_sum", "phase"), "{{phase}}")},
 				{title: "Edits applied", description: "Edits committed and applied to replicas on the node.", unit: rate, queries: one(perSecond("voxeld_region_edits_total", "instance"), "{{instance}}")},
 				{title: "Regions loaded and led", description: "Regions in use on the node; those that nobody uses hibernate.", unit: count, queries: []query{
 					{"voxeld_regions_loaded{SEL}", "{{instance}}: loaded"}, {"voxeld_regions_led{SEL}", "{{instance}}: led"},
 				}},
 			}},
 			{"Members", []panel{
-				{title: "Regions held, by state", description: "Regions of which the node has a replica. Normal: all healthy.", unit: count, stacked: true, queries: one("sum by (state) (voxeld_node_regions{SEL})", "{{state}}")},
+				{title: "Regions held, by state", description: "Regions of which the node has a replica. Normal: all healthy.", unit: count, kind: stacked, colours: stateColours, queries: one("sum by (state) (voxeld_node_regions{SEL})", "{{state}}")},
 				{title: "Leaderships", description: "Regions that the node began to lead. Many at a time: a node failed or is stopping.", unit: rate, queries: one(perSecond("voxeld_region_leaderships_total", "instance"), "{{instance}}")},
-				{title: "Changes of members", description: "Members added, promoted and removed, leaderships handed over.", unit: rate, stacked: true, queries: one(perSecond("voxeld_region_member_changes_total", "change"), "{{change}}")},
+				{title: "Changes of members", description: "Members added, promoted and removed, leaderships handed over.", unit: rate, kind: stacked, queries: one(some("voxeld_region_member_changes_total", "change"), "{{change}}")},
 				{title: "Regions opened and hibernated", description: "Regions woken by other members, and closed because nobody used them.", unit: rate, queries: []query{
 					{perSecond("voxeld_regions_woken_total", "job"), "woken"}, {perSecond("voxeld_regions_hibernated_total", "job"), "hibernated"},
 				}},
-				{title: "Regions isolated, by reason", description: "Regions that failed on a node. Normal: none.", unit: rate, queries: one(perSecond("voxeld_regions_isolated_total", "reason"), "{{reason}}")},
+				{title: "Regions isolated, by reason", alert: "VoxeldRegionIsolated", description: "Regions that failed on a node. Normal: none.", unit: rate, queries: one(some("voxeld_regions_isolated_total", "reason"), "{{reason}}")},
 				{title: "Members of the catalog", description: "As each member of the catalog counts them. Normal: 5, or the number of nodes if that is less.", unit: count, queries: one("voxeld_catalog_members{SEL}", "{{instance}}")},
 			}},
 			{"Balance", []panel{
 				{title: "Load by node", description: "Processor time that each node uses, as a share of its capacity. Above 0.6 it moves regions to nodes that use less than half as much.", unit: share, queries: one("voxeld_node_busy_cores{SEL} / voxeld_node_capacity_cores{SEL}", "{{instance}}")},
-				{title: "Regions moved because of load", description: "By kind and result. leader: another member leads; member: a node with more room became a member. Normal: none, and some when crowds come.", unit: rate, stacked: true, queries: one(perSecond("voxeld_balance_moves_total", "kind, result"), "{{kind}}, {{result}}")},
+				{title: "Regions moved because of load", description: "By kind and result. leader: another member leads; member: a node with more room became a member. Normal: none, and some when crowds come.", unit: rate, kind: stacked, queries: one(some("voxeld_balance_moves_total", "kind, result"), "{{result}} {{kind}}")},
 				{title: "Time spent on moves", description: "Seconds of each second. A hand-over of leadership takes some hundredths of a second; a new member copies the land.", unit: share, queries: one(perSecond("voxeld_balance_seconds_total", "instance"), "{{instance}}")},
 			}},
 			{"Splits and merges", []panel{
-				{title: "Splits and merges, by trigger", description: "Regions split because of their load, quiet halves merged, and those that failed. Normal: none for days, and a few when crowds come and go.", unit: rate, stacked: true, queries: []query{
-					{perSecond("voxeld_region_splits_total", "trigger, result"), "split: {{trigger}}, {{result}}"},
-					{perSecond("voxeld_region_merges_total", "trigger, result"), "merge: {{trigger}}, {{result}}"},
+				{title: "Splits and merges, by trigger", description: "Regions split because of their load, quiet halves merged, and those that failed. Normal: none for days, and a few when crowds come and go.", unit: rate, kind: stacked, queries: []query{
+					{some("voxeld_region_splits_total", "trigger, result"), "split: {{result}} {{trigger}}"},
+					{some("voxeld_region_merges_total", "trigger, result"), "merge: {{result}} {{trigger}}"},
 				}},
 				{title: "Edits wait for splits and merges, p99", description: "How long edits of a region waited while it was split or merged. Normal: below 0.25 s.", unit: seconds, queries: []query{
 					{quantile("0.99", "voxeld_region_split_seconds", "job"), "split"}, {quantile("0.99", "voxeld_region_merge_seconds", "job"), "merge"},
 				}},
-				{title: "Regions by depth", description: "Regions with land that run, by how often a cell of the first size (16×16 chunks) was halved to get theirs; 8 is one chunk.", unit: count, stacked: true, queries: one("sum by (depth) (voxeld_regions_by_depth{SEL})", "{{depth}}")},
+				{title: "Regions by depth", description: "Regions with land that run, by how often a cell of the first size (16×16 chunks) was halved to get theirs; 8 is one chunk.", unit: count, kind: stacked, queries: one("sum by (depth) (voxeld_regions_by_depth{SEL})", "{{depth}}")},
 			}},
 			{"Replication", []panel{
 				{title: "Log entries", description: "Entries proposed, stored and delivered to regions.", unit: rate, queries: []query{
@@ -62,7 +62,7 @@ func regions() dashboard {
 			{"Terrain", []panel{
 				{title: "Chunks generated", description: "Chunks of terrain that gateways generated for players.", unit: rate, queries: one(perSecond("voxeld_chunks_generated_total", "instance"), "{{instance}}")},
 				{title: "Chunks in view", description: "Chunks in view of players.", unit: count, queries: one("voxeld_chunks_loaded{SEL}", "{{instance}}")},
-				{title: "Terrain that differs", description: "Chunks whose generated terrain differs from the pinned one, fetched from other nodes, or found nowhere. Normal: none.", unit: rate, queries: []query{
+				{title: "Terrain that differs", alert: "VoxeldTerrainDiffers", description: "Chunks whose generated terrain differs from the pinned one, fetched from other nodes, or found nowhere. Normal: none.", unit: rate, queries: []query{
 					{perSecond("voxeld_terrain_mismatches_total", "job"), "differs"}, {perSecond("voxeld_terrain_fetches_total", "job"), "fetched"}, {perSecond("voxeld_terrain_fetch_failures_total", "job"), "found nowhere"},
 				}},
 			}},
