@@ -153,6 +153,41 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
+// What operators order on a node is in its log, with who did, and without tokens.
+func TestOrdersAreLogged(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t)
+	token := d.operate("invite", "--operator", "Ada")
+	d.operate("peers", "revoke", "--token", token, "--reason", "lost")
+	if _, _, code := voxeld(t, "region", "recover", "9,9/0000", "--yes", "--data-dir", d.dir); code == 0 {
+		t.Error("land that does not exist was recovered")
+	}
+	d.operate("backup", "--data-dir", d.dir, filepath.Join(t.TempDir(), "b.voxback"))
+	nobody := "12D3KooWSwuJ3aPoNbCdyd7ifNvj98pjrfPWfxeJxpRDoEDczKWG"
+	if _, _, code := voxeld(t, "peers", "appoint", nobody, "--data-dir", d.dir); code == 0 {
+		t.Error("a node that is not there was appointed")
+	}
+	if _, errs, code := voxeld(t, "drain", "--data-dir", d.dir); code != 0 {
+		t.Errorf("drain: exit %d: %s", code, errs)
+	}
+	me := fmt.Sprintf("uid=%d", os.Getuid())
+	for _, said := range []string{
+		`"ordered by an operator" path=/invite ` + me + ` operator=Ada`,
+		`"ordered by an operator" path=/peers/revoke ` + me + ` kind=token subject="a token"`,
+		`"ordered by an operator" path=/backup ` + me,
+		`"ordered by an operator" path=/peers/appoint ` + me + ` node=` + nobody,
+		`"an operator's order has failed" path=/peers/appoint ` + me + ` node=` + nobody + ` error="`,
+		`"ordered by an operator" path=/drain ` + me,
+	} {
+		if !strings.Contains(d.Output(), said) {
+			t.Errorf("the log has no %s", said)
+		}
+	}
+	if strings.Contains(d.Output(), token) {
+		t.Error("the log has a token")
+	}
+}
+
 // The regions of a node that is revoked get other members at once, though they would wait an hour for one that is silent.
 func TestRevokedMembersAreReplaced(t *testing.T) {
 	t.Parallel()

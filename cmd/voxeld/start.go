@@ -542,7 +542,7 @@ func (n *node) startMetrics(_ context.Context, parts *stack) error {
 
 // serveUntil serves HTTP until the part is stopped.
 func serveUntil(parts *stack, name string, l net.Listener, handler http.Handler) {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ConnContext: withCaller}
 	parts.start(name, func(ctx context.Context) error {
 		stop := context.AfterFunc(ctx, func() { server.Close() }) //nolint:errcheck // Serve reports it
 		defer stop()
@@ -596,7 +596,7 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", n.cpu.Yield(pprof.Profile))
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	serveUntil(parts, "admin socket", l, mux)
+	serveUntil(parts, "admin socket", l, logOrders(n.logger, mux))
 	return nil
 }
 
