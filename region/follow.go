@@ -10,6 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/hub"
+	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -181,6 +182,23 @@ type routedLink struct {
 
 // Confirms reports whether the region answers nodemsg.ToRegion.Confirm.
 func (g routedLink) Confirms() bool { return g.confirms }
+
+// LedElsewhere asks all members who leads the region, and reports whether the newest leader that is named is not the one of this link: that one
+// may not have learned of it. Members that do not answer until ctx ends do not count.
+func (g routedLink) LedElsewhere(ctx context.Context) bool {
+	want := make(map[string][]uint64, len(g.info.Members))
+	for _, m := range g.info.Members {
+		want[m.Peer] = []uint64{g.info.ID}
+	}
+	poll := integrity.PollStatuses(ctx, g.host.regions.askStatuses, want, false)
+	leader, term := g.info.Leader, uint64(0)
+	for peer := range want {
+		if s, answered := poll.Of(peer, g.info.ID); answered && s.Leader != "" && s.Term > term {
+			leader, term = s.Leader, s.Term
+		}
+	}
+	return leader != g.info.Leader
+}
 
 // TrySend is the TrySend of a link within this process. It reports false for a link to another node, which may block.
 func (g routedLink) TrySend(take func() nodemsg.ToRegion) bool {

@@ -166,7 +166,8 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	h.pieces = transport.NewPieces(o.Self.Peer, o.Peers, h.servePiece)
 	h.Directory = directory.New(directory.Options{
 		Self: o.Self, Placement: o.Placement, Copies: o.Copies, Records: o.Records, Questions: h.questions, Detector: h.detector,
-		Tasks: h.tasks, Catalog: h.regions.Catalog, OwnCatalog: func() nodemsg.RegionStatus { return h.regions.status(world.CatalogID, false) }, Vouched: h.regions.issuers.Vouched, Logger: o.Logger, Registerer: o.Registerer,
+		Tasks: h.tasks, Catalog: h.regions.Catalog, Hung: o.Replicas.Hung, OwnCatalog: func() nodemsg.RegionStatus { return h.regions.status(world.CatalogID, false) },
+		Vouched: h.regions.issuers.Vouched, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	if h.Policy, err = policysync.Open(policysync.Options{
 		World: o.World, Self: o.Self.Peer, Storage: o.Storage, Directory: h.Directory, Detector: h.detector, Catalog: h.regions.Catalog,

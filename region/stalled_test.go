@@ -130,6 +130,15 @@ func TestLeadersDiskHangs(t *testing.T) {
 				hung = n
 			}
 		}
+		first := g.Link.(routedLink)
+		elsewhere := func(link routedLink) bool {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			return link.LedElsewhere(ctx)
+		}
+		if elsewhere(first) {
+			t.Error("a sound region is led elsewhere")
+		}
 		answer := hung.disk.block()
 		start := time.Now()
 		var accepted time.Duration
@@ -148,6 +157,9 @@ func TestLeadersDiskHangs(t *testing.T) {
 		t.Logf("accepted after %v", accepted)
 		if accepted > 3*time.Second {
 			t.Errorf("an edit was accepted after %v", accepted)
+		}
+		if !elsewhere(first) || elsewhere(g.Link.(routedLink)) {
+			t.Error("of a link to the deposed leader and one to the new leader, not the first one is led elsewhere")
 		}
 		start = time.Now()
 		link, found, err := hung.Follow(t.Context(), here)

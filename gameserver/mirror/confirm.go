@@ -138,9 +138,6 @@ func (c *confirmation) warn(by Subscriber) bool {
 	return true
 }
 
-// confirmingLink is a region.Link that knows whether its region answers questions.
-type confirmingLink interface{ Confirms() bool }
-
 // ask returns the question whose answer a new subscriber waits for. The lock is held, as below.
 func (f *feed) ask() uint64 {
 	question, send := f.confirmation.ask(time.Now(), f.sub.m.asked.Add(1))

@@ -38,7 +38,7 @@ func newNewcomers(t *testing.T) *newcomers {
 func linkedNewcomers(t *testing.T) *newcomers {
 	n := newNewcomers(t)
 	n.watch()
-	n.f.resume(func() {}, true)
+	n.f.resume(&liveLink{end: func() {}}, true)
 	n.arrives(n.brings())
 	n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
 	return n
@@ -100,7 +100,7 @@ func TestNewcomersAreShownWhatWasConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNewcomers(t)
 		n.watch()
-		n.f.resume(func() {}, true)
+		n.f.resume(&liveLink{end: func() {}}, true)
 		first := n.asked()
 		n.arrives(n.brings())
 		n.shown("the state without an answer", 0)
@@ -115,7 +115,7 @@ func TestNewcomersAreShownWhatWasConfirmed(t *testing.T) {
 		n.shown("the first question is answered", 1, 1, 0)
 		n.f.pause()
 		n.shown("the link has ended", 1, 1, 0)
-		n.f.resume(func() {}, true)
+		n.f.resume(&liveLink{end: func() {}}, true)
 		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
 		n.shown("the new link has not brought the state", 1, 1, 0)
 		n.arrives(n.brings())
@@ -170,7 +170,7 @@ func TestANewLinkIsAsked(t *testing.T) {
 		n.f.pause()
 		<-time.After(time.Minute)
 		n.f.notifyUnreached()
-		n.f.resume(func() {}, true)
+		n.f.resume(&liveLink{end: func() {}}, true)
 		n.arrives(n.brings())
 		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
 		n.watch()
@@ -186,7 +186,7 @@ func TestLateStateIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNewcomers(t)
 		n.watch()
-		n.f.resume(func() {}, true)
+		n.f.resume(&liveLink{end: func() {}}, true)
 		n.asked()
 		begun := time.Now()
 		<-time.After(time.Minute)
@@ -203,7 +203,7 @@ func TestRepeatedAnswersPostponeNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNewcomers(t)
 		n.watch()
-		n.f.resume(func() {}, true)
+		n.f.resume(&liveLink{end: func() {}}, true)
 		n.arrives(n.brings())
 		first := n.asked()
 		n.arrives(nodemsg.FromRegion{Confirmed: first})
@@ -225,7 +225,7 @@ func TestWarnedSubscribersAreForgotten(t *testing.T) {
 		n := newNewcomers(t)
 		lower, _ := n.sub.cell.Children()
 		n.watch()
-		n.f.resume(func() {}, true)
+		n.f.resume(&liveLink{end: func() {}}, true)
 		n.arrives(n.brings())
 		<-time.After(NoticeAfter)
 		n.shown("no answer", 1)
@@ -254,7 +254,7 @@ func TestQuestionsAfterADivision(t *testing.T) {
 		n := newNewcomers(t)
 		lower, upper := n.sub.cell.Children()
 		n.watch()
-		n.f.resume(func() {}, true)
+		n.f.resume(&liveLink{end: func() {}}, true)
 		n.arrives(n.brings())
 		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
 		n.shown("answered", 1)
@@ -277,7 +277,7 @@ func TestQuestionsAfterADivision(t *testing.T) {
 			t.Fatal(err)
 		}
 		n.watch()
-		n.f.resume(func() {}, true)
+		n.f.resume(&liveLink{end: func() {}}, true)
 		n.arrives(n.brings())
 		n.shown("linked before it was shown", 1, 1, 1, 1, 0)
 		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
@@ -366,17 +366,25 @@ func TestConfirmation(t *testing.T) {
 	})
 }
 
-// An edit that is not answered ends the link, whatever else arrives, and at longer and longer intervals until one is answered.
+// An edit that is not answered ends the link, whatever else arrives, once the region is led elsewhere, and after LastAnswerTime at any rate.
 func TestUnansweredEditEndsTheLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sub := newSubscription(newTestMirror(), grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
 		f, ann := onlyFeed(sub), player.GuestID("ann")
 		begin := time.Now()
-		var broken time.Duration
+		var ended time.Duration
+		elected := time.Hour // when another leader is, after the link began
 		link := func() {
 			f.pause()
-			begin, broken = time.Now(), 0
-			f.resume(func() { broken = time.Since(begin) }, false)
+			began := time.Now()
+			begin, ended = began, 0
+			f.resume(&liveLink{
+				end: func() { ended = time.Since(began) },
+				ledElsewhere: func() bool {
+					<-time.After(100 * time.Millisecond)
+					return time.Since(began) >= elected
+				},
+			}, false)
 		}
 		link()
 		arrivals := func(d time.Duration) {
@@ -389,27 +397,36 @@ func TestUnansweredEditEndsTheLink(t *testing.T) {
 			}
 		}
 		arrivals(time.Minute)
-		if broken != 0 {
-			t.Fatalf("a link without edits ended after %v", broken)
+		if ended != 0 {
+			t.Fatalf("a link without edits ended after %v", ended)
 		}
 		link()
 		sub.Edit(nodemsg.Intent{Player: ann, Seq: 1, Pos: grid.Pos{Y: 1}, Block: chunk.Brick}, &recorderSub{})
-		for _, want := range []time.Duration{AnswerTime, 2 * AnswerTime, 4 * AnswerTime, 8 * AnswerTime, LastAnswerTime} {
-			if arrivals(15 * time.Second); broken != want {
-				t.Errorf("the link ended after %v, want %v", broken, want)
-			}
+		for _, c := range []struct{ elected, least, most time.Duration }{
+			{0, AnswerTime, AnswerTime + askPause},
+			{2 * time.Second, 2 * time.Second, 2*time.Second + 2*askPause},
+			{5 * time.Second, 5 * time.Second, 5*time.Second + 2*askPause},
+			{time.Hour, LastAnswerTime, LastAnswerTime + 2*askPause},
+		} {
+			elected = c.elected
 			link()
+			if arrivals(15 * time.Second); ended < c.least || ended > c.most {
+				t.Errorf("led elsewhere after %v: the link ended after %v", c.elected, ended)
+			}
 		}
+		link()
+		arrivals(LastAnswerTime / 2)
 		if err := f.apply(nodemsg.FromRegion{Results: []nodemsg.EditResult{{Player: ann, Seq: 1}}}); err != nil {
 			t.Fatal(err)
 		}
-		if arrivals(15 * time.Second); broken != 0 {
-			t.Errorf("the link ended after %v, though the edit was answered", broken)
+		elected = 0
+		if arrivals(15 * time.Second); ended != 0 {
+			t.Errorf("the link ended after %v, though the edit was answered", ended)
 		}
 		link()
 		sub.Edit(nodemsg.Intent{Player: ann, Seq: 2, Pos: grid.Pos{Y: 1}, Block: chunk.Brick}, &recorderSub{})
-		if arrivals(15 * time.Second); broken != AnswerTime {
-			t.Errorf("the next one ended the link after %v", broken)
+		if arrivals(15 * time.Second); ended < AnswerTime || ended > AnswerTime+askPause {
+			t.Errorf("the next one ended the link after %v", ended)
 		}
 	})
 }
@@ -437,7 +454,7 @@ func TestCutOffIsNamed(t *testing.T) {
 	f.noteCutOff(errors.New("nobody leads"))
 	named("nobody names a leader", "")
 	f.noteCutOff(cut)
-	f.resume(func() {}, true)
+	f.resume(&liveLink{end: func() {}}, true)
 	named("linked", "")
 	f.pause()
 	f.noteCutOff(cut)

@@ -186,7 +186,6 @@ func (f *feed) sendResults(results []nodemsg.EditResult) {
 			f.answered = append(f.answered, e.requester)
 		}
 		e.requester = nil
-		f.patience = AnswerTime
 	}
 	if len(results) > 0 {
 		sub.mu.pending.dropAnswered()

@@ -27,11 +27,12 @@ const (
 	// NoticeAfter is how long a region must be unreachable before players are notified. A link counts when it has held for
 	// LastRetry.
 	NoticeAfter = 5 * time.Second
-	// AnswerTime is how long an edit may be unanswered over a link before the region is located anew, whatever else arrives: a leader whose
-	// disk hangs still sends moves. Until an edit is answered again, the time doubles with each attempt, up to LastAnswerTime: all members
-	// may be slow.
+	// AnswerTime is how long an edit may be unanswered over a link before the region's members are asked who leads it, whatever else arrives: a
+	// leader whose disk hangs still sends moves. They are asked again after askPause. If they name no other leader the link stays: over a
+	// new one the edits would wait for the same disks once more.
 	AnswerTime = 1200 * time.Millisecond
-	// LastAnswerTime is the longest one.
+	askPause   = 400 * time.Millisecond
+	// LastAnswerTime is when the link ends whoever leads.
 	LastAnswerTime = 10 * time.Second
 )
 
@@ -114,8 +115,15 @@ func (f *feed) follow(ctx context.Context, link region.Link, info nodemsg.Region
 		f.sub.m.LedByOthers(info.Cell)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	confirming, _ := link.(confirmingLink)
-	f.resume(func() { cancel(errUnanswered) }, confirming != nil && confirming.Confirms())
+	routed, _ := link.(routedLink)
+	f.resume(&liveLink{
+		end: func() { cancel(errUnanswered) },
+		ledElsewhere: func() bool {
+			ctx, cancel := context.WithTimeout(ctx, AnswerTime)
+			defer cancel()
+			return routed != nil && routed.LedElsewhere(ctx)
+		},
+	}, routed != nil && routed.Confirms())
 	var sending sync.WaitGroup
 	var sent error
 	sending.Go(func() {
@@ -133,27 +141,59 @@ func (f *feed) follow(ctx context.Context, link region.Link, info nodemsg.Region
 	return moved, errors.Join(sent, err)
 }
 
-// checkAnswers ends the link over which an edit has not been answered for too long.
+// routedLink is a region.Link that was found by a route.
+type routedLink interface {
+	// Confirms reports whether the region answers questions.
+	Confirms() bool
+	// LedElsewhere asks the region's members whether another node leads it by now.
+	LedElsewhere(ctx context.Context) bool
+}
+
+// liveLink is the link that a feed has now.
+type liveLink struct {
+	end          func()
+	ledElsewhere func() bool // it may take as long as AnswerTime
+}
+
+// checkAnswers ends the link over which an edit has not been answered for AnswerTime, if the region is led elsewhere, or after LastAnswerTime.
 func (f *feed) checkAnswers() {
+	link, waited := f.unansweredFor()
+	switch {
+	case link == nil:
+	case waited < AnswerTime:
+		f.checkLater(link, AnswerTime-waited)
+	case waited >= LastAnswerTime || link.ledElsewhere():
+		link.end()
+	default:
+		f.checkLater(link, askPause)
+	}
+}
+
+// unansweredFor returns the link, and how long the edit waits that was sent over it first. The link is nil if there is none, or all edits are
+// answered: then nothing checks them any more.
+func (f *feed) unansweredFor() (link *liveLink, waited time.Duration) {
 	sub := f.sub
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	if !f.out.linked {
-		return
-	}
 	f.watched = false
+	if !f.out.linked {
+		return nil, 0
+	}
 	for _, e := range sub.mu.pending { // in order: the first one waits the longest
-		if !f.cell.Contains(e.Pos.Chunk()) {
-			continue
-		}
-		if left := f.patience - time.Since(e.sent); left > 0 {
+		if f.cell.Contains(e.Pos.Chunk()) {
 			f.watched = true
-			f.answers.Reset(left)
-		} else {
-			f.patience = min(2*f.patience, LastAnswerTime)
-			f.breakLink()
+			return f.link, time.Since(e.sent)
 		}
-		return
+	}
+	return nil, 0
+}
+
+// checkLater has checkAnswers called, unless the link is another one by now.
+func (f *feed) checkLater(link *liveLink, after time.Duration) {
+	f.sub.mu.Lock()
+	defer f.sub.mu.Unlock()
+	if f.link == link && f.out.linked {
+		f.answers.Reset(after)
 	}
 }
 
@@ -165,23 +205,23 @@ func (f *feed) sendEdit(e *pendingEdit) {
 	case f.watched:
 		return
 	case f.answers == nil:
-		f.answers = time.AfterFunc(f.patience, f.checkAnswers)
+		f.answers = time.AfterFunc(AnswerTime, f.checkAnswers)
 	default:
-		f.answers.Reset(f.patience)
+		f.answers.Reset(AnswerTime)
 	}
 	f.watched = true
 }
 
-// resume begins a link, which breakLink ends, with the whole state that the region needs. Chat that was not sent yet is kept. Confirms is
+// resume begins a link with the whole state that the region needs. Chat that was not sent yet is kept. Confirms is
 // whether the region answers questions.
-func (f *feed) resume(breakLink func(), confirms bool) {
+func (f *feed) resume(link *liveLink, confirms bool) {
 	sub := f.sub
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	if f.ended {
 		return
 	}
-	f.out.linked, f.breakLink, f.watched = true, breakLink, false
+	f.out.linked, f.link, f.watched = true, link, false
 	f.beginConfirming(confirms)
 	inOrder := slices.SortedFunc(maps.Values(sub.mu.chunks), func(a, b *Chunk) int { return cmp.Compare(a.order, b.order) })
 	for _, c := range inOrder {

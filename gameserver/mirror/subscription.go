@@ -48,18 +48,17 @@ type feed struct {
 	out          outgoing
 	tick         uint64 // of the newest update
 	confirmation confirmation
-	unanswered   *time.Timer   // calls showUnconfirmed
-	breakLink    func()        // ends the link
-	patience     time.Duration // how long an edit may be unanswered
-	answers      *time.Timer   // calls checkAnswers; nil before the first edit
-	watched      bool          // it will do so
-	leader       string        // the node that the newest link is with; empty before the first
-	cutOff       string        // the leader that could not be reached, though others can; empty if there is none
-	stable       bool          // linked, for long enough to count
-	notified     bool          // players were notified that the region cannot be reached
-	unusedSince  time.Time     // since when the feed is unused; zero while it is used
-	ended        bool          // unused, or another feed has taken over its region
-	stop         func()        // ends run; nil before it has begun
+	unanswered   *time.Timer // calls showUnconfirmed
+	link         *liveLink   // the newest; nil before the first
+	answers      *time.Timer // calls checkAnswers; nil before the first edit
+	watched      bool        // it will do so
+	leader       string      // the node that the newest link is with; empty before the first
+	cutOff       string      // the leader that could not be reached, though others can; empty if there is none
+	stable       bool        // linked, for long enough to count
+	notified     bool        // players were notified that the region cannot be reached
+	unusedSince  time.Time   // since when the feed is unused; zero while it is used
+	ended        bool        // unused, or another feed has taken over its region
+	stop         func()      // ends run; nil before it has begun
 }
 
 func newSubscription(m *Mirror, cell grid.Cell) *Subscription {
@@ -105,7 +104,7 @@ func (sub *Subscription) feed(pos grid.ChunkPos) *feed {
 	for sub.anyFeedIn(cell) {
 		cell = grid.CellAt(pos, cell.Label.Len()+1)
 	}
-	f := &feed{sub: sub, cell: cell, wake: wake.NewSignal(), flushNow: wake.NewSignal(), patience: AnswerTime}
+	f := &feed{sub: sub, cell: cell, wake: wake.NewSignal(), flushNow: wake.NewSignal()}
 	f.confirmation, f.unanswered = newConfirmation(time.Now()), time.AfterFunc(NoticeAfter, f.showUnconfirmed)
 	f.sender.feed = f
 	f.out.moves = make(map[player.ID]int)
