@@ -25,7 +25,7 @@ COMMIT        ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || true)
 CLIENT_SOURCES := $(shell find web -not -path '*/node_modules*' -not -path 'web/dist*' -type f \
 	\( -name '*.ts' -o -name '*.html' -o -name '*.css' -o -name '*.json' -o -name '*.glsl' -o -path 'web/public/*' \))
 
-.PHONY: run build daemon client test steps client-test lint lint-floors test-go fuzz-short fuzz mutants simulate races released-client bench bench-micro bench-durable split-edits split-crowd clocks backup-proof balance-proof visitors race chaos monitoring e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
+.PHONY: run build daemon client test steps client-test lint lint-floors test-go fuzz-short fuzz mutants simulate races released-client bench bench-micro bench-durable split-edits split-crowd clocks backup-proof balance-proof visitors race chaos monitoring dashboard-pictures e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
 
 run: build ## build everything, start a node on ./data, print the URL (ARGS="--join …" adds flags)
 	exec bin/voxeld run --data-dir $(DATA) $(ARGS)
@@ -127,6 +127,10 @@ monitoring: ## alerts and dashboards: a real Prometheus, real daemons, every con
 	@tools/need.sh promtool prometheus
 	@tools/need.sh strace strace
 	go test ./deploy/monitoring -count 1 -v -timeout 30m -monitoring.all
+
+dashboard-pictures: ## draw the dashboards World and Node, with data of real daemons, into docs/images
+	@tools/need.sh prometheus prometheus
+	go test ./deploy/monitoring -run '^TestNodesFail$$' -count 1 -v -monitoring.pictures ../../docs/images
 
 bench: ## measure daemons under load into docs/performance.md (BENCH_ARGS="one-chunk --players 100,500"; --help lists)
 	go run ./bench/cmd --write $(BENCH_ARGS)

@@ -7,7 +7,7 @@ func node() dashboard {
 		rows: []row{
 			{"Overview", []panel{
 				{title: "Uptime", description: "Time since the daemon started.", unit: seconds, kind: number, queries: one("time() - voxeld_start_time_seconds{SEL}", "{{instance}}")},
-				{title: "Version", description: "The version of each node. Normal: the same on all, but for a rolling upgrade.", unit: count, kind: number, queries: one("voxeld_build_info{SEL}", "{{instance}} {{version}}")},
+				{title: "Nodes of each version", description: "Normal: one version, but for a rolling upgrade.", unit: count, kind: number, queries: one("count by (version) (voxeld_build_info{SEL})", "{{version}}")},
 				{title: "Takes players", description: "Normal: yes, but while it starts or drains.", texts: yesNo, unit: count, kind: number, queries: one("voxeld_ready{SEL}", "{{instance}}")},
 				{title: "Storage refuses writes", texts: noYes, alert: "VoxeldStorageRefusesWrites", description: "1 while the disk is full or fails: edits are refused. Normal: 0.", unit: count, kind: number, queries: one("voxeld_replica_stalled{SEL}", "{{instance}}")},
 				{title: "Damaged replicas", alert: "VoxeldReplicaDamaged", description: "Replicas that are damaged and not repaired. Normal: 0.", unit: count, kind: number, queries: one("voxeld_replicas_damaged{SEL}", "{{instance}}")},

@@ -56,7 +56,9 @@ func world() dashboard {
 					{title: "Alerts", expr: "count by (instance) (" + firing + ") or 0 * max by (instance) (up{SEL})", unit: count, bad: 1},
 				}},
 				{title: "Alerts that fire", description: "The runbook explains each of them. Normal: none.", kind: table, width: 8, columns: []column{
-					{title: "Alert", label: "alertname"}, {title: "Severity", label: "severity"}, {title: "Node", label: "instance"},
+					{title: "Alert", label: "alertname"},
+					{title: "Severity", label: "severity"},
+					{title: "Node", label: "instance"},
 					{expr: "max by (alertname, severity, instance) (" + firing + ")"},
 				}},
 			}},

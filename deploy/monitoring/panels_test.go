@@ -2,20 +2,51 @@ package monitoring
 
 import (
 	"encoding/json"
+	"flag"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // panel is what the test reads of a panel, or of a row of panels, in a dashboard's JSON.
 type panel struct {
-	Title   string
-	Targets []struct{ Expr string }
-	Panels  []panel
+	Title, Type string
+	GridPos     struct{ X, Y, W, H float64 }
+	Targets     []struct {
+		Expr, LegendFormat string
+		RefID              string `json:"refId"`
+	}
+	Options     struct{ ColorMode string }
+	FieldConfig struct {
+		Defaults struct {
+			look
+			NoValue string
+			Custom  struct{ Stacking, ThresholdsStyle struct{ Mode string } }
+		}
+		Overrides []struct {
+			Matcher    struct{ Options any }
+			Properties []struct {
+				ID    string
+				Value json.RawMessage
+			}
+		}
+	}
+	Transformations []struct {
+		Options struct {
+			ExcludeByName map[string]bool
+			IndexByName   map[string]int
+			RenameByName  map[string]string
+		}
+	}
+	Panels []panel
 }
+
+// pictures is where pictures of World and Node are written.
+var pictures = flag.String("monitoring.pictures", "", "write pictures of the dashboards World and Node into this directory, with TestNodesFail")
 
 // afterKill are the panels that may be empty until a node has been killed. The others have data on a world in which players
 // play.
@@ -39,6 +70,7 @@ func (p *prometheus) everyPanelHasData(killed bool) {
 		p.t.Fatalf("no dashboards (%v)", err)
 	}
 	missing := make(map[string]string) // query -> dashboard and panel
+	dashboards := make(map[string][]panel)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -48,7 +80,8 @@ func (p *prometheus) everyPanelHasData(killed bool) {
 		if err := json.Unmarshal(text, &dashboard); err != nil {
 			p.t.Fatalf("%s: %v", file, err)
 		}
-		panels := dashboard.Panels
+		panels := slices.Clone(dashboard.Panels)
+		dashboards[strings.TrimSuffix(filepath.Base(file), ".json")] = dashboard.Panels
 		for len(panels) > 0 {
 			next := panels[0]
 			panels = append(panels[1:], next.Panels...)
@@ -77,4 +110,21 @@ func (p *prometheus) everyPanelHasData(killed bool) {
 		}
 		return len(missing) == 0
 	})
+	for name, panels := range dashboards {
+		var svg string
+		eventually(p.t, "every panel of "+name+" draws something", func() bool {
+			var empty []string
+			svg, empty = p.draw(panels, p.started, time.Now())
+			return !slices.ContainsFunc(empty, func(title string) bool {
+				_, never := neverSeen[title]
+				return !never && (killed || !slices.Contains(afterKill, title))
+			})
+		})
+		if *pictures == "" || killed || name != "voxeld-world" && name != "voxeld-node" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(*pictures, name+".svg"), []byte(svg), 0o644); err != nil { //nolint:gosec // a page of the documentation
+			p.t.Fatal(err)
+		}
+	}
 }
