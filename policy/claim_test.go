@@ -415,3 +415,22 @@ func BenchmarkClaim(b *testing.B) {
 		s.changeClaims(it, nil)
 	}
 }
+
+// Of what the log takes from players, the largest share counts.
+func TestUsedShareOfTheLog(t *testing.T) {
+	s := newTown(t)
+	for _, c := range []struct {
+		what string
+		fill func()
+		want float64
+	}{
+		{"commands in all", func() { s.acts = MaxActs / 4 }, .5},
+		{"claims", func() { s.claiming.acts = maxClaimActs * 3 / 4 }, .75},
+		{"rollbacks", func() { s.undoing.acts = maxRollbackActs }, 1},
+		{"commands of moderators", func() { s.acts = MaxActs }, 2},
+	} {
+		if c.fill(); s.Used() != c.want {
+			t.Errorf("%s: %v is used, want %v", c.what, s.Used(), c.want)
+		}
+	}
+}

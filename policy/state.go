@@ -62,6 +62,14 @@ func New() *State {
 // Acts returns the number of acts applied.
 func (s *State) Acts() uint64 { return s.acts }
 
+// Used returns which share is used of what the log takes from players below moderator: of the commands after which no more names are registered,
+// of those about claims, of those about rollbacks, or of the names, whichever is largest. At 1 players who are new get no name, or nobody can
+// claim land, or undo damage. It can exceed 1: moderators and above have the second half of the log.
+func (s *State) Used() float64 {
+	share := func(n, most int) float64 { return float64(n) / float64(most) }
+	return max(float64(s.acts)/float64(MaxActs/2), share(len(s.names), MaxNames), share(s.claiming.acts, s.claiming.most), share(s.undoing.acts, s.undoing.most))
+}
+
 // Charter returns the newest charter under which an operator has given a command; 0 if there is none.
 func (s *State) Charter() uint64 { return s.charter }
 

@@ -417,6 +417,7 @@ func (c *Copy) Orders() *policy.Builders { return c.builders.Load() }
 func (c *Copy) setBuilders(s *policy.State) {
 	c.builders.Store(s.Builders())
 	c.metrics.claims.Set(float64(s.Claims().Count()))
+	c.metrics.used.Set(s.Used())
 }
 
 // Audit visits the last acts that are stored here, in order, with their numbers.

@@ -12,6 +12,7 @@ type metrics struct {
 	acts    *prometheus.CounterVec
 	updated prometheus.Gauge
 	claims  prometheus.Gauge
+	used    prometheus.Gauge
 	refused *prometheus.CounterVec // edits, by code
 	// exceeded counts commands by what they would take of the quota of their gateway.
 	exceeded *prometheus.CounterVec
@@ -32,6 +33,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Help: "When this node's copy of roles, bans and names was last up to date.",
 		}),
 		claims: prometheus.NewGauge(prometheus.GaugeOpts{Name: "voxeld_claims", Help: "Claims in the world."}),
+		used: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "voxeld_policy_log_used_ratio",
+			Help: "Share of what the catalog's log takes from players: of their commands, names, claims or rollbacks, whichever is largest. At 1 it takes no more of them.",
+		}),
 		refused: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_policy_edits_refused_total",
 			Help: "Edits that a gateway should have refused: not_allowed, claimed. Many mean that a gateway lies.",
@@ -41,6 +46,6 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Help: "Commands that this node, as leader of the catalog, refused because their gateway has used up its names, claims or commands of the day.",
 		}, kinds),
 	}
-	r.MustRegister(m.acts, m.updated, m.claims, m.refused, m.exceeded)
+	r.MustRegister(m.acts, m.updated, m.claims, m.used, m.refused, m.exceeded)
 	return m
 }
