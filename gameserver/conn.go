@@ -80,7 +80,7 @@ func (c *lineConn) detach() (release func()) {
 	}
 	c.Conn, c.in = socket, bufio.NewReader(socket)
 	return func() {
-		accept.HangUp(socket)
+		accept.HangUp(socket, accept.AdmittedTime)
 		socket.Release()
 	}
 }

@@ -20,7 +20,7 @@ import (
 // serveGame serves the game port: VoxelPopuli's own protocol, and sessions over plain TCP.
 func (g *Gateway) serveGame(ctx context.Context, l net.Listener) error {
 	return accept.Serve(ctx, l, g.Logger, g.metrics.panics, func(ctx context.Context, c net.Conn) {
-		defer accept.HangUp(c)
+		defer accept.HangUp(c, accept.RefusedTime)
 		if err := g.serveConnection(ctx, c); err != nil && !isClosed(err) {
 			g.Logger.Debug("game connection refused or ended", "remote", c.RemoteAddr().String(), "error", err)
 		}
@@ -39,6 +39,7 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 		return errors.Join(err, answer(c, legacymsg.AnswerNo))
 	}
 	defer release()
+	defer accept.HangUp(c, accept.AdmittedTime)
 	in := bufio.NewReader(c)
 	h, err := legacymsg.ReadHandshake(in)
 	stop()

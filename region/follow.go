@@ -10,7 +10,6 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/hub"
-	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -25,6 +24,8 @@ const (
 	// readOnlyRound is the first round in which a member whose disk refuses writes may show the land; it also may once
 	// actor.PendingTime is over. Until then the members with working disks have time to elect a leader.
 	readOnlyRound = 6
+	// leaderTime bounds how long the members take to say whether they lead.
+	leaderTime = 400 * time.Millisecond
 )
 
 // Link is a gateway's end of its link to the leader of a region.
@@ -183,21 +184,37 @@ type routedLink struct {
 // Confirms reports whether the region answers nodemsg.ToRegion.Confirm.
 func (g routedLink) Confirms() bool { return g.confirms }
 
-// LedElsewhere asks all members who leads the region, and reports whether the newest leader that is named is not the one of this link: that one
-// may not have learned of it. Members that do not answer until ctx ends do not count.
+// LedElsewhere asks the members whether one of them leads the region by now instead of the one of this link, which may not have learned of it. The
+// route is corrected then. Only the new leader's own word counts, for a term later than that of this link's leader: anybody can name others.
 func (g routedLink) LedElsewhere(ctx context.Context) bool {
-	want := make(map[string][]uint64, len(g.info.Members))
-	for _, m := range g.info.Members {
-		want[m.Peer] = []uint64{g.info.ID}
+	info := g.info
+	if route, ok := g.host.Directory.Known(grid.ChunkPos{X: info.Cell.Area().MinX, Z: info.Cell.Area().MinZ}); ok && route.ID == info.ID {
+		info.Members = route.Members
 	}
-	poll := integrity.PollStatuses(ctx, g.host.regions.askStatuses, want, false)
-	leader, term := g.info.Leader, uint64(0)
-	for peer := range want {
-		if s, answered := poll.Of(peer, g.info.ID); answered && s.Leader != "" && s.Term > term {
-			leader, term = s.Leader, s.Term
+	ctx, cancel := context.WithTimeout(ctx, leaderTime)
+	defer cancel()
+	answers := make(chan nodemsg.RegionStatus, len(info.Members))
+	for _, m := range info.Members {
+		go func() {
+			all, _, err := g.host.regions.askStatuses(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{info.ID}})
+			if err != nil || len(all) != 1 || all[0].Leader != m.Peer {
+				answers <- nodemsg.RegionStatus{}
+				return
+			}
+			answers <- all[0]
+		}()
+	}
+	var newest nodemsg.RegionStatus
+	for range info.Members {
+		if s := <-answers; s.Leader != "" && (s.Epoch > newest.Epoch || s.Epoch == newest.Epoch && s.Term > newest.Term) {
+			newest = s
 		}
 	}
-	return leader != g.info.Leader
+	if newest.Leader == "" || newest.Leader == g.info.Leader {
+		return false
+	}
+	g.host.Directory.LeaderMoved(info, newest.Leader)
+	return true
 }
 
 // TrySend is the TrySend of a link within this process. It reports false for a link to another node, which may block.

@@ -159,7 +159,7 @@ func TestLeadersDiskHangs(t *testing.T) {
 			t.Errorf("an edit was accepted after %v", accepted)
 		}
 		if !elsewhere(first) || elsewhere(g.Link.(routedLink)) {
-			t.Error("of a link to the deposed leader and one to the new leader, not the first one is led elsewhere")
+			t.Error("the link with the deposed leader should be led elsewhere, the one with its successor should not")
 		}
 		start = time.Now()
 		link, found, err := hung.Follow(t.Context(), here)

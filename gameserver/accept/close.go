@@ -20,17 +20,19 @@ func CloseInOrder(c net.Conn) error {
 }
 
 const (
-	// hangUpTime and hangUpBytes bound how long a closed connection is still read.
-	hangUpTime  = 3 * time.Second // a busy computer may not read its last message for a second
-	hangUpBytes = 4 << 20
+	// RefusedTime and AdmittedTime are how long a closed connection is still read: one that no limit counts, and one whose client may be busy
+	// before it reads its last message. hangUpBytes is how much is read.
+	RefusedTime  = 500 * time.Millisecond
+	AdmittedTime = 3 * time.Second
+	hangUpBytes  = 4 << 20
 )
 
 // HangUp closes a connection so that the last message is delivered: closing a socket while the client still sends resets it, and the client
-// may never read the reason.
-func HangUp(c net.Conn) {
+// may never read the reason. It returns when the client has closed it, too, or after that time.
+func HangUp(c net.Conn, within time.Duration) {
 	defer c.Close() //nolint:errcheck // done with
 	half, ok := c.(halfCloser)
-	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(hangUpTime)) != nil {
+	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(within)) != nil {
 		return
 	}
 	io.CopyN(io.Discard, c, hangUpBytes) //nolint:errcheck // whatever the error

@@ -39,7 +39,7 @@ type Server struct {
 // Serve serves connections until ctx ends or the listener fails, and returns when all of them have ended.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return accept.Serve(ctx, l, s.Logger, s.Panics, func(ctx context.Context, c net.Conn) {
-		defer accept.HangUp(c)
+		defer accept.HangUp(c, accept.RefusedTime)
 		if err := s.serveEither(ctx, c); err != nil {
 			s.Logger.Debug("connection of another game refused or ended", "remote", c.RemoteAddr().String(), "error", err)
 		}
@@ -57,6 +57,7 @@ func (s *Server) serveEither(ctx context.Context, c net.Conn) error {
 		return err
 	}
 	defer release()
+	defer accept.HangUp(c, accept.AdmittedTime)
 	if _, packets := c.(PacketConn); !packets {
 		c = &pacedConn{Conn: c}
 	}

@@ -20,6 +20,7 @@ type confirmation struct {
 	linked    bool
 	asked     uint64              // the newest question of this feed
 	answered  uint64              // the questions up to this one are answered; math.MaxUint64 if the region answers none
+	replied   uint64              // the newest question that the region itself has answered over this link
 	asOf      time.Time           // that answer: when a majority confirmed the land last, because now none does; zero if it has just done so
 	confirmed time.Time           // when a majority did so last; zero if never
 	since     time.Time           // since when an answer is waited for; zero if none is
@@ -40,7 +41,7 @@ func (c *confirmation) join(other *confirmation) {
 // begin begins a link, which asks a question at once. Answers is whether its region answers questions: those of others
 // do not.
 func (c *confirmation) begin(now time.Time, question uint64, answers bool) {
-	c.linked, c.asked, c.answered, c.asOf = true, question, 0, time.Time{}
+	c.linked, c.asked, c.answered, c.replied, c.asOf = true, question, 0, 0, time.Time{}
 	if !answers {
 		c.answered, c.since = math.MaxUint64, time.Time{}
 		return
@@ -87,14 +88,16 @@ func (c *confirmation) answer(now time.Time, question uint64, asOf time.Time) {
 	if c.answered == math.MaxUint64 {
 		return
 	}
-	question = min(question, c.asked)
+	if question = min(question, c.asked); question < c.replied {
+		return // a later answer has overtaken it
+	}
 	switch {
 	case question == c.asked:
 		c.since = time.Time{}
-	case question > c.answered, c.since.IsZero(): // the answer to an earlier question, repeated, does not postpone expire
+	case question > c.replied, c.since.IsZero(): // the answer to an earlier question, repeated, does not postpone expire
 		c.since = now
 	}
-	c.answered, c.asOf = question, asOf
+	c.answered, c.replied, c.asOf = question, question, asOf
 	if asOf.IsZero() {
 		c.confirmed = now
 		clear(c.warned)

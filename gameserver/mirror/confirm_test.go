@@ -38,7 +38,7 @@ func newNewcomers(t *testing.T) *newcomers {
 func linkedNewcomers(t *testing.T) *newcomers {
 	n := newNewcomers(t)
 	n.watch()
-	n.f.resume(&liveLink{end: func() {}}, true)
+	n.f.resume(soundLink(), true)
 	n.arrives(n.brings())
 	n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
 	return n
@@ -100,7 +100,7 @@ func TestNewcomersAreShownWhatWasConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNewcomers(t)
 		n.watch()
-		n.f.resume(&liveLink{end: func() {}}, true)
+		n.f.resume(soundLink(), true)
 		first := n.asked()
 		n.arrives(n.brings())
 		n.shown("the state without an answer", 0)
@@ -115,7 +115,7 @@ func TestNewcomersAreShownWhatWasConfirmed(t *testing.T) {
 		n.shown("the first question is answered", 1, 1, 0)
 		n.f.pause()
 		n.shown("the link has ended", 1, 1, 0)
-		n.f.resume(&liveLink{end: func() {}}, true)
+		n.f.resume(soundLink(), true)
 		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
 		n.shown("the new link has not brought the state", 1, 1, 0)
 		n.arrives(n.brings())
@@ -170,7 +170,7 @@ func TestANewLinkIsAsked(t *testing.T) {
 		n.f.pause()
 		<-time.After(time.Minute)
 		n.f.notifyUnreached()
-		n.f.resume(&liveLink{end: func() {}}, true)
+		n.f.resume(soundLink(), true)
 		n.arrives(n.brings())
 		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
 		n.watch()
@@ -186,7 +186,7 @@ func TestLateStateIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNewcomers(t)
 		n.watch()
-		n.f.resume(&liveLink{end: func() {}}, true)
+		n.f.resume(soundLink(), true)
 		n.asked()
 		begun := time.Now()
 		<-time.After(time.Minute)
@@ -203,7 +203,7 @@ func TestRepeatedAnswersPostponeNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNewcomers(t)
 		n.watch()
-		n.f.resume(&liveLink{end: func() {}}, true)
+		n.f.resume(soundLink(), true)
 		n.arrives(n.brings())
 		first := n.asked()
 		n.arrives(nodemsg.FromRegion{Confirmed: first})
@@ -225,7 +225,7 @@ func TestWarnedSubscribersAreForgotten(t *testing.T) {
 		n := newNewcomers(t)
 		lower, _ := n.sub.cell.Children()
 		n.watch()
-		n.f.resume(&liveLink{end: func() {}}, true)
+		n.f.resume(soundLink(), true)
 		n.arrives(n.brings())
 		<-time.After(NoticeAfter)
 		n.shown("no answer", 1)
@@ -254,7 +254,7 @@ func TestQuestionsAfterADivision(t *testing.T) {
 		n := newNewcomers(t)
 		lower, upper := n.sub.cell.Children()
 		n.watch()
-		n.f.resume(&liveLink{end: func() {}}, true)
+		n.f.resume(soundLink(), true)
 		n.arrives(n.brings())
 		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
 		n.shown("answered", 1)
@@ -277,7 +277,7 @@ func TestQuestionsAfterADivision(t *testing.T) {
 			t.Fatal(err)
 		}
 		n.watch()
-		n.f.resume(&liveLink{end: func() {}}, true)
+		n.f.resume(soundLink(), true)
 		n.arrives(n.brings())
 		n.shown("linked before it was shown", 1, 1, 1, 1, 0)
 		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
@@ -351,10 +351,19 @@ func TestConfirmation(t *testing.T) {
 					t.Skip()
 				}
 				question := rapid.SampledFrom(slices.Sorted(maps.Keys(sent))).Draw(t, "question")
-				if question > newest {
+				yes := rapid.Bool().Draw(t, "confirmed")
+				switch {
+				case question < newest: // it was overtaken: nothing changes
+					asOf := time.Time{}
+					if !yes {
+						asOf = now.Add(-time.Hour)
+					}
+					c.answer(now, question, asOf)
+					return
+				case question > newest:
 					newest, answered = question, now
 				}
-				if rapid.Bool().Draw(t, "confirmed") {
+				if yes {
 					confirmed, upTo = now, sent[question]
 					c.answer(now, question, time.Time{})
 				} else {
@@ -454,11 +463,16 @@ func TestCutOffIsNamed(t *testing.T) {
 	f.noteCutOff(errors.New("nobody leads"))
 	named("nobody names a leader", "")
 	f.noteCutOff(cut)
-	f.resume(&liveLink{end: func() {}}, true)
+	f.resume(soundLink(), true)
 	named("linked", "")
 	f.pause()
 	f.noteCutOff(cut)
 	named("away again", "L")
 	delete(sub.mu.bodies, ann)
 	named("without players", "")
+}
+
+// soundLink returns a link with the leader of the region.
+func soundLink() *liveLink {
+	return &liveLink{end: func() {}, ledElsewhere: func() bool { return false }}
 }

@@ -157,20 +157,21 @@ type liveLink struct {
 
 // checkAnswers ends the link over which an edit has not been answered for AnswerTime, if the region is led elsewhere, or after LastAnswerTime.
 func (f *feed) checkAnswers() {
+	defer f.sub.m.Panics.Recover("subscription", func() {})
 	link, waited := f.unansweredFor()
 	switch {
 	case link == nil:
 	case waited < AnswerTime:
 		f.checkLater(link, AnswerTime-waited)
-	case waited >= LastAnswerTime || link.ledElsewhere():
+	case waited >= LastAnswerTime || link.ledElsewhere() && f.stillWaits(link):
 		link.end()
 	default:
 		f.checkLater(link, askPause)
 	}
 }
 
-// unansweredFor returns the link, and how long the edit waits that was sent over it first. The link is nil if there is none, or all edits are
-// answered: then nothing checks them any more.
+// unansweredFor returns the link, and for how long the first unanswered edit that was sent over it has waited. The link is nil if there is none, or
+// all edits are answered: then checkAnswers is not called again until the next edit.
 func (f *feed) unansweredFor() (link *liveLink, waited time.Duration) {
 	sub := f.sub
 	sub.mu.Lock()
@@ -179,13 +180,27 @@ func (f *feed) unansweredFor() (link *liveLink, waited time.Duration) {
 	if !f.out.linked {
 		return nil, 0
 	}
-	for _, e := range sub.mu.pending { // in order: the first one waits the longest
-		if f.cell.Contains(e.Pos.Chunk()) {
-			f.watched = true
-			return f.link, time.Since(e.sent)
-		}
+	if e := f.firstUnanswered(); e != nil {
+		f.watched = true
+		return f.link, time.Since(e.sent)
 	}
 	return nil, 0
+}
+
+// firstUnanswered returns the edit that has waited the longest; nil if none waits. The lock is held.
+func (f *feed) firstUnanswered() *pendingEdit {
+	pending := f.sub.mu.pending
+	i := slices.IndexFunc(pending, func(e pendingEdit) bool { return f.cell.Contains(e.Pos.Chunk()) }) // they are in order
+	if i < 0 {
+		return nil
+	}
+	return &pending[i]
+}
+
+// stillWaits reports whether an edit has waited for AnswerTime over this link.
+func (f *feed) stillWaits(link *liveLink) bool {
+	now, waited := f.unansweredFor()
+	return now == link && waited >= AnswerTime
 }
 
 // checkLater has checkAnswers called, unless the link is another one by now.

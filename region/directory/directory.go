@@ -64,7 +64,7 @@ type Options struct {
 	Detector   *failuredetector.Detector
 	Tasks      *background.Tasks
 	Catalog    func() *actor.Catalog           // the catalog if this node is a member of it, else nil
-	Hung       func() bool                     // reports whether this node's disk does not answer: then its copy of the catalog may not either
+	Hung       func() bool                     // reports whether this node's disk does not answer: then its copy of the catalog, if it has one, may not either
 	OwnCatalog func() nodemsg.RegionStatus     // of this node's copy of the catalog
 	Vouched    func(nodemsg.RegionStatus) bool // reports whether an issuer has signed a status of the catalog
 	Logger     *slog.Logger

@@ -121,7 +121,7 @@ func (d *Directory) confirmed(ctx context.Context, pos grid.ChunkPos, found bool
 // chunk. An answer that comes too late for the caller is listed, too.
 func askListed(ctx context.Context, d *Directory, pos grid.ChunkPos, known nodemsg.Region, before bool) (nodemsg.Region, error) {
 	limit := lookTime
-	if at := d.silent.Load(); before || at != nil && time.Since(*at) < silentFor || d.Hung() {
+	if at := d.silent.Load(); before || at != nil && time.Since(*at) < silentFor || d.Hung() && d.Catalog() != nil {
 		limit = relistTime
 	}
 	waiting, cancel := context.WithTimeout(ctx, limit)

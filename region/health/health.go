@@ -536,12 +536,15 @@ func (x *examined) recovery(best, name string) string {
 // assessMembers assesses a region that has a leader by the leader's view of the members.
 func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, what, do string)) {
 	var members []census.Member
-	lives := make(map[string]bool)
+	lives, reachable := make(map[string]bool), 0
 	for _, c := range leader.Members {
 		members = append(members, census.Member{Peer: c.Replica.Peer, Learner: c.Replica.Learner})
 		status, answered := x.statuses.Of(c.Replica.Peer, x.info.ID)
 		if !c.Replica.Learner && (!c.Silent || status.State == nodemsg.StateQuarantined) { // a quarantined copy is a finding of its own
 			lives[c.Replica.Peer] = true
+		}
+		if !c.Replica.Learner && !c.Silent {
+			reachable++
 		}
 		if c.Behind > actor.NearlyAll && !c.Silent {
 			what := fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind)
@@ -555,8 +558,8 @@ func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, wha
 		}
 	}
 	if x.state(members, lives) == census.UnderReplicated {
-		add(census.UnderReplicated.String(), fmt.Sprintf("%d of %d copies are up to date and reachable", len(lives), x.want(members)),
-			x.replacement(len(lives)))
+		add(census.UnderReplicated.String(), fmt.Sprintf("%d of %d copies are up to date and reachable", reachable, x.want(members)),
+			x.replacement(reachable))
 	}
 }
 
