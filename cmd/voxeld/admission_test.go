@@ -167,6 +167,11 @@ func TestOrdersAreLogged(t *testing.T) {
 	if _, _, code := voxeld(t, "peers", "appoint", nobody, "--data-dir", d.dir); code == 0 {
 		t.Error("a node that is not there was appointed")
 	}
+	for _, forgetful := range [][]string{
+		{"revoke", token}, {"revoke", "--operator", token[:len(token)-3], "--force"}, {"forget", token, "--yes"}, {"appoint", strings.ToUpper(token)}, {"dismiss", token},
+	} {
+		_, _, _ = voxeld(t, append([]string{"peers", "--data-dir", d.dir}, forgetful...)...)
+	}
 	if _, errs, code := voxeld(t, "drain", "--data-dir", d.dir); code != 0 {
 		t.Errorf("drain: exit %d: %s", code, errs)
 	}
@@ -183,7 +188,7 @@ func TestOrdersAreLogged(t *testing.T) {
 			t.Errorf("the log has no %s", said)
 		}
 	}
-	if strings.Contains(d.Output(), token) {
+	if strings.Contains(strings.ToLower(d.Output()), token[:40]) {
 		t.Error("the log has a token")
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
@@ -14,8 +16,11 @@ import (
 // This file logs what operators order on the admin socket. The commands that concern players are entries of the world's policy besides,
 // which voxeld audit lists, and revocations are signed (voxeld peers revoked); the others concern this node, or are ordered on it.
 
-// openParameters are the parameters of orders that are logged: none of them is a secret. The subject of a revocation may be a token.
-var openParameters = []string{"kind", "subject", "node", "region", "cell", "operator", "uses", "expires", "issuer", "lift", "force", "reason", admin.OldCopy}
+// openParameters are the parameters of orders that are logged. None of them is meant to be a secret, but operators may put a token into any:
+// see withoutTokens.
+var openParameters = []string{
+	"kind", "subject", "node", "region", "cell", "operator", "uses", "expires", "issuer", "lift", "force", "reason", "text", admin.OldCopy,
+}
 
 // logOrders logs each order before it is carried out, and when it has failed, too.
 func logOrders(logger *slog.Logger, next http.Handler) http.Handler {
@@ -24,17 +29,17 @@ func logOrders(logger *slog.Logger, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		order := []any{"path", r.URL.Path}
+		order := []any{"path", withoutTokens(r.URL.Path)}
 		if uid, known := r.Context().Value(callerKey{}).(uint32); known {
 			order = append(order, "uid", uid)
 		}
 		query := r.URL.Query()
 		for _, key := range openParameters {
-			value := query.Get(key)
+			value := withoutTokens(query.Get(key))
 			if _, err := hex.DecodeString(value); key == "subject" && query.Get("kind") == admin.RevokeToken && err != nil {
-				value = "a token" // which is a secret; its id is not
+				value = aToken // whatever its form is; its id is no secret
 			}
-			if query.Has(key) && value != "" {
+			if value != "" {
 				order = append(order, strings.ReplaceAll(key, "-", "_"), value)
 			}
 		}
@@ -42,22 +47,43 @@ func logOrders(logger *slog.Logger, next http.Handler) http.Handler {
 		answer := &answerRecorder{ResponseWriter: w}
 		next.ServeHTTP(answer, r)
 		if why := answer.failure(); why != "" {
-			logger.Warn("an operator's order has failed", append(order, "error", why)...)
+			logger.Warn("an operator's order has failed", append(order, "error", withoutTokens(why))...)
 		}
 	})
 }
 
-// answerRecorder keeps the beginning of an answer.
+// aToken replaces a token in the log.
+const aToken = "a token"
+
+// tokenText matches what is, or may be, the beginning of a join token, with the spaces and line breaks that config.ParseToken ignores, also
+// as a quoted text has them; or a token for /owner. The secret of a join token comes after more characters than are asked for here.
+var tokenText = regexp.MustCompile(`(?i)\bvx[0-9a-z](?:[0-9a-z\s]|\\[nrt]){12,}|\b[a-z2-7]{4}(?:-[a-z2-7]{4}){3}\b`)
+
+// withoutTokens returns a text in which tokens are replaced.
+func withoutTokens(text string) string { return tokenText.ReplaceAllString(text, aToken) }
+
+// answerRecorder keeps the status of an answer, and its body if that is JSON, which is in memory as a whole anyway. Of another body it keeps
+// the beginning.
 type answerRecorder struct {
 	http.ResponseWriter
-	begin bytes.Buffer
+	status int // 0: none was written, so it is 200
+	body   bytes.Buffer
 }
 
-// recorded bounds what is kept of an answer.
-const recorded = 16 << 10
+// recorded bounds what is kept of an answer that is not JSON.
+const recorded = 1 << 10
+
+func (a *answerRecorder) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
+}
 
 func (a *answerRecorder) Write(p []byte) (int, error) {
-	a.begin.Write(p[:min(len(p), recorded-a.begin.Len())])
+	kept := p
+	if a.Header().Get("Content-Type") != "application/json" {
+		kept = p[:min(len(p), max(0, recorded-a.body.Len()))]
+	}
+	a.body.Write(kept)
 	return a.ResponseWriter.Write(p)
 }
 
@@ -72,10 +98,14 @@ func (a *answerRecorder) failure() string {
 	var answer struct {
 		Error string `json:"error"`
 	}
-	if err := json.Unmarshal(a.begin.Bytes(), &answer); err != nil {
-		return "" // it has no such field, or is no JSON
+	if err := json.Unmarshal(a.body.Bytes(), &answer); err == nil && answer.Error != "" {
+		return answer.Error
 	}
-	return answer.Error
+	if a.status >= http.StatusBadRequest {
+		text := a.body.Bytes()[:min(a.body.Len(), recorded)]
+		return fmt.Sprintf("%d %s: %s", a.status, http.StatusText(a.status), bytes.TrimSpace(text))
+	}
+	return ""
 }
 
 // callerKey is the key of a request's user id, that of the process at the other end of the socket.
