@@ -173,7 +173,7 @@ func (e *examination) copied() {
 	}
 	for _, peer := range others {
 		e.found("copied", peer, "two machines run with a copy of its data directory, at the same time, or did within the last hour: each makes the other one's data an earlier state",
-			"stop one of them now, and remove its data directory; to add a machine, run it with --join and a token that voxeld invite prints")
+			"if both still run, stop one of them now, and remove its data directory; if there is only one, remove nothing; to add a machine, run it with --join and a token that voxeld invite prints")
 	}
 }
 

@@ -8,9 +8,16 @@ import (
 // Two copies of one data directory may run at the same time: somebody has copied a machine, and started the copy beside it. Both have the
 // node's key. Each makes the other one an earlier state, so that neither votes with what it has. That looks like data that was put back, but
 // waiting does not end it. It is noticed by an incarnation that goes on after a later one: of a single directory, the earlier one has ended.
+// Exchanges that were under way when it ended are over after exchangeTime.
 
 // copiedFor is how long a copy is reported after it was noticed last. Idle copies show themselves rarely.
 const copiedFor = time.Hour
+
+// earlier is an incarnation of a peer after which it has shown another one.
+type earlier struct {
+	id    [16]byte
+	until time.Time // when the other one was noticed
+}
 
 // Copied reports whether two copies of this node's data were noticed that run at the same time, and returns the other nodes of which that
 // is so.

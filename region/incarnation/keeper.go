@@ -87,7 +87,7 @@ type Keeper struct {
 		losing    bool                           // the row of group 0 is stored
 		unlisted  bool                           // lost is not known yet
 		abandon   func(ctx context.Context, replicas map[uint64]uint64) error
-		before    map[string][16]byte  // by peer: the incarnation that it showed before the one in seen, since this node started
+		before    map[string]earlier   // by peer: the incarnation that it showed before the one in seen, since this node started
 		copied    map[string]time.Time // by peer: when two of its incarnations were noticed last that run at the same time
 		copiedOwn time.Time            // likewise, of this node
 	}
@@ -105,7 +105,7 @@ func Open(o Options) (*Keeper, error) {
 	o.Registerer.MustRegister(k.outdatedTotal)
 	k.mu.seen, k.mu.outdated, k.mu.lost = make(map[string]nodemsg.SignedIncarnation), make(map[uint64]uint64), make(map[uint64]uint64)
 	k.mu.fellows, k.mu.asking = make(map[string]struct{}), make(map[string]struct{})
-	k.mu.shown, k.mu.before = make(map[string]nodemsg.Incarnation), make(map[string][16]byte)
+	k.mu.shown, k.mu.before = make(map[string]nodemsg.Incarnation), make(map[string]earlier)
 	k.mu.copied = make(map[string]time.Time)
 	k.mu.abandon = func(context.Context, map[uint64]uint64) error { return nil }
 	if err := k.load(); err != nil {
@@ -347,7 +347,7 @@ func (k *Keeper) judge(peer string, shown nodemsg.Lineage) (refused *nodemsg.Sig
 	defer k.mu.Unlock()
 	before, known := k.mu.seen[peer]
 	running := shown.Running().ID
-	if earlier, found := k.mu.before[peer]; found && known && running == earlier && running != before.ID {
+	if last, found := k.mu.before[peer]; found && known && running == last.id && running != before.ID && time.Since(last.until) > exchangeTime {
 		k.noteCopy(peer)
 	}
 	if known && !lineage(shown.Incarnations).continues(before.Incarnation) {
@@ -378,7 +378,7 @@ func (k *Keeper) judge(peer string, shown nodemsg.Lineage) (refused *nodemsg.Sig
 	delete(k.mu.copied, forgotten)
 	k.mu.seen[peer] = now
 	if known && now.ID != before.ID {
-		k.mu.before[peer] = before.ID
+		k.mu.before[peer] = earlier{before.ID, time.Now()}
 	}
 	k.Logger.Debug("newer incarnation of a node remembered", "peer", peer)
 	return nil, nil //nolint:nilnil // it is accepted

@@ -372,6 +372,7 @@ func TestCopyRunsBesideTheOriginal(t *testing.T) {
 		twin.start(t)
 		twin.meets(t, b)
 		nobody("after another start")
+		time.Sleep(exchangeTime + time.Second)
 		a.meets(t, b)
 		if own, _ := a.Copied(); !own {
 			t.Error("the original does not notice its copy")
@@ -390,5 +391,29 @@ func TestCopyRunsBesideTheOriginal(t *testing.T) {
 		}
 		time.Sleep(copiedFor + time.Second)
 		nobody("long after the copy was stopped")
+	})
+}
+
+// An exchange that was under way when a node was restarted arrives after those of its next run. It is no copy of the node.
+func TestLateExchangeIsNoCopy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world := make(map[string]*node)
+		a, b := newNode(t, "a", world), newNode(t, "b", world)
+		a.meets(t, b)
+		late := a.Show()
+		a.start(t)
+		a.meets(t, b)
+		for _, test := range []struct {
+			after time.Duration
+			want  int
+		}{{exchangeTime, 0}, {time.Second, 1}} {
+			time.Sleep(test.after)
+			if _, err := b.Receive(t.Context(), "a", late); err != nil {
+				t.Fatal(err)
+			}
+			if _, others := b.Copied(); len(others) != test.want {
+				t.Errorf("%v later: the other node takes %v for copied", test.after, others)
+			}
+		}
 	})
 }
