@@ -100,7 +100,12 @@ func (a Access) Status() admin.Access {
 		return admin.Access{Open: true}
 	}
 	charter := admission.Charter(a.Gate)
-	answer := admin.Access{Issuer: a.Gate.Issues(a.Node.Host.PeerID()), Issuers: len(charter.Issuers)}
+	answer := admin.Access{Issuer: a.Gate.Issues(a.Node.Host.PeerID())}
+	for _, issuer := range charter.Issuers {
+		if id, err := admission.PeerOf(issuer.Key); err == nil && !admission.Excluded(a.Gate, id.String()) {
+			answer.Issuers++
+		}
+	}
 	root, err := a.Node.rootKey()
 	answer.RootKey = err == nil && slices.Contains(charter.Roots, root.Key())
 	if err := a.Excluded(); err != nil {
@@ -145,7 +150,7 @@ func (a Access) signer(e trust.Exclusion) string {
 // notes lists what may become a problem: about issuers and the root key.
 func (a Access) notes(s admin.Access, nodes int) (all []string) {
 	if s.Issuers == 1 && nodes > 1 {
-		all = append(all, "only one node gives out tokens and renews certificates: without it, those of the others end after 30 days; "+
+		all = append(all, "only one node gives out tokens and renews certificates: without it, those of the others end within 20 to 30 days; "+
 			"voxeld peers appoint NODE, on the node that has root.key")
 	}
 	if s.Issuer && !s.RootKey {

@@ -50,4 +50,8 @@ func TestRevokedHolderOfTheRootKeyStarts(t *testing.T) {
 	if _, err := gate.Own(); !errors.Is(err, trust.ErrRevoked) || !gate.Issues(host.PeerID()) {
 		t.Errorf("own certificate: %v; an issuer: %v", err, gate.Issues(host.PeerID()))
 	}
+	access := Access{Node: &Node{Host: host, Storage: storage, DataDir: dir}, Gate: gate}
+	if s := access.Status(); s.Issuers != 0 {
+		t.Errorf("%d nodes are said to give out tokens, of which the only one is excluded", s.Issuers)
+	}
 }
