@@ -41,9 +41,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		sessions: auto.NewGauge(prometheus.GaugeOpts{Name: "voxeld_sessions", Help: "Open sessions of players."}),
 		joins: vector("voxeld_joins_total", "Players who joined, or could not: joined, joined_original (VoxelPopuli's client), redirected (this node drains), gone (the client left first), internal, or the code of the refusal (docs/protocol.md).", "outcome",
-			"joined", "joined_original", "redirected", "gone",
-			wire.FailBadName, wire.FailBadKey, wire.FailBadSignature, wire.FailWrongVersion, wire.FailTimeout, wire.FailRate, wire.FailFull,
-			wire.FailNoGuests, wire.FailNameTaken, wire.FailBanned, wire.FailNotAllowed, wire.FailShuttingDown, wire.FailInternal),
+			append([]string{"joined", "joined_original", "redirected", "gone"}, wire.FailLabels()...)...),
 		requests:    vector("voxeld_http_requests_total", "HTTP requests served; 101 is a session over WebSocket, counted when it ends.", "code", httpd.StatusCodes()...),
 		messagesIn:  messages.WithLabelValues("in"),
 		messagesOut: messages.WithLabelValues("out"),

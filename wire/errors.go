@@ -58,6 +58,15 @@ const (
 	FailInternal = "internal"
 )
 
+var failures = []string{
+	FailBadJSON, FailBadCBOR, FailTooLong, FailUnknownMessage, FailUnknownField, FailMissingField, FailBadType, FailBadValue,
+	FailBadName, FailBadKey, FailBadSignature, FailWrongVersion, FailUnexpected, FailTimeout, FailRate, FailSlow, FailFull,
+	FailNoGuests, FailNameTaken, FailBanned, FailNotAllowed, FailReplaced, FailShuttingDown, FailInternal,
+}
+
+// FailLabels returns all codes of a Failure, which are labels of a metric.
+func FailLabels() []string { return slices.Clone(failures) }
+
 // Codes of a refused edit, in Ack.Error and EditResult.Refused.
 const (
 	// RefusedOutOfWorld: the position does not exist.
