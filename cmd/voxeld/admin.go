@@ -250,7 +250,7 @@ const examineTime = 8 * time.Second
 // examineBackups adds to an examination how the scheduled backups of this node do.
 func (n *node) examineBackups(d admin.Doctor) admin.Doctor {
 	s := n.backups.Status()
-	switch overdue := s.Every > 0 && !s.Last.IsZero() && n.clock.Now().Sub(s.Last) > s.Every+s.Every/2; {
+	switch overdue := s.Overdue(n.started, n.clock.Now()); {
 	case s.Error != "" || overdue:
 		d.Findings = append(d.Findings, region.Finding{
 			Kind: "backup", Subject: "node", What: "the scheduled backups of this node fail, or are late: " + s.String(),

@@ -88,7 +88,7 @@ func world() dashboard {
 				}},
 			}},
 			{"Safety", []panel{
-				{title: "Age of the newest backup, in intervals of its schedule", description: "Of nodes with a schedule, once there is one; in a closed world only signed ones count. Normal: less than 1.", unit: count, alert: "VoxeldBackupTooOld", queries: one("(time() - (voxeld_backup_last_success_timestamp_seconds{SEL} > 0)) / (voxeld_backup_interval_seconds{SEL} > 0)", "{{instance}}")},
+				{title: "Age of the newest backup, in intervals of its schedule", description: "Of nodes with a schedule, and without any the time since the node started; in a closed world only signed ones count. Normal: less than 1.", unit: count, alert: "VoxeldBackupTooOld", queries: one("(time() - ((voxeld_backup_last_success_timestamp_seconds{SEL} > 0) or voxeld_start_time_seconds{SEL})) / (voxeld_backup_interval_seconds{SEL} > 0)", "{{instance}}")},
 				{title: "Free disk", description: "Free share of the data directory's file system.", unit: share, alert: "VoxeldDiskFilling", queries: one(freeShare, "{{instance}}")},
 				{title: "Certificates expire in", description: "Time until the HTTPS certificate of a node expires. Normal: more than a week. Empty without HTTPS.", unit: seconds, alert: "VoxeldCertificateExpiring", queries: one("voxeld_tls_certificate_expiry_timestamp_seconds{SEL} - time()", "{{instance}}")},
 			}},

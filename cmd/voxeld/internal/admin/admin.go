@@ -85,7 +85,7 @@ func (d Disk) free() string {
 type Access struct {
 	Open    bool      `json:"open"`               // anybody may; the rest is empty then
 	Issuer  bool      `json:"issuer,omitempty"`   // this node gives out tokens
-	Issuers int       `json:"issuers,omitempty"`  // how many nodes do, this one included
+	Issuers int       `json:"issuers,omitempty"`  // how many nodes do that are not excluded, this one included
 	RootKey bool      `json:"root_key,omitempty"` // the root key is in this node's data directory
 	Expires time.Time `json:"certificate_expires,omitzero"`
 	RenewAt time.Time `json:"certificate_renewal,omitzero"`
@@ -99,12 +99,21 @@ type Backups struct {
 	Error string        `json:"error,omitempty"` // why the last attempt was no good one
 }
 
+// Overdue reports whether the newest good backup of a node is too old at a time, or there should have been one since the node started.
+func (b Backups) Overdue(started, now time.Time) bool {
+	since := b.Last
+	if since.IsZero() {
+		since = started
+	}
+	return b.Every > 0 && now.Sub(since) > b.Every+b.Every/2
+}
+
 // String returns a line for people.
 func (b Backups) String() string {
 	text := "none is scheduled on this node (backup_every)"
 	switch {
 	case b.Every > 0 && b.Last.IsZero():
-		text = fmt.Sprintf("none yet; one is made every %v", b.Every)
+		text = fmt.Sprintf("none has succeeded yet since the node started; one is made every %v", b.Every)
 	case b.Every > 0:
 		text = fmt.Sprintf("the last good one is of %s; one is made every %v", b.Last.UTC().Format(time.RFC3339), b.Every)
 	}

@@ -83,7 +83,7 @@ func TestSchedule(t *testing.T) {
 			}
 			last = b.Status()
 		}
-		if s := fresh().Status(); !strings.Contains(s.String(), "none yet") {
+		if s := fresh().Status(); !strings.Contains(s.String(), "none has succeeded yet") {
 			t.Errorf("before the first backup: %v", s)
 		}
 		run(5*time.Hour + 10*time.Minute)
