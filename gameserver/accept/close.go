@@ -19,13 +19,14 @@ func CloseInOrder(c net.Conn) error {
 	return errors.Join(half.CloseWrite(), c.SetReadDeadline(time.Now()))
 }
 
+// How long a closed connection is still read: one that no limit counts, and one whose client may be busy before it reads its last message.
 const (
-	// RefusedTime and AdmittedTime are how long a closed connection is still read: one that no limit counts, and one whose client may be busy
-	// before it reads its last message. hangUpBytes is how much is read.
 	RefusedTime  = 500 * time.Millisecond
 	AdmittedTime = 3 * time.Second
-	hangUpBytes  = 4 << 20
 )
+
+// hangUpBytes bounds how much is still read.
+const hangUpBytes = 4 << 20
 
 // HangUp closes a connection so that the last message is delivered: closing a socket while the client still sends resets it, and the client
 // may never read the reason. It returns when the client has closed it, too, or after that time.
