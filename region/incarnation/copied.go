@@ -2,6 +2,7 @@ package incarnation
 
 import (
 	"maps"
+	"sync"
 	"time"
 )
 
@@ -19,30 +20,49 @@ type earlier struct {
 	until time.Time // when the other one was noticed
 }
 
+// copies is what was noticed of copies. It has a lock of its own: the keeper's is held while the disk writes, and doctor must not wait for that.
+type copies struct {
+	sync.Mutex
+
+	others map[string]time.Time // by peer: when two copies of its data were noticed last
+	own    time.Time            // when two of this node's were; zero if never
+}
+
 // Copied reports whether two copies of this node's data were noticed that run at the same time, and returns the other nodes of which that
 // is so.
 func (k *Keeper) Copied() (own bool, others []string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	maps.DeleteFunc(k.mu.copied, func(_ string, at time.Time) bool { return time.Since(at) > copiedFor })
-	for peer := range k.mu.copied {
+	k.copies.Lock()
+	defer k.copies.Unlock()
+	maps.DeleteFunc(k.copies.others, func(_ string, at time.Time) bool { return time.Since(at) > copiedFor })
+	for peer := range k.copies.others {
 		others = append(others, peer)
 	}
-	return !k.mu.copiedOwn.IsZero() && time.Since(k.mu.copiedOwn) <= copiedFor, others
+	return !k.copies.own.IsZero() && time.Since(k.copies.own) <= copiedFor, others
 }
 
-// noteCopy records that two copies of a peer's data run. The caller holds the lock.
+// forget forgets what was noticed of a peer.
+func (c *copies) forget(peer string) {
+	c.Lock()
+	defer c.Unlock()
+	delete(c.others, peer)
+}
+
+// noteCopy records that two copies of a peer's data run.
 func (k *Keeper) noteCopy(peer string) {
-	if last, found := k.mu.copied[peer]; !found || time.Since(last) > copiedFor {
+	k.copies.Lock()
+	defer k.copies.Unlock()
+	if last, found := k.copies.others[peer]; !found || time.Since(last) > copiedFor {
 		k.Logger.Error("two machines run with the data directory of one node: stop one of them", "peer", peer)
 	}
-	k.mu.copied[peer] = time.Now()
+	k.copies.others[peer] = time.Now()
 }
 
-// noteOwnCopy records that two copies of this node's data run. The caller holds the lock.
+// noteOwnCopy records that two copies of this node's data run.
 func (k *Keeper) noteOwnCopy() {
-	if k.mu.copiedOwn.IsZero() || time.Since(k.mu.copiedOwn) > copiedFor {
+	k.copies.Lock()
+	defer k.copies.Unlock()
+	if k.copies.own.IsZero() || time.Since(k.copies.own) > copiedFor {
 		k.Logger.Error("another machine runs with a copy of this node's data directory: stop one of the two")
 	}
-	k.mu.copiedOwn = time.Now()
+	k.copies.own = time.Now()
 }

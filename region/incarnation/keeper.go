@@ -69,6 +69,7 @@ type Keeper struct {
 	Options
 	outdatedTotal prometheus.Counter
 
+	copies   copies
 	adopting sync.RWMutex // locked while the storage turns out to be outdated, and for reading by Create; before mu
 
 	mu struct {
@@ -87,9 +88,7 @@ type Keeper struct {
 		losing    bool                           // the row of group 0 is stored
 		unlisted  bool                           // lost is not known yet
 		abandon   func(ctx context.Context, replicas map[uint64]uint64) error
-		before    map[string]earlier   // by peer: the incarnation that it showed before the one in seen, since this node started
-		copied    map[string]time.Time // by peer: when two of its incarnations were noticed last that run at the same time
-		copiedOwn time.Time            // likewise, of this node
+		before    map[string]earlier // by peer: the incarnation that it showed before the one in seen, since this node started
 	}
 }
 
@@ -106,7 +105,7 @@ func Open(o Options) (*Keeper, error) {
 	k.mu.seen, k.mu.outdated, k.mu.lost = make(map[string]nodemsg.SignedIncarnation), make(map[uint64]uint64), make(map[uint64]uint64)
 	k.mu.fellows, k.mu.asking = make(map[string]struct{}), make(map[string]struct{})
 	k.mu.shown, k.mu.before = make(map[string]nodemsg.Incarnation), make(map[string]earlier)
-	k.mu.copied = make(map[string]time.Time)
+	k.copies.others = make(map[string]time.Time)
 	k.mu.abandon = func(context.Context, map[uint64]uint64) error { return nil }
 	if err := k.load(); err != nil {
 		return nil, fmt.Errorf("read incarnations: %w", err)
@@ -375,7 +374,7 @@ func (k *Keeper) judge(peer string, shown nodemsg.Lineage) (refused *nodemsg.Sig
 	}
 	delete(k.mu.seen, forgotten)
 	delete(k.mu.before, forgotten)
-	delete(k.mu.copied, forgotten)
+	k.copies.forget(forgotten)
 	k.mu.seen[peer] = now
 	if known && now.ID != before.ID {
 		k.mu.before[peer] = earlier{before.ID, time.Now()}
