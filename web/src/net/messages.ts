@@ -54,6 +54,7 @@ export function correctionMessage(reason: string): string | null {
   return textOf(texts.corrections, reason) ?? null
 }
 
+/** Returns the text of a code that a node sent, undefined if it has none. */
 function textOf(texts: Partial<Record<string, string>>, code: string): string | undefined {
-  return texts[code]
+  return Object.hasOwn(texts, code) ? texts[code] : undefined
 }
