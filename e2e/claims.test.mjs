@@ -57,7 +57,6 @@ async function chooseCorner(player, dx, dz) {
 test('a claim is chosen by two clicks', async () => {
   ada = await Player.open(nodes[0].url, 'ada')
   await ada.play()
-  await ada.untilChat('The name ada is yours')
   await ada.stand()
   middle = await ada.state()
   await ada.say('/claim harbour')
@@ -72,6 +71,7 @@ test('a claim is chosen by two clicks', async () => {
   await untilLine(ada, 'blocks')
   await ada.picture('claim-choosing')
   await chooseCorner(ada, 4, 4)
+  await ada.untilChat('The name ada is yours') // a claim needs it
   await ada.untilChat('The claim harbour is yours')
   await ada.until(() => window.__voxeld.state().claim === 'ada/harbour')
   await untilLine(ada, 'Your claim: harbour')
@@ -84,7 +84,6 @@ test('a claim is chosen by two clicks', async () => {
 test('others are shown the claim, and refused', async () => {
   eve = await Player.open(nodes[1].url, 'eve')
   await eve.play()
-  await eve.untilChat('The name eve is yours')
   await eve.until(() => window.__voxeld.state().claims.includes('ada/harbour'))
   await eve.stand()
   await eve.until(() => window.__voxeld.state().claim === 'ada/harbour') // she starts where ada did
@@ -100,6 +99,17 @@ test('others are shown the claim, and refused', async () => {
   await eve.untilChat('ada/harbour: ')
   await eve.say('/unclaim ada/harbour')
   await eve.untilChat('The claim ada/harbour is not yours.')
+})
+
+test('who only looks registers no name, and who writes a line does', async () => {
+  const registered = async () => {
+    const commands = JSON.parse(await nodes[1].operate('audit', '--json'))
+    return commands.filter(({ command }) => command === 'register').map(({ by }) => by)
+  }
+  assert.deepEqual(await registered(), ['ada'])
+  await eve.say('whose is this?')
+  await eve.untilChat('The name eve is yours')
+  assert.deepEqual(await registered(), ['ada', 'eve'])
 })
 
 test('a line shows who is left and entered, and walls stand around the claim', async () => {

@@ -61,7 +61,7 @@ test('land at 2 km is there, for few bytes, calls and triangles', async () => {
   })
   await ada.play()
   spawn = await ada.state()
-  await ada.untilChat('The name ada is yours')
+  await ada.register()
   await ada.say(`/owner ${await nodes[0].operate('owner')}`) // ada's own node knows it at once
   await ada.untilChat('You own this world now')
   await ada.page.keyboard.press('KeyF')

@@ -138,7 +138,7 @@ test('the map shows the land, a claim, and a player of another node', async () =
   ada = await Player.open(nodes[0].url, 'ada', { device: { deviceScaleFactor: 1 } }) // pixels of its map are counted
   await ada.play()
   spawn = await ada.state()
-  await ada.untilChat('The name ada is yours')
+  await ada.register()
   await ada.say(`/owner ${await nodes[0].operate('owner')}`)
   await ada.untilChat('You own this world now')
   bob = await Player.open(nodes[1].url, 'bob')

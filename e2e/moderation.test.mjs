@@ -31,7 +31,7 @@ function untilTitle(player, text) {
 test('the first player takes the token, and owns the world', async () => {
   ada = await Player.open(nodes[0].url, 'ada')
   await ada.play()
-  await ada.untilChat('The name ada is yours')
+  await ada.register()
   await ada.say(`/owner ${await nodes[0].operate('owner')}`)
   await ada.untilChat('You own this world now')
 })
@@ -46,7 +46,7 @@ test('/spawn brings a player back', async () => {
 test('commands are completed', async () => {
   eve = await Player.open(nodes[1].url, 'eve')
   await eve.play()
-  await eve.untilChat('The name eve is yours')
+  await eve.register()
   await ada.page.keyboard.press('/')
   await ada.until(() => document.querySelectorAll('.chat-suggestions div').length > 5)
   await ada.picture('moderation-commands')

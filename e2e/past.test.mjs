@@ -26,7 +26,7 @@ after(async () => {
 async function joined(name) {
   const player = await Player.open(node.url, name)
   await player.play()
-  await player.untilChat(`The name ${name} is yours`)
+  await player.register()
   await player.stand()
   return player
 }

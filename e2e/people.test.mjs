@@ -51,7 +51,7 @@ test('a newcomer plays at once, under a name that they are offered', async () =>
 test('a private line reaches a player on another node, and nobody else', async () => {
   ada = await Player.open(nodes[0].url, 'ada')
   await ada.play()
-  await ada.untilChat('The name ada is yours')
+  await ada.register()
   await ada.say(`/owner ${await nodes[0].operate('owner')}`)
   await ada.untilChat('You own this world now')
   await ada.say(`/msg ${newcomer.name} welcome!`)

@@ -216,6 +216,12 @@ export class Player {
     await this.page.keyboard.press('Enter')
   }
 
+  /** Registers the name by command: pages do so by themselves only once their player does something. */
+  async register() {
+    await this.say('/register')
+    await this.untilChat('is yours: nobody else can use it')
+  }
+
   /** Waits until a canvas of the map shows all its tiles, with many colours. */
   untilMap() {
     return this.until((least) => {

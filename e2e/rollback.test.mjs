@@ -97,7 +97,7 @@ async function blocksAt(player, places) {
 test('ada builds a wall, and eve breaks it', async () => {
   ada = await Player.open(nodes[1].url, 'ada')
   await ada.play()
-  await ada.untilChat('The name ada is yours')
+  await ada.register()
   await nodes[0].operate('role', 'ada', 'moderator')
   await ada.stand()
   const row = await findRow(ada)
@@ -109,7 +109,7 @@ test('ada builds a wall, and eve breaks it', async () => {
 
   eve = await Player.open(nodes[0].url, 'eve')
   await eve.play()
-  await eve.untilChat('The name eve is yours')
+  await eve.register()
   await eve.stand()
   for (const at of top) {
     await eve.untilBlock(at, BRICK)

@@ -284,7 +284,7 @@ func keyOwner(s *State, by author, text string) (player.ID, error) {
 		return player.ID{}, err
 	}
 	if m := s.members[target.Player]; target.Player == (player.ID{}) || by.role != operator && (m == nil || m.seq == 0) {
-		return player.ID{}, fmt.Errorf("no player with a key has registered the name %s", text)
+		return player.ID{}, fmt.Errorf("no player with a key has registered the name %s: a page does so when its player first builds, writes or claims land", text)
 	}
 	return target.Player, nil
 }

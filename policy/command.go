@@ -113,7 +113,7 @@ func giveRole(s *State, by author, args []string, _ int64) (func() Effect, error
 		return nil, err
 	}
 	if target.Player == (player.ID{}) {
-		return nil, fmt.Errorf("the name %s is registered to nobody: roles are given to players who have registered their names, or to ids", args[0])
+		return nil, fmt.Errorf("the name %s is registered to nobody: a page registers it when its player first builds, writes or claims land; or name their id", args[0])
 	}
 	if err := s.outranks(by, target); err != nil && target.Player != by.id {
 		return nil, err

@@ -96,7 +96,7 @@ func TestCommands(t *testing.T) {
 		{"ada", "role " + idOf("eve").String() + " admin", "eve has the role admin."},
 		{"eve", "role bob admin", "! only a higher role than admin may give, define or delete the role admin"},
 		{"eve", "role eve builder", "eve has the role builder."},
-		{"ada", "role zoe admin", "! the name zoe is registered to nobody: roles are given to players who have registered their names, or to ids"},
+		{"ada", "role zoe admin", "! the name zoe is registered to nobody: a page registers it when its player first builds, writes or claims land; or name their id"},
 		{"ada", "role bob king", `! there is no role "king": choose one of none, visitor, builder, moderator, admin, owner`},
 		{"ada", "set guests visitor", "The role of guests is now visitor."},
 		{"ada", "set guests admin", "! choose none, visitor or builder"},

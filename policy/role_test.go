@@ -53,7 +53,7 @@ func TestDefinedRoles(t *testing.T) {
 		{"adm", "role create x none", `! "none" cannot be the base of a role: choose visitor, builder, moderator or admin`},
 		{"adm", "role create x helper", `! "helper" cannot be the base of a role: choose visitor, builder, moderator or admin`},
 		{"adm", "role create x builder allow=kick deny=kick", "! /kick cannot be both allowed and denied"},
-		{"adm", "role create builder", `! the name create is registered to nobody: roles are given to players who have registered their names, or to ids`},
+		{"adm", "role create builder", `! the name create is registered to nobody: a page registers it when its player first builds, writes or claims land; or name their id`},
 		{"", "role create x builder allow=token", "! \"allow=token\" is no option"},
 		{"", "role create x builder allow=fly", "! \"allow=fly\" is no option"},
 		{"", "role create x builder edits=1001", "! \"edits=1001\" is no option"},

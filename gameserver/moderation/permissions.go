@@ -136,7 +136,11 @@ func (s *Permissions) refuseName() error {
 	if owner, registered := s.enforcer.OwnerOf(s.who.Name); !registered || owner == s.who.Player {
 		return nil
 	}
-	return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf("another player has registered the name %s: join again under another name", s.who.Name)}
+	advice := " under another name"
+	if s.key != nil {
+		advice = ", and you are shown as " + player.Namesake(s.who.Name, s.who.Player.String(), 0)
+	}
+	return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf("another player has registered the name %s: join again%s", s.who.Name, advice)}
 }
 
 // border returns the border that holds for the player; nil for none. Each move asks for it: most worlds have none, and then the verdict need

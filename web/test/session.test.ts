@@ -354,22 +354,109 @@ describe('session', () => {
     type: 'standing',
     role: 'builder',
     name,
-    commands: [{ name: 'register', help: '' }],
+    commands: [
+      { name: 'register', help: '' },
+      { name: 'claim', help: '' },
+    ],
   })
+  const commands = () => Socket.last.sentOf('command').map(({ text }) => text)
+  const notice = (text: string) => Socket.last.receive({ type: 'notice', text })
 
-  test('a player with a key registers their name, and signs commands with growing numbers', () => {
+  test('a player with a key signs commands with growing numbers', () => {
     const identity = new Identity(new Uint8Array(32).fill(7))
     const { session, events } = setup(identity)
     Socket.last.receive(permissions(''))
+    session.sendCommand('register')
     session.sendCommand('kick eve')
     const [first, second] = Socket.last.sentOf('command')
     expect([first?.text, second?.text]).toEqual(['register', 'kick eve'])
     expect(second?.seq).toBeGreaterThan(Number(first?.seq))
     expect(second?.signature).toBe(identity.signCommand('w1', Number(second?.seq), 'ada', 'kick eve'))
+    expect(events.permissions).toHaveBeenCalledTimes(1)
+    session.leave()
+  })
+
+  test.each<[string, (session: Session) => void]>([
+    [
+      'edit that is acknowledged',
+      (session) => {
+        session.edit(1, 10, 1, 3, 0)
+        session.edit(2, 10, 1, 3, 0)
+        const [refused, done] = session.edits.waiting.map(({ seq }) => seq)
+        Socket.last.receive({ type: 'ack', seq: refused, block: 0, error: 'claimed' })
+        expect(commands()).not.toContain('register')
+        Socket.last.receive({ type: 'ack', seq: done, block: 3 })
+      },
+    ],
+    ['line of the chat', (session) => session.sendChat('hello')],
+  ])('a player with a key registers their name at the first %s, once in a session', (_, act) => {
+    const { session } = setup(new Identity(new Uint8Array(32).fill(7)))
+    Socket.last.receive(permissions(''))
+    session.sendCommand('help')
+    session.sendPose(1000)
+    session.sendHit('p2')
+    expect(commands()).toEqual(['help']) // who only looks registers nothing
+    act(session)
+    expect(commands()).toEqual(['help', 'register'])
+    session.sendChat('hello again') // it may be refused
     Socket.last.receive(permissions('ada'))
     Socket.last.receive(permissions('')) // an admin has released it
-    expect(Socket.last.sentOf('command')).toHaveLength(2)
-    expect(events.permissions).toHaveBeenCalledTimes(3)
+    session.sendChat('bye')
+    expect(commands()).toEqual(['help', 'register'])
+    Socket.last.welcome()
+    Socket.last.receive(permissions(''))
+    session.sendChat('back')
+    expect(commands()).toEqual(['help', 'register', 'register'])
+    Socket.last.welcome()
+    Socket.last.receive(permissions('ada'))
+    session.sendChat('and again')
+    expect(commands()).toEqual(['help', 'register', 'register'])
+    session.leave()
+  })
+
+  test.each([
+    ['before', true],
+    ['after', false],
+  ])('a claim waits for the name, which the page learns %s the answer', (_, before) => {
+    const { session } = setup(new Identity(new Uint8Array(32).fill(7)))
+    Socket.last.receive(permissions(''))
+    expect(session.sendCommand('claim 0,0 9,9 old')).toBe(true)
+    expect(session.sendCommand('claim 0,0 9,9 harbour')).toBe(true) // takes its place
+    expect(commands()).toEqual(['register'])
+    if (before) Socket.last.receive(permissions('ada'))
+    else notice('The name ada is yours.')
+    expect(commands().at(-1)).toBe('register')
+    if (before) notice('The name ada is yours.')
+    else Socket.last.receive(permissions('ada'))
+    notice('The claim harbour is yours.')
+    Socket.last.receive(permissions('ada'))
+    expect(commands()).toEqual(['register', 'claim 0,0 9,9 harbour'])
+    session.sendCommand('claim 20,0 29,9 mill')
+    expect(commands().at(-1)).toBe('claim 20,0 29,9 mill')
+    session.leave()
+  })
+
+  test('a claim of a player whose name is not registered is sent all the same, for the server to say why not', () => {
+    const { session } = setup(new Identity(new Uint8Array(32).fill(7)))
+    Socket.last.receive(permissions(''))
+    session.sendChat('hello')
+    notice('Players of your address have registered 20 names within a day.')
+    session.sendCommand('claim 0,0 9,9 harbour')
+    expect(commands()).toEqual(['register', 'claim 0,0 9,9 harbour'])
+    session.leave()
+  })
+
+  test('a player whose name another has registered is shown with a fingerprint, is told so, and keeps their edits', () => {
+    const { session, events } = setup(new Identity(new Uint8Array(32).fill(7)))
+    session.edit(1, 9, 1, 0, 0)
+    Socket.last.receive({ type: 'failure', code: 'name_taken', message: 'another player has registered the name ada' })
+    expect(events.refused).not.toHaveBeenCalled()
+    vi.advanceTimersByTime(600)
+    Socket.last.welcome({ name: 'ada-x7q' })
+    expect(events.toast.mock.calls).toEqual([[texts.nameTaken('ada', 'ada-x7q')]])
+    expect(session.edits.waiting).toHaveLength(1)
+    Socket.last.welcome({ name: 'ada-x7q' }) // after a loss
+    expect(events.toast).toHaveBeenCalledTimes(1)
     session.leave()
   })
 
@@ -397,6 +484,7 @@ describe('session', () => {
     const { session } = setup(new Identity(new Uint8Array(32).fill(7)))
     const keeps = vi.spyOn(storage, 'keeps').mockReturnValue(false)
     Socket.last.receive(permissions(''))
+    session.sendChat('hello')
     expect(Socket.last.sentOf('command')).toEqual([])
     keeps.mockRestore()
     session.leave()
@@ -462,10 +550,12 @@ describe('session', () => {
     const { session } = setup(new Identity(new Uint8Array(32).fill(7)))
     Socket.last.welcome({ name: 'ada-x7q' })
     Socket.last.receive(permissions(''))
+    session.sendChat('hello')
     expect(Socket.last.sentOf('command')).toEqual([])
     session.leave()
     const guest = setup().session
     Socket.last.receive(permissions(''))
+    guest.sendChat('hello')
     guest.sendCommand('help')
     expect(Socket.last.sentOf('command')).toEqual([{ type: 'command', text: 'help' }])
     guest.leave()

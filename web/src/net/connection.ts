@@ -213,6 +213,10 @@ export class Connection {
       this.failOver(stay, message)
       return
     }
+    if (code === 'name_taken' && this.open && stay.options.identity) {
+      this.reconnectLater(stay, message) // their name has a fingerprint then
+      return
+    }
     this.leave()
     this.events.refused(code, message)
   }

@@ -99,6 +99,8 @@ export class Session {
   private identity: Identity | null = null // null for a guest
   private chosenName = ''
   private permissions: Permissions | null = null // of this session
+  private registration: '' | 'sent' | 'answered' = '' // in this session
+  private waitingClaim = '' // the command, which needs the player's name to be registered
   private lastCommand = 0 // seq of the last signed one
   private inWorld = false // the body has a position in the world
   private readonly departures = new Map<string, Departure>() // not applied yet, the oldest first
@@ -205,18 +207,24 @@ export class Session {
       return false
     }
     this.connection.send({ type: 'chat', text })
+    this.register()
     return true
   }
 
   /**
    * Sends a command, without its slash; returns false, and says so, if there is no connection. The place that some need is where the
-   * player stands, unless they name another one.
+   * player stands, unless they name another one. A claim needs the player's name: it waits until that is registered.
    */
   sendCommand(line: string): boolean {
     const text = withPlace(line, this.permissions?.commands ?? [], this.body)
     if (!this.connection.open || !this.welcome) {
       this.events.toast(texts.notSent)
       return false
+    }
+    if (/^claim\s/i.test(line)) {
+      this.register()
+      this.waitingClaim = this.registration === 'sent' ? line : ''
+      if (this.waitingClaim) return true
     }
     if (line.startsWith('visit ')) this.visited = true
     if (!this.identity) {
@@ -280,6 +288,8 @@ export class Session {
     this.visited = false
     this.welcomedAt = performance.now()
     this.permissions = null
+    this.registration = ''
+    this.waitingClaim = ''
     this.claims.set([])
     this.world.height = welcome.sections * 32
     this.clock.set(welcome.time_of_day, performance.now(), welcome.day_ms)
@@ -299,6 +309,8 @@ export class Session {
     this.inWorld = true
     this.world.keepAround(chunkOf(welcome.pose.x), chunkOf(welcome.pose.z), welcome.view)
     this.events.joined(welcome, first, moved)
+    if (welcome.name !== this.chosenName && (first || welcome.name !== before?.name))
+      this.events.toast(texts.nameTaken(this.chosenName, welcome.name))
   }
 
   /** Reports whether the player is too far from a position to have just walked from it. */
@@ -359,6 +371,8 @@ export class Session {
         break
       case 'notice':
         this.events.notice(noticeMessage(message))
+        if (this.registration === 'sent') this.registration = 'answered'
+        this.sendWaitingClaim()
         break
       case 'standing':
         this.applyPermissions(message)
@@ -380,13 +394,26 @@ export class Session {
   }
 
   private applyPermissions(permissions: Permissions): void {
-    const first = !this.permissions
     this.permissions = permissions
     this.events.permissions(permissions)
+    this.sendWaitingClaim()
+  }
+
+  /** Registers the player's name to their key, once in a session, when they first do something: who only looks leaves nothing behind. */
+  private register(): void {
+    if (this.registration !== '' || this.registeredName !== '') return
     const own = this.welcome?.name === this.chosenName // otherwise it is somebody else's, and ours has a fingerprint
     // a name belongs to its key for good: not to one that lasts only as long as the page
-    if (first && this.identity && permissions.name === '' && own && storage.keeps(KEY_ITEM) && this.mayUse('register'))
-      this.sendCommand('register')
+    if (!this.identity || !own || !storage.keeps(KEY_ITEM) || !this.mayUse('register')) return
+    if (this.sendCommand('register')) this.registration = 'sent'
+  }
+
+  /** Sends the claim that waits for the player's name. The server takes no command before it has answered the last one. */
+  private sendWaitingClaim(): void {
+    const line = this.waitingClaim
+    if (line === '' || this.registration !== 'answered' || this.registeredName === '') return
+    this.waitingClaim = ''
+    this.sendCommand(line)
   }
 
   /** Reports whether the player may use a command. */
@@ -449,6 +476,7 @@ export class Session {
       return
     }
     this.acknowledged++
+    this.register()
     if (edit) this.events.committed(edit)
   }
 }

@@ -86,6 +86,7 @@ export const en = {
   reconnected: 'Reconnected.',
   unsaved: (edits: number) => (edits === 1 ? '1 edit may be lost.' : `${edits} edits may be lost.`),
   notSent: 'Not sent: you’re offline.',
+  nameTaken: (name: string, shown: string) => `The name ${name} is another player’s. Others see you as ${shown}.`,
   notPossible: 'Not possible while offline.',
 
   nobodyElse: 'Nobody else is here',
