@@ -56,10 +56,14 @@ func loginOf(a nodemsg.Act) (login player.Login, gateway string, is bool) {
 	return login, words[1], true
 }
 
-// seen does nothing: that the player has given a command is what counts.
-func seen(_ *State, by author, args []string, _ int64) (func() Effect, error) {
-	if by.role == operator || len(args) != 3 {
+// seen does nothing: that the player has given a command is what counts. It is entered only if it confirms something: whoever has a key can
+// sign any number of logins, and names and claims alone end what players can add to the acts.
+func seen(s *State, by author, args []string, at int64) (func() Effect, error) {
+	switch {
+	case by.role == operator || len(args) != 3:
 		return nil, errUsage
+	case by.entering && !s.Unconfirmed(by.id, time.UnixMilli(min(at, by.entered))):
+		return nil, errors.New("they have no name or claim that their coming back would confirm")
 	}
 	return func() Effect { return Effect{Text: "They are back."} }, nil
 }

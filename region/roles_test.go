@@ -1,9 +1,12 @@
 package region
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -217,6 +220,42 @@ func TestGatewaysHaveQuotas(t *testing.T) {
 		}
 		if err := register(b, "latest"); err == nil {
 			t.Error("the quota is full again after a third of a day")
+		}
+	})
+}
+
+// A gateway that lies sends many logins of one player at once. Each is judged after the one before is entered: one confirms the player's name,
+// and the others add nothing.
+func TestCommandsOfOneKeyAreEnteredOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.adjust = func(_ string, o *Options) { o.World = "world" }
+		a := n.start("A", newDisk())
+		key := operator("ada")
+		register := nodemsg.Act{Key: key.Key, Seq: uint64(time.Now().UnixMicro()), Name: "ada", Text: "register"}
+		register.Signature, _ = key.Sign(policy.SignedText("world", register))
+		if _, err := a.Policy.Enter(t.Context(), register, nil); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(21 * time.Hour)
+		before := a.Policy.Acts()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var entering sync.WaitGroup
+		var entered atomic.Int32
+		for i := range 10 {
+			login := player.Login{Key: [32]byte(key.Key), At: time.Now().UnixMilli() - int64(i)}
+			signature, _ := key.Sign(player.ProofText(login.Nonce("gateway"), "world"))
+			login.Signature = [64]byte(signature)
+			entering.Go(func() {
+				if _, err := a.Policy.Enter(ctx, policy.Seen("gateway", "ada", login), nil); err == nil {
+					entered.Add(1)
+				}
+			})
+		}
+		entering.Wait()
+		if added := a.Policy.Acts() - before; added != 1 || entered.Load() != 1 {
+			t.Errorf("%d commands were added, and %d gateways told so", added, entered.Load())
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/vitals"
 	"github.com/voxelpopuli/voxeld/gameserver"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -262,12 +263,25 @@ func (n *node) examineBackups(d admin.Doctor) admin.Doctor {
 	return d
 }
 
+// examineCommands adds to an examination that the log of commands fills up, of which so much is used.
+func examineCommands(d admin.Doctor, used float64) admin.Doctor {
+	if used > policy.Filling {
+		d.Findings = append(d.Findings, region.Finding{
+			Kind: "command_log", Subject: "world", What: fmt.Sprintf("%.0f %% is used of the commands that the world takes from players", 100*used),
+			Do: "there is time: see VoxeldCommandLogFilling in docs/runbook.md, which founds the world again from a backup",
+		})
+	}
+	return d
+}
+
 // addOperations adds the handlers of voxeld doctor and voxeld region to the admin socket.
 func (n *node) addOperations(mux *http.ServeMux) {
 	mux.HandleFunc("GET /doctor", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), examineTime)
 		defer cancel()
-		reply(w, n.examineBackups(n.access.Examine(n.regions.Examiner.Examine(ctx))))
+		var used float64
+		n.regions.Policy.Read(func(s *policy.State) { used = s.Used() })
+		reply(w, examineCommands(n.examineBackups(n.access.Examine(n.regions.Examiner.Examine(ctx))), used))
 	})
 	mux.HandleFunc("GET /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerPlan(w, r) })
 	mux.HandleFunc("POST /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerRecover(w, r) })

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/region"
 )
 
@@ -65,4 +66,13 @@ func TestDoctor(t *testing.T) {
 	t.Logf("while one of three nodes is gone:\n%s", out)
 	gone.start()
 	eventually(t, "all is well again", patience, well)
+}
+
+// Doctor says that the log of commands fills up before it is full.
+func TestCommandLogFills(t *testing.T) {
+	for used, want := range map[float64]int{0: 0, 0.8: 0, 0.81: 1, 1.2: 1} {
+		if found := examineCommands(admin.Doctor{}, used).Findings; len(found) != want {
+			t.Errorf("%v is used: %v, want %d findings", used, found, want)
+		}
+	}
 }

@@ -100,8 +100,11 @@ type Copy struct {
 	operating sync.Mutex
 	numbered  uint64              // the number of the last one; guarded by operating
 	pull      *semaphore.Weighted // held while acts are asked for and applied
-	others    time.Time           // since when the catalog has other acts; zero if it has not; guarded by pull, as is unsaved
-	unsaved   []kv.Write          // applied, and not stored yet
+	// entering are held while this node, as leader of the catalog, enters an act of a key whose id's last byte has the index as its lower bits:
+	// the next act of that key is judged after it.
+	entering  [64]*semaphore.Weighted
+	others    time.Time  // since when the catalog has other acts; zero if it has not; guarded by pull, as is unsaved
+	unsaved   []kv.Write // applied, and not stored yet
 	builders  atomic.Pointer[policy.Builders]
 	importing atomic.Bool // commands that a restore has left are not entered yet
 
@@ -124,6 +127,9 @@ type asked struct {
 func Open(o Options) (*Copy, error) {
 	c := &Copy{
 		Options: o, metrics: newMetrics(o.Registerer), limits: transport.NewPeerLimits(commandRate, commandBurst), pull: semaphore.NewWeighted(1),
+	}
+	for i := range c.entering {
+		c.entering[i] = semaphore.NewWeighted(1)
 	}
 	c.mu.asking = make(map[asked]chan<- effect)
 	c.mu.changed, c.mu.announce = func() {}, func(string) {}

@@ -210,6 +210,12 @@ func (c *Copy) AnswerEnter(ctx context.Context, peer string, catalog *actor.Cata
 	if peer != c.Self && !c.limits.Allow(peer) {
 		return 0, fmt.Errorf("a node may enter %d commands a second, %d at once: try again later", commandRate, commandBurst)
 	}
+	id := player.IDOf(act.Key)
+	entering := c.entering[int(id[len(id)-1])%len(c.entering)]
+	if err := entering.Acquire(ctx, 1); err != nil {
+		return 0, fmt.Errorf("wait until the last command of the same player is entered: %w", err)
+	}
+	defer entering.Release(1)
 	root, err := catalog.Info(ctx)
 	if err != nil {
 		return 0, err
