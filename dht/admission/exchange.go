@@ -68,12 +68,14 @@ func (g *Gate) exchange(ctx context.Context, id peer.ID) error {
 			return fmt.Errorf("show certificates: %w", err)
 		}
 		judged := g.take(id, answer)
+		renewed := answer.Refused != "" && len(answer.Issued) > 0 && g.takeOwn(answer.Issued) == nil
 		newest := g.newest()
 		more := judged.added || newest > answer.Charter && (!s.told || answer.Charter > s.charter) ||
 			newest == answer.Charter && !s.told && !judged.same // there may be two with that number
 		s = shown{told: true, same: judged.same, charter: answer.Charter, sent: last(question.Revocations, s.sent), got: last(answer.Revocations, s.got)}
 		switch {
 		case more: // both must know the same charters before they can judge
+		case renewed && judged.err == nil: // this node's certificate had ended, and the peer is an issuer
 		case judged.err != nil:
 			g.countRefused(id, judged.err)
 			return fmt.Errorf("certificate of %s: %w", id, judged.err)
@@ -196,15 +198,16 @@ func (g *Gate) Answer(_ context.Context, name string, raw []byte) ([]byte, error
 	}
 	judged := g.take(id, question)
 	answer := g.show(id, shown{told: judged.err == nil, same: judged.same, charter: question.Charter, sent: question.After})
-	if judged.err != nil && question.Charter <= answer.Charter { // otherwise it is asked for its charters, and may be admitted then
-		g.countRefused(id, judged.err)
-		answer.Refused = judged.err.Error()
-		answer.Revocations = g.excluding(id, question.Certificate)
-	}
-	if question.Renew {
-		if answer.Issued, err = g.renew(id, question.Certificate); err != nil {
+	if ended := errors.Is(judged.err, trust.ErrExpired); question.Renew || ended {
+		if answer.Issued, err = g.renew(id, question.Certificate); err != nil && !ended {
 			return nil, err
 		}
+	}
+	if judged.err != nil && question.Charter <= answer.Charter { // otherwise it is asked for its charters, and may be admitted then
+		if answer.Refused = judged.err.Error(); answer.Issued == nil { // with a newer certificate it comes back at once
+			g.countRefused(id, judged.err)
+		}
+		answer.Revocations = g.excluding(id, question.Certificate)
 	}
 	return encode(answer), nil
 }

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync"
@@ -82,20 +83,28 @@ func (g *Gate) askRenewal(ctx context.Context) error {
 func (g *Gate) renewFrom(ctx context.Context, id peer.ID) error {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTime)
 	defer cancel()
-	// If this node's certificate has ended, the issuer does not admit it, but renews it. This node may have been told of newer charters.
-	refused := g.Await(ctx, id)
-	if refused != nil && !errors.Is(refused, errRefused) && !errors.Is(refused, trust.ErrExpired) {
-		return refused
+	g.mu.Lock()
+	before := g.mu.own
+	g.mu.Unlock()
+	if err := g.Await(ctx, id); err != nil { // an issuer also renews a certificate that has ended
+		return err
 	}
 	question := g.show(id, shown{})
+	if !bytes.Equal(question.Certificate, before) {
+		return nil
+	}
 	question.Renew = true
 	answer, err := g.ask(ctx, id, question)
 	if err != nil {
 		return err
 	}
+	return g.takeOwn(answer.Issued)
+}
+
+func (g *Gate) takeOwn(raw []byte) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.setOwn(answer.Issued)
+	return g.setOwn(raw)
 }
 
 // spread tells all connected peers what has changed.
