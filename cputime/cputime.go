@@ -1,6 +1,7 @@
-// Package cputime measures what CPU the daemon may use (Limit), and which subsystems use it, for voxeld_cpu_seconds_total. A Sampler
-// takes a CPU profile of a second every 15 seconds, charges each sample to the subsystem of its innermost function that belongs to one, and scales the result to the
-// whole time. So the numbers are estimates: exact to a few per cent over minutes on a busy node, coarse on an idle one.
+// Package cputime measures what CPU the daemon may use (Limit), and which subsystems use it, for
+// voxeld_cpu_seconds_total. A Sampler takes a CPU profile of a second every 15 seconds, charges each sample to the
+// subsystem of its innermost function that belongs to one, and scales the result to the whole time. So the numbers are
+// estimates: exact to a few per cent over minutes on a busy node, coarse on an idle one.
 //
 // The runtime takes only one CPU profile at a time. The Sampler gives way to the operator's (see Yield).
 //

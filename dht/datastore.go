@@ -117,8 +117,9 @@ func (d *datastore) Delete(ctx context.Context, key ds.Key) error {
 
 func (d *datastore) wrongClock() bool { return d.stepped != nil && d.stepped() }
 
-// commitRecords is commit for kad-dht's records. This node's own walks have a deadline, and wait. What others have sent has none: it is refused if it
-// takes longer than commitWithin, and at once while another such commit does. It may be stored later all the same.
+// commitRecords is commit for kad-dht's records. This node's own walks have a deadline, and wait. What others have sent
+// has none: it is refused if it takes longer than commitWithin, and at once while another such commit does. It may be
+// stored later all the same.
 func (d *datastore) commitRecords(ctx context.Context, writes []kv.Write) error {
 	if _, own := ctx.Deadline(); own {
 		return d.commit(writes)

@@ -704,7 +704,8 @@ func TestHungDiskDelaysNobodyElse(t *testing.T) {
 	nettest.Eventually(t, "the node stores again", func() bool { return hung.store.Put(nettest.Context(t), ds.NewKey("/player/A"), nil) == nil })
 }
 
-// A node whose disk does not answer for longer than others wait for it stores and publishes its own players' records when it does.
+// A node whose disk does not answer for longer than others wait for it stores and publishes its own players' records
+// when it does.
 func TestOwnRecordsWaitForTheDisk(t *testing.T) {
 	t.Parallel()
 	nodes := startNetwork(t, 2, setup{})

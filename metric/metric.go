@@ -1,6 +1,6 @@
-// Package metric creates metrics with labels whose values are known. All of their series are there from the start, with 0: an alert on an
-// increase counts the first event too, and a panel shows 0 instead of nothing. The linter refuses prometheus.NewCounterVec and
-// prometheus.NewHistogramVec elsewhere.
+// Package metric creates metrics with labels whose values are known. All of their series are there from the start, with
+// 0: an alert on an increase counts the first event too, and a panel shows 0 instead of nothing. The linter refuses
+// prometheus.NewCounterVec and prometheus.NewHistogramVec elsewhere.
 //
 // Floor 0: it imports nothing of this module.
 package metric

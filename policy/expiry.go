@@ -56,8 +56,8 @@ func loginOf(a nodemsg.Act) (login player.Login, gateway string, is bool) {
 	return login, words[1], true
 }
 
-// seen does nothing: that the player has given a command is what counts. It is entered only if it confirms something: whoever has a key can
-// sign any number of logins, and names and claims alone end what players can add to the acts.
+// seen does nothing: that the player has given a command is what counts. It is entered only if it confirms something:
+// whoever has a key can sign any number of logins, and names and claims alone end what players can add to the acts.
 func seen(s *State, by author, args []string, at int64) (func() Effect, error) {
 	switch {
 	case by.role == operator || len(args) != 3:

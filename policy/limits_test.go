@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Players below moderator cannot fill the acts: once the first half is used, each command of theirs that adds an act is refused, but for
-// coming back, once. What is left is for moderators and operators.
+// Players below moderator cannot fill the acts: once the first half is used, each command of theirs that adds an act is
+// refused, but for coming back, once. What is left is for moderators and operators.
 func TestPlayersCannotFillTheActs(t *testing.T) {
 	commandsOf := map[string]string{ // each would be carried out in an empty log
 		"register": "register", "claim": "claim 100,100 109,109", "unclaim": "unclaim home", "trust": "trust home bob", "untrust": "untrust home eve",
@@ -118,8 +118,8 @@ func TestComingBackIsEnteredOnce(t *testing.T) {
 	}
 }
 
-// A restore enters what a log of commands has come to: one command for each player of whom something is left, each claim, member and setting,
-// whatever number of commands has led there. What can be seen is the same.
+// A restore enters what a log of commands has come to: one command for each player of whom something is left, each
+// claim, member and setting, whatever number of commands has led there. What can be seen is the same.
 func TestExportHasWhatCounts(t *testing.T) {
 	before := newScript(t)
 	say := func(by, text string) {

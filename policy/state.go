@@ -14,8 +14,9 @@ import (
 
 // Limits of a world's policy.
 const (
-	// MaxActs is the most acts. Players below moderator give commands in the first half of them; after it they only come back, once for what
-	// they have registered and not used yet. So MaxActs/2 - MaxNames - MaxClaims of them are for moderators and operators.
+	// MaxActs is the most acts. Players below moderator give commands in the first half of them; after it they only
+	// come back, once for what they have registered and not used yet. So MaxActs/2 - MaxNames - MaxClaims of them are
+	// for moderators and operators.
 	MaxActs  = 1_000_000
 	MaxNames = 250_000
 	// maxClaimActs and maxRollbackActs are how many acts may be about claims, and about rollbacks, but for those of moderators and above: together less
@@ -66,9 +67,10 @@ func (s *State) Acts() uint64 { return s.acts }
 // Filling is from which share on operators are told that the log fills up, as the alert VoxeldCommandLogFilling does.
 const Filling = 0.8
 
-// Used returns which share is used of what the log takes from players below moderator: of the commands after which no more names are registered,
-// of those about claims, of those about rollbacks, or of the names, whichever is largest. At 1 players who are new get no name, or nobody can
-// claim land, or undo damage. It can exceed 1: moderators and above have the second half of the log.
+// Used returns which share is used of what the log takes from players below moderator: of the commands after which no
+// more names are registered, of those about claims, of those about rollbacks, or of the names, whichever is largest. At
+// 1 players who are new get no name, or nobody can claim land, or undo damage. It can exceed 1: moderators and above
+// have the second half of the log.
 func (s *State) Used() float64 {
 	share := func(n, most int) float64 { return float64(n) / float64(most) }
 	return max(float64(s.acts)/float64(MaxActs/2), share(len(s.names), MaxNames), share(s.claiming.acts, s.claiming.most), share(s.undoing.acts, s.undoing.most))

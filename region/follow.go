@@ -184,8 +184,9 @@ type routedLink struct {
 // Confirms reports whether the region answers nodemsg.ToRegion.Confirm.
 func (g routedLink) Confirms() bool { return g.confirms }
 
-// LedElsewhere asks the members whether one of them leads the region by now instead of the one of this link, which may not have learned of it. The
-// route is corrected then. Only the new leader's own word counts, for a term later than that of this link's leader: anybody can name others.
+// LedElsewhere asks the members whether one of them leads the region by now instead of the one of this link, which may
+// not have learned of it. The route is corrected then. Only the new leader's own word counts, for a term later than
+// that of this link's leader: anybody can name others.
 func (g routedLink) LedElsewhere(ctx context.Context) bool {
 	info := g.info
 	if route, ok := g.host.Directory.Known(grid.ChunkPos{X: info.Cell.Area().MinX, Z: info.Cell.Area().MinZ}); ok && route.ID == info.ID {

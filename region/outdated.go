@@ -168,7 +168,8 @@ func (h *Host) create(group, id uint64, create func() error) error {
 	return err
 }
 
-// Copied reports whether two copies of this node's data run at the same time, and returns the other nodes of which that is so.
+// Copied reports whether two copies of this node's data run at the same time, and returns the other nodes of which that
+// is so.
 func (h *Host) Copied() (own bool, others []string) {
 	if h.Incarnations == nil {
 		return false, nil

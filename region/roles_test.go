@@ -224,8 +224,8 @@ func TestGatewaysHaveQuotas(t *testing.T) {
 	})
 }
 
-// A gateway that lies sends many logins of one player at once. Each is judged after the one before is entered: one confirms the player's name,
-// and the others add nothing.
+// A gateway that lies sends many logins of one player at once. Each is judged after the one before is entered: one
+// confirms the player's name, and the others add nothing.
 func TestCommandsOfOneKeyAreEnteredOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)

@@ -128,6 +128,9 @@ func TestClocksADayOff(t *testing.T) {
 		eventually(t, "everybody knows everybody", patience, func() bool { return d.connected() == 2 })
 		d.expires()
 	}
+	for _, d := range []*daemon{ahead, behind} { // until then their players' edits are from the future, or their regions' are
+		eventually(t, "the node takes over the time of the others", patience, func() bool { return strings.Contains(d.Output(), `msg="time corrected"`) })
+	}
 	threefold(t, all)
 	puts := func(d *daemon) float64 {
 		return d.metric("voxeld_dht_direct_puts_total") + d.metric("voxeld_dht_lookups_total", "put_player")

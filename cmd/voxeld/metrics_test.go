@@ -73,8 +73,8 @@ func TestMetricsReference(t *testing.T) {
 	}
 }
 
-// checkStarted checks that counters and histograms with labels have been there since the start, with 0: an alert on an increase counts the
-// first event, too.
+// checkStarted checks that counters and histograms with labels have been there since the start, with 0: an alert on an
+// increase counts the first event, too.
 func checkStarted(t *testing.T, registry *prometheus.Registry) {
 	t.Helper()
 	families, err := registry.Gather()

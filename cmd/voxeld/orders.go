@@ -13,11 +13,12 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 )
 
-// This file logs what operators order on the admin socket. The commands that concern players are entries of the world's policy besides,
-// which voxeld audit lists, and revocations are signed (voxeld peers revoked); the others concern this node, or are ordered on it.
+// This file logs what operators order on the admin socket. The commands that concern players are entries of the world's
+// policy besides, which voxeld audit lists, and revocations are signed (voxeld peers revoked); the others concern this
+// node, or are ordered on it.
 
-// openParameters are the parameters of orders that are logged. None of them is meant to be a secret, but operators may put a token into any:
-// see withoutTokens.
+// openParameters are the parameters of orders that are logged. None of them is meant to be a secret, but operators may
+// put a token into any: see withoutTokens.
 var openParameters = []string{
 	"kind", "subject", "node", "region", "cell", "operator", "uses", "expires", "issuer", "lift", "force", "reason", "text", admin.OldCopy,
 }
@@ -55,15 +56,16 @@ func logOrders(logger *slog.Logger, next http.Handler) http.Handler {
 // aToken replaces a token in the log.
 const aToken = "a token"
 
-// tokenText matches what is, or may be, the beginning of a join token, with the spaces and line breaks that config.ParseToken ignores, also
-// as a quoted text has them; or a token for /owner. The secret of a join token comes after more characters than are asked for here.
+// tokenText matches what is, or may be, the beginning of a join token, with the spaces and line breaks that
+// config.ParseToken ignores, also as a quoted text has them; or a token for /owner. The secret of a join token comes
+// after more characters than are asked for here.
 var tokenText = regexp.MustCompile(`(?i)\bvx[0-9a-z](?:[0-9a-z\s]|\\[nrt]){12,}|\b[a-z2-7]{4}(?:-[a-z2-7]{4}){3}\b`)
 
 // withoutTokens returns a text in which tokens are replaced.
 func withoutTokens(text string) string { return tokenText.ReplaceAllString(text, aToken) }
 
-// answerRecorder keeps the status of an answer, and its body if that is JSON, which is in memory as a whole anyway. Of another body it keeps
-// the beginning.
+// answerRecorder keeps the status of an answer, and its body if that is JSON, which is in memory as a whole anyway. Of
+// another body it keeps the beginning.
 type answerRecorder struct {
 	http.ResponseWriter
 	status int // 0: none was written, so it is 200

@@ -53,7 +53,8 @@ func TestTokensAreNotLogged(t *testing.T) {
 	}
 }
 
-// A failed order is logged as failed however long its answer is, and whether it is JSON or text. The command of an order is logged.
+// A failed order is logged as failed however long its answer is, and whether it is JSON or text. The command of an
+// order is logged.
 func TestFailedOrdersAreLogged(t *testing.T) {
 	t.Parallel()
 	command := url.Values{"text": {"ban Mallory for griefing"}}

@@ -74,8 +74,8 @@ func mean(metric, by string) string {
 	return perSecond(metric+"_sum", by) + " / " + perSecond(metric+"_count", by)
 }
 
-// some returns the rates by a label that are not 0, or if all are, a single series "none" with 0: a healthy node has a line, not
-// eighteen.
+// some returns the rates by a label that are not 0, or if all are, a single series "none" with 0: a healthy node has a
+// line, not eighteen.
 func some(metric, by string) string {
 	all := perSecond(metric, by)
 	last := by[strings.LastIndex(by, " ")+1:]
@@ -105,8 +105,8 @@ func (d dashboard) build(l limits) (grafana.Dashboard, error) {
 	return b.Build()
 }
 
-// widths returns the widths of the panels of a row, so that they fill lines of 24 units: six numbers or three others in a line,
-// or fewer if they do not fill the last one.
+// widths returns the widths of the panels of a row, so that they fill lines of 24 units: six numbers or three others in
+// a line, or fewer if they do not fill the last one.
 func widths(panels []panel) (all []uint32) {
 	for i := 0; i < len(panels); {
 		same, most := i, 3

@@ -25,7 +25,8 @@ var (
 	severity   = regexp.MustCompile(`severity: (\w+)`)
 )
 
-// limitsOf returns the limits in the text of Prometheus' rules: of each rule the first number that its expression compares with.
+// limitsOf returns the limits in the text of Prometheus' rules: of each rule the first number that its expression
+// compares with.
 func limitsOf(rules string) (limits, error) {
 	all := make(limits)
 	found := alertRule.FindAllStringSubmatchIndex(rules, -1)

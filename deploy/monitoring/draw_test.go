@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// What Grafana would show of a dashboard's JSON, as an SVG: grid, titles, units, thresholds, texts instead of values, colours of
-// series, legends with last and max. Tooltips, links and annotations are not drawn.
+// What Grafana would show of a dashboard's JSON, as an SVG: grid, titles, units, thresholds, texts instead of values,
+// colours of series, legends with last and max. Tooltips, links and annotations are not drawn.
 
 const (
 	unitWidth, unitHeight = 54.0, 34.0 // of the grid, in pixels

@@ -76,8 +76,8 @@ func TestWrongClocks(t *testing.T) {
 	}
 }
 
-// A certificate is renewed in time, by itself. One that was not is refused, and renewed as soon as its node meets an issuer, unless it is revoked.
-// After more than a year a new token helps.
+// A certificate is renewed in time, by itself. One that was not is refused, and renewed as soon as its node meets an
+// issuer, unless it is revoked. After more than a year a new token helps.
 func TestRenewalAndExpiry(t *testing.T) {
 	w := newWorld(t)
 	c := new(clock)

@@ -212,8 +212,8 @@ func (g *Gate) Answer(_ context.Context, name string, raw []byte) ([]byte, error
 	return encode(answer), nil
 }
 
-// excluding returns the revocation because of which a peer's certificate does not count, if there is one: then the peer can say by whom it is
-// excluded, and does not take the others for down.
+// excluding returns the revocation because of which a peer's certificate does not count, if there is one: then the peer
+// can say by whom it is excluded, and does not take the others for down.
 func (g *Gate) excluding(id peer.ID, certificate []byte) [][]byte {
 	v, err := g.Seen.read(id, certificate)
 	if err != nil {

@@ -19,7 +19,8 @@ func CloseInOrder(c net.Conn) error {
 	return errors.Join(half.CloseWrite(), c.SetReadDeadline(time.Now()))
 }
 
-// How long a closed connection is still read: one that no limit counts, and one whose client may be busy before it reads its last message.
+// How long a closed connection is still read: one that no limit counts, and one whose client may be busy before it
+// reads its last message.
 const (
 	RefusedTime  = 500 * time.Millisecond
 	AdmittedTime = 3 * time.Second

@@ -375,7 +375,8 @@ func TestConfirmation(t *testing.T) {
 	})
 }
 
-// An edit that is not answered ends the link, whatever else arrives, once the region is led elsewhere, and after LastAnswerTime at any rate.
+// An edit that is not answered ends the link, whatever else arrives, once the region is led elsewhere, and after
+// LastAnswerTime at any rate.
 func TestUnansweredEditEndsTheLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sub := newSubscription(newTestMirror(), grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))

@@ -27,9 +27,9 @@ const (
 	// NoticeAfter is how long a region must be unreachable before players are notified. A link counts when it has held for
 	// LastRetry.
 	NoticeAfter = 5 * time.Second
-	// AnswerTime is how long an edit may be unanswered over a link before the region's members are asked who leads it, whatever else arrives: a
-	// leader whose disk hangs still sends moves. They are asked again after askPause. If they name no other leader the link stays: over a
-	// new one the edits would wait for the same disks once more.
+	// AnswerTime is how long an edit may be unanswered over a link before the region's members are asked who leads it,
+	// whatever else arrives: a leader whose disk hangs still sends moves. They are asked again after askPause. If they
+	// name no other leader the link stays: over a new one the edits would wait for the same disks once more.
 	AnswerTime = 1200 * time.Millisecond
 	askPause   = 400 * time.Millisecond
 	// LastAnswerTime is when the link ends whoever leads.
@@ -155,7 +155,8 @@ type liveLink struct {
 	ledElsewhere func() bool // it may take as long as AnswerTime
 }
 
-// checkAnswers ends the link over which an edit has not been answered for AnswerTime, if the region is led elsewhere, or after LastAnswerTime.
+// checkAnswers ends the link over which an edit has not been answered for AnswerTime, if the region is led elsewhere,
+// or after LastAnswerTime.
 func (f *feed) checkAnswers() {
 	defer f.sub.m.Panics.Recover("subscription", func() {})
 	link, waited := f.unansweredFor()
@@ -170,8 +171,8 @@ func (f *feed) checkAnswers() {
 	}
 }
 
-// unansweredFor returns the link, and for how long the first unanswered edit that was sent over it has waited. The link is nil if there is none, or
-// all edits are answered: then checkAnswers is not called again until the next edit.
+// unansweredFor returns the link, and for how long the first unanswered edit that was sent over it has waited. The link
+// is nil if there is none, or all edits are answered: then checkAnswers is not called again until the next edit.
 func (f *feed) unansweredFor() (link *liveLink, waited time.Duration) {
 	sub := f.sub
 	sub.mu.Lock()

@@ -51,7 +51,8 @@ func (fixedPolicy) Enter(context.Context, nodemsg.Act, func() error) (string, er
 
 func (fixedPolicy) Notify(func(), func(string)) {}
 
-// Two players look around under one name. Once one of them has registered it, the other one, who has a key, is shown with a fingerprint.
+// Two players look around under one name. Once one of them has registered it, the other one, who has a key, is shown
+// with a fingerprint.
 func TestNameRegisteredMeanwhile(t *testing.T) {
 	world := fixedPolicy{policy.New()}
 	at := time.Unix(1_800_000_000, 0)

@@ -299,7 +299,8 @@ func ProposeSplit(ctx context.Context, l *Land) error {
 // ErrInUse is returned if a region is watched, or something was built there.
 var ErrInUse = errors.New("the region is in use")
 
-// ProposeVacate gives up a region, which this node must lead. The error is ErrInUse if it is watched, or something was built there.
+// ProposeVacate gives up a region, which this node must lead. The error is ErrInUse if it is watched, or something was
+// built there.
 func ProposeVacate(ctx context.Context, l *Land) error {
 	answer := make(chan error, 1)
 	err, failed := Await(ctx, l.Actor, answer, func() {

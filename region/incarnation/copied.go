@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// Two copies of one data directory may run at the same time: somebody has copied a machine, and started the copy beside it. Both have the
-// node's key. Each makes the other one an earlier state, so that neither votes with what it has. That looks like data that was put back, but
-// waiting does not end it. It is noticed by an incarnation that goes on after a later one: of a single directory, the earlier one has ended.
-// Exchanges that were under way when it ended are over after exchangeTime.
+// Two copies of one data directory may run at the same time: somebody has copied a machine, and started the copy beside
+// it. Both have the node's key. Each makes the other one an earlier state, so that neither votes with what it has. That
+// looks like data that was put back, but waiting does not end it. It is noticed by an incarnation that goes on after a
+// later one: of a single directory, the earlier one has ended. Exchanges that were under way when it ended are over
+// after exchangeTime.
 
 // copiedFor is how long a copy is reported after it was noticed last. Idle copies show themselves rarely.
 const copiedFor = time.Hour
@@ -20,7 +21,8 @@ type earlier struct {
 	until time.Time // when the other one was noticed
 }
 
-// copies is what was noticed of copies. It has a lock of its own: the keeper's is held while the disk writes, and doctor must not wait for that.
+// copies is what was noticed of copies. It has a lock of its own: the keeper's is held while the disk writes, and
+// doctor must not wait for that.
 type copies struct {
 	sync.Mutex
 
@@ -28,8 +30,8 @@ type copies struct {
 	own    time.Time            // when two of this node's were; zero if never
 }
 
-// Copied reports whether two copies of this node's data were noticed that run at the same time, and returns the other nodes of which that
-// is so.
+// Copied reports whether two copies of this node's data were noticed that run at the same time, and returns the other
+// nodes of which that is so.
 func (k *Keeper) Copied() (own bool, others []string) {
 	k.copies.Lock()
 	defer k.copies.Unlock()

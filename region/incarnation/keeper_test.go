@@ -342,8 +342,8 @@ func TestStrangersAreForgottenFirst(t *testing.T) {
 	}
 }
 
-// A copy of a node's data directory is started while the node runs. The node and another one notice it; the restart of a node, and data that
-// was put back, are not taken for that.
+// A copy of a node's data directory is started while the node runs. The node and another one notice it; the restart of
+// a node, and data that was put back, are not taken for that.
 func TestCopyRunsBesideTheOriginal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := make(map[string]*node)

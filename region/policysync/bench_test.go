@@ -59,8 +59,9 @@ func (a author) back(at time.Time) nodemsg.Act {
 	return act
 }
 
-// visitCommands visits the commands of a world in which, each four minutes, a player registers their name, one comes back who registered
-// theirs days ago, one of those claims land, changes the claim or gives it up, and that land is rolled back, or a moderator acts.
+// visitCommands visits the commands of a world in which, each four minutes, a player registers their name, one comes
+// back who registered theirs days ago, one of those claims land, changes the claim or gives it up, and that land is
+// rolled back, or a moderator acts.
 func visitCommands(count int, visit func(nodemsg.Act)) {
 	const (
 		days    = 1000 // rounds from a name to its player's return, and on to what they do with their claim
@@ -136,8 +137,8 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// BenchmarkLog measures what a log of commands costs a node: a newcomer that has the pages and applies and stores them, without the time of
-// the network, and each start. With -commands 1000000 the log is full.
+// BenchmarkLog measures what a log of commands costs a node: a newcomer that has the pages and applies and stores them,
+// without the time of the network, and each start. With -commands 1000000 the log is full.
 func BenchmarkLog(b *testing.B) {
 	dir := b.TempDir()
 	var all []nodemsg.Act

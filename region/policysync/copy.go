@@ -100,8 +100,8 @@ type Copy struct {
 	operating sync.Mutex
 	numbered  uint64              // the number of the last one; guarded by operating
 	pull      *semaphore.Weighted // held while acts are asked for and applied
-	// entering are held while this node, as leader of the catalog, enters an act of a key whose id's last byte has the index as its lower bits:
-	// the next act of that key is judged after it.
+	// entering are held while this node, as leader of the catalog, enters an act of a key whose id's last byte has the
+	// index as its lower bits: the next act of that key is judged after it.
 	entering  [64]*semaphore.Weighted
 	others    time.Time  // since when the catalog has other acts; zero if it has not; guarded by pull, as is unsaved
 	unsaved   []kv.Write // applied, and not stored yet

@@ -99,7 +99,8 @@ type Backups struct {
 	Error string        `json:"error,omitempty"` // why the last attempt was no good one
 }
 
-// Overdue reports whether the newest good backup of a node is too old at a time, or there should have been one since the node started.
+// Overdue reports whether the newest good backup of a node is too old at a time, or there should have been one since
+// the node started.
 func (b Backups) Overdue(started, now time.Time) bool {
 	since := b.Last
 	if since.IsZero() {

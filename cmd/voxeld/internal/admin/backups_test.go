@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Backups are overdue after one and a half intervals, counted from the last good one, or from the node's start if there is none.
+// Backups are overdue after one and a half intervals, counted from the last good one, or from the node's start if there
+// is none.
 func TestBackupsOverdue(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -118,7 +118,8 @@ func (a Access) Status() admin.Access {
 	return answer
 }
 
-// Excluded returns an error that says by whom this node is excluded from the world, and why, as far as it knows; nil if it is not.
+// Excluded returns an error that says by whom this node is excluded from the world, and why, as far as it knows; nil if
+// it is not.
 func (a Access) Excluded() error {
 	if a.Gate == nil {
 		return nil
