@@ -78,6 +78,11 @@ var formerBinary = sync.OnceValues(func() (string, error) {
 	return buildChanged("voxeld-former", "../../dht/admission/gate.go", "return time.Now()", "return time.Now().Add(-24*24*time.Hour)")
 })
 
+// shortLogBinary returns a voxeld whose log of commands has room for 20.
+var shortLogBinary = sync.OnceValues(func() (string, error) {
+	return buildChanged("voxeld-short-log", "../../policy/state.go", "MaxActs  = 1_000_000", "MaxActs  = 20")
+})
+
 // otherTerrainBinary returns a voxeld that places trees and ores elsewhere.
 var otherTerrainBinary = sync.OnceValues(func() (string, error) {
 	return buildChanged("voxeld-terrain", "../../terrain/terrain.go", "^ salt*golden", "^ salt*golden ^ 1")

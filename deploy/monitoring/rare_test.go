@@ -325,6 +325,30 @@ func TestMissedBackup(t *testing.T) {
 	p.onlyFired("VoxeldBackupTooOld")
 }
 
+// The log of commands fills, and has room again.
+func TestFullCommandLog(t *testing.T) {
+	rare(t)
+	t.Parallel()
+	short, err := shortLogBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	current, err := plainBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newNode(t, kit.Options{Binary: short})
+	n.start("")
+	p := newPrometheus(t, fast, n)
+	for i := range 9 { // of the ten that players may have
+		n.voxeld("ban", fmt.Sprintf("203.0.113.%d", i))
+	}
+	p.fires(n, "VoxeldCommandLogFilling")
+	n.restartAs(func(o *kit.Options) { o.Binary = current })
+	p.clears(n, "VoxeldCommandLogFilling")
+	p.onlyFired("VoxeldCommandLogFilling", "VoxeldNodeDown")
+}
+
 // writeCertificate replaces a self-signed certificate and its key by new ones.
 func writeCertificate(t *testing.T, certFile, keyFile string, validFor time.Duration) {
 	t.Helper()
