@@ -5,15 +5,15 @@ import type { Controls } from '../input/controls'
 import type { InputKind, InputSwitch } from '../input/kind'
 import type { BlockInteraction } from '../player/block-interaction'
 import type { Frame, System } from './frame-loop'
-import { Lazy } from './lazy'
+import { LazySystem } from './lazy'
 import type { Screens } from './screens'
 import type { Store } from './store'
 
 const MIDDLE = [0, 0] as const
 
 export class Devices implements System {
-  private readonly touch: Lazy<System>
-  private readonly pad: Lazy<System>
+  private readonly touch: LazySystem<System>
+  private readonly pad: LazySystem<System>
 
   constructor(
     private readonly canvas: HTMLCanvasElement,
@@ -28,8 +28,8 @@ export class Devices implements System {
     private readonly buttons: () => readonly [tap: number, hold: number],
     partMissing: () => void,
   ) {
-    this.touch = new Lazy(() => this.loadTouch(), partMissing)
-    this.pad = new Lazy(
+    this.touch = new LazySystem(() => this.loadTouch(), partMissing)
+    this.pad = new LazySystem(
       () =>
         import('./gamepad-control').then(({ createGamepad }) =>
           createGamepad(store, input, controls, screens, scrolled),

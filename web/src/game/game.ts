@@ -29,10 +29,9 @@ import { FrameCounter, FrameLoop, type System } from './frame-loop'
 import type { HintControl } from './hint-control'
 import { HorizonControl, ShownChunks } from './horizon-control'
 import { HotbarControl } from './hotbar-control'
-import { Lazy } from './lazy'
+import { Lazy, LazySystem } from './lazy'
 import { Movement } from './movement'
 import { Panels } from './panels'
-import { PlayerInteraction } from './player-interaction'
 import { QualityControl } from './quality-control'
 import { Scene } from './scene'
 import { Screens } from './screens'
@@ -139,11 +138,11 @@ export function startGame(
         if (text === WAVE) avatars.wave(player)
       },
       hit: (event) => {
-        players.showHit(event)
+        players.use((part) => part.showHit(event))
         effects.part?.interacted('hit', event.to)
       },
       gift: (event) => {
-        players.showGift(event)
+        players.use((part) => part.showGift(event))
         effects.part?.interacted('gift', event.to)
       },
       committed: (edit) => {
@@ -195,8 +194,15 @@ export function startGame(
   const hotbar = new HotbarControl(store, hud.hotbar, view.hand)
   const quality = new QualityControl(store, session, meshes, view, hud)
   const screens = new Screens(store, world, body, session, controls, view, hud, quality)
-  const players = new PlayerInteraction(store, body, avatars, session, interaction, hotbar, view.hand, hud)
-  const claims = new Lazy(
+  const players = new Lazy(
+    () =>
+      import('./player-interaction').then(
+        ({ PlayerInteraction }) =>
+          new PlayerInteraction(store, body, avatars, session, interaction, hotbar, view.hand, hud),
+      ),
+    partMissing,
+  )
+  const claims = new LazySystem(
     () =>
       import('./claim-control').then(
         ({ ClaimControl }) =>
@@ -204,33 +210,33 @@ export function startGame(
       ),
     partMissing,
   )
-  const inspect = new Lazy(
+  const inspect = new LazySystem(
     () =>
       import('./inspect-control').then(({ InspectControl }) => new InspectControl(store, session, interaction, hud)),
     partMissing,
   )
-  const rollback = new Lazy(
+  const rollback = new LazySystem(
     () =>
       import('./rollback-control').then(({ createRollback }) =>
         createRollback(store, world, body, session, screens, hud),
       ),
     partMissing,
   )
-  const past = new Lazy(
+  const past = new LazySystem(
     () =>
       import('./past-control').then(({ createPast }) =>
         createPast(store, world, body, session, screens, hud, avatars.group, (x, y) => movement.turn(x, y)),
       ),
     partMissing,
   )
-  const signs = new Lazy(
+  const signs = new LazySystem(
     () =>
       import('./sign-control').then(({ createSigns }) =>
         createSigns(store, world, body, session, interaction, screens, hud, view),
       ),
     partMissing,
   )
-  const build = new Lazy(
+  const build = new LazySystem(
     () =>
       import('./build-control').then(
         ({ BuildControl }) =>
@@ -258,7 +264,7 @@ export function startGame(
     },
   }
   const horizon = new HorizonControl(store, body, session, meshes, shown, view)
-  const thirdPerson = new Lazy(
+  const thirdPerson = new LazySystem(
     () =>
       import('./third-person').then(
         ({ ThirdPerson }) => new ThirdPerson(store, world, body, session, avatars, view, hudRoot),
@@ -266,7 +272,7 @@ export function startGame(
     partMissing,
   )
   const scene = new Scene(store, world, body, interaction, session.clock, avatars, meshes, view, thirdPerson)
-  const effects = new Lazy(
+  const effects = new LazySystem(
     () => import('./effects').then(({ Effects }) => new Effects(store, world, body, session, avatars, scene, view)),
     partMissing,
   )
@@ -372,8 +378,9 @@ export function startGame(
       .then(({ keepPage }) => keepPage((text) => hud.chat.addNotice(text)))
       .catch(() => undefined)
     effects.use((part) => part.applySettings())
+    players.use()
     claims.use((part) => part.update())
-    signs.use(() => undefined) // it shows them
+    signs.use() // it shows them
   }
 
   function act(action: Action): void {
@@ -383,8 +390,10 @@ export function startGame(
     } else if (action === 'blocks') screens.show('blocks')
     else if (action === 'chat') screens.show('chat')
     else if (action === 'command') screens.show('chat', '/')
-    else if (action === 'give') players.give(controls.performs('sink'))
-    else if (action === 'fly') movement.toggleFlying()
+    else if (action === 'give') {
+      const many = controls.performs('sink')
+      players.use((part) => part.give(many))
+    } else if (action === 'fly') movement.toggleFlying()
     else if (action === 'map') void panels.openMap()
     else if (action === 'claims') claims.use((part) => part.toggleFar())
     else if (action === 'inspect') command('inspect')
@@ -485,7 +494,7 @@ export function startGame(
       hotbar: [...settings.hotbar],
       gifts: settings.hotbar.map((block) => hud.hotbar.giftsLeft(block)),
       aimedPlayer: interaction.target?.player ?? '',
-      hitsTaken: players.hitsTaken,
+      hitsTaken: players.part?.hitsTaken ?? 0,
       claims: session.claims.list.map(({ owner, name }) => `${owner}/${name}`),
       claim: claims.part?.here ? `${claims.part.here.owner}/${claims.part.here.name}` : '',
       choosing: claims.part?.choosing ?? '',

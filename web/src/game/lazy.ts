@@ -1,8 +1,8 @@
-// A system whose code is loaded when it is used first.
+// Parts of the game whose code is loaded when they are used first.
 
 import type { Frame, System } from './frame-loop'
 
-export class Lazy<T extends System> implements System {
+export class Lazy<T> {
   /** Null until it is loaded. */
   part: T | null = null
   private loading: Promise<T> | null = null
@@ -12,7 +12,7 @@ export class Lazy<T extends System> implements System {
     private readonly failed: () => void,
   ) {}
 
-  /** Loads the system, and uses it as soon as it is loaded, in the order of these calls. */
+  /** Loads the part, and uses it as soon as it is loaded, in the order of these calls. */
   use(act: (part: T) => void = () => undefined): void {
     if (this.part) {
       act(this.part)
@@ -24,7 +24,9 @@ export class Lazy<T extends System> implements System {
       this.failed()
     })
   }
+}
 
+export class LazySystem<T extends System> extends Lazy<T> implements System {
   update(frame: Frame): void {
     this.part?.update(frame)
   }

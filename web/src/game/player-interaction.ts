@@ -8,6 +8,7 @@ import type { BlockInteraction } from '../player/block-interaction'
 import type { Body } from '../player/body'
 import type { Avatars } from '../render/avatars'
 import type { Hand } from '../render/hand'
+import { laterTexts } from '../text/later-texts'
 import { texts } from '../text/texts'
 import { kindOf } from '../world/blocks'
 import type { HotbarControl } from './hotbar-control'
@@ -35,7 +36,7 @@ export class PlayerInteraction {
     this.interaction.updateAim()
     const { target } = this.interaction
     if (!target) {
-      this.hud.messages.toast(texts.lookAtPlayer)
+      this.hud.messages.toast(laterTexts.lookAtPlayer)
       return
     }
     this.hand.swing()
@@ -44,7 +45,7 @@ export class PlayerInteraction {
 
   showHit(event: HitEvent): void {
     this.avatars.animateInteraction(event.player, event.to, true)
-    this.addChatLine(event, texts.hit, texts.hitYou)
+    this.addChatLine(event, laterTexts.hit, laterTexts.hitYou)
     if (!this.isSelf(event.to)) return
     const { x, z } = this.avatars.shownAt(event.player) ?? this.body
     this.body.knockBack(x, z)
@@ -54,7 +55,12 @@ export class PlayerInteraction {
 
   showGift(event: GiftEvent): void {
     this.avatars.animateInteraction(event.player, event.to, false)
-    this.addChatLine(event, texts.gave, texts.gaveYou, `${event.count} × ${texts.block(kindOf(event.block).name)}`)
+    this.addChatLine(
+      event,
+      laterTexts.gave,
+      laterTexts.gaveYou,
+      `${event.count} × ${texts.block(kindOf(event.block).name)}`,
+    )
     if (!this.isSelf(event.to)) return
     this.hotbar.receive(event.block, event.count)
   }

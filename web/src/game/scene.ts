@@ -11,7 +11,7 @@ import { AIR, WATER, boundsOf } from '../world/blocks'
 import type { Clock } from '../world/clock'
 import type { World } from '../world/world'
 import type { Frame, System } from './frame-loop'
-import type { Lazy } from './lazy'
+import type { LazySystem } from './lazy'
 import type { Store } from './store'
 import type { ThirdPerson } from './third-person'
 
@@ -34,7 +34,7 @@ export class Scene implements System {
     private readonly avatars: Avatars,
     private readonly meshes: MeshScheduler,
     private readonly view: View,
-    private readonly thirdPerson: Pick<Lazy<ThirdPerson>, 'part'>,
+    private readonly thirdPerson: Pick<LazySystem<ThirdPerson>, 'part'>,
   ) {}
 
   update({ now, dt }: Frame): void {

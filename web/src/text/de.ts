@@ -242,11 +242,6 @@ export const texts: Texts = {
   playersMissing: 'Nicht alle Gebiete haben geantwortet: Vielleicht sind noch andere da.',
   guest: 'Gast',
   you: 'du',
-  lookAtPlayer: 'Sieh einen Spieler an, um ihm den Block in deiner Hand zu geben.',
-  hit: '{player} schlägt {to}',
-  hitYou: '{player} schlägt dich',
-  gave: '{player} gibt {to} {gift}',
-  gaveYou: '{player} gibt dir {gift}',
 
   claimsFar: 'Grundstücke werden auch von fern gezeigt.',
   claimsNear: 'Grundstücke werden gezeigt, wenn du in der Nähe bist.',
@@ -321,6 +316,11 @@ export const laterTexts: LaterTexts = {
   aimAtBlock: 'Ziel auf einen Block.',
   notStored:
     'Dieser Browser speichert nichts oder hat keinen Platz mehr: Dein Schlüssel, deine Einstellungen und Lesezeichen gelten vielleicht nur, bis du diese Seite schließt.',
+  lookAtPlayer: 'Sieh einen Spieler an, um ihm den Block in deiner Hand zu geben.',
+  hit: '{player} schlägt {to}',
+  hitYou: '{player} schlägt dich',
+  gave: '{player} gibt {to} {gift}',
+  gaveYou: '{player} gibt dir {gift}',
 
   menu: {
     title: 'Menü',

@@ -13,6 +13,12 @@ export const enLater = {
   aimAtBlock: 'Aim at a block.',
   notStored:
     'This browser stores nothing, or has no room left: your key, settings and bookmarks may last only until you close this page.',
+  lookAtPlayer: 'Look at a player to give them the block you’re holding.',
+  /** In the chat; names stand for what is in braces. */
+  hit: '{player} hit {to}',
+  hitYou: '{player} hit you',
+  gave: '{player} gave {to} {gift}',
+  gaveYou: '{player} gave you {gift}',
 
   menu: {
     title: 'Menu',

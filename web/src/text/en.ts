@@ -94,12 +94,6 @@ export const en = {
   playersMissing: 'Some land did not answer: there may be others.',
   guest: 'guest',
   you: 'you',
-  lookAtPlayer: 'Look at a player to give them the block you’re holding.',
-  /** In the chat; names stand for what is in braces. */
-  hit: '{player} hit {to}',
-  hitYou: '{player} hit you',
-  gave: '{player} gave {to} {gift}',
-  gaveYou: '{player} gave you {gift}',
 
   claimsFar: 'Claims are shown from afar.',
   claimsNear: 'Claims are shown when you are near.',

@@ -242,11 +242,6 @@ export const texts: Texts = {
   playersMissing: 'Alguna zona no ha respondido: puede que haya más gente.',
   guest: 'invitado',
   you: 'tú',
-  lookAtPlayer: 'Mira a un jugador para darle el bloque que tienes en la mano.',
-  hit: '{player} ha golpeado a {to}',
-  hitYou: '{player} te ha golpeado',
-  gave: '{player} ha dado {gift} a {to}',
-  gaveYou: '{player} te ha dado {gift}',
 
   claimsFar: 'Las parcelas se ven desde lejos.',
   claimsNear: 'Las parcelas se ven cuando estás cerca.',
@@ -320,6 +315,11 @@ export const laterTexts: LaterTexts = {
   aimAtBlock: 'Apunta a un bloque.',
   notStored:
     'Este navegador no guarda nada o no tiene espacio: quizá tu clave, tus ajustes y tus marcadores duren solo hasta que cierres esta página.',
+  lookAtPlayer: 'Mira a un jugador para darle el bloque que tienes en la mano.',
+  hit: '{player} ha golpeado a {to}',
+  hitYou: '{player} te ha golpeado',
+  gave: '{player} ha dado {gift} a {to}',
+  gaveYou: '{player} te ha dado {gift}',
 
   menu: {
     title: 'Menú',
