@@ -49,7 +49,7 @@ func (h *Host) wrap(lib network.Stream) *Stream {
 	conns := h.lib.ConnManager()
 	conns.Protect(id, tag)
 	return &Stream{
-		conn:            lib,
+		conn:            libStream{lib},
 		reset:           func() { lib.Reset() }, //nolint:errcheck // a stream that cannot be reset has already ended
 		release:         func() { conns.Unprotect(id, tag) },
 		checkConnection: func() { h.CheckConnections(id) },

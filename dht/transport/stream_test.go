@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,5 +93,38 @@ func TestPanicEndsOneStream(t *testing.T) {
 		if got, err := io.ReadAll(good); err != nil || string(got) != "g" {
 			t.Errorf("the other one is answered %q, %v", got, err)
 		}
+	}
+}
+
+// A question whose time was over before it was sent leaves a stream of which the peer knows nothing. To close it takes no time.
+func TestCloseDoesNotWait(t *testing.T) {
+	a, b := pair(t)
+	const proto = "/test/echo"
+	b.HandleAsk(proto, func(_ context.Context, _ string, q []byte) ([]byte, error) { return q, nil })
+	ctx := nettest.Context(t)
+	if _, err := a.Ask(ctx, b.PeerID(), proto, nil); err != nil { // from now on the protocol is not negotiated before a stream is used
+		t.Fatal(err)
+	}
+	began := time.Now()
+	var crew sync.WaitGroup
+	for range 50 { // libp2p may notice in time that it need not wait
+		crew.Go(func() {
+			s, err := a.open(ctx, b.PeerID(), proto)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := s.SetDeadline(began); err != nil {
+				t.Error(err)
+			}
+			if _, err := s.Write([]byte("late")); !isTimeout(err) {
+				t.Errorf("a write after the deadline returns %v", err)
+			}
+			s.closeQuietly()
+		})
+	}
+	crew.Wait()
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("to close the streams took %v", took)
 	}
 }
