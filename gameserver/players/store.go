@@ -26,8 +26,9 @@ import (
 const (
 	// Table is this node's own table of the players it served: player id → record.
 	Table = "players"
-	// loadTimeout bounds a lookup of a player in the network.
-	loadTimeout = 3 * time.Second
+	// loadTimeout bounds a lookup of a player in the network. A new player also waits a second for their place (newcomer.Chooser): so whoever
+	// joins waits for 3 s at most, whichever node does not answer.
+	loadTimeout = 2 * time.Second
 	// confirmTimeout bounds a later lookup. It is longer than the network's own limit, after which what was found by then counts.
 	confirmTimeout = 12 * time.Second
 	// expireEvery is how often expired guests are deleted, and expireAtOnce how many in one commit. It is long, so that a clock that is wrong
@@ -68,7 +69,7 @@ type Store struct {
 
 	mu struct {
 		sync.Mutex
-		leaving []departure
+		leaving []*departure         // who are not on this node's disk yet, in order: it may hang
 		seqs    map[player.ID]uint64 // newest known record of each player who is here
 		done    map[player.ID]uint64 // and how many events they are known to have sent
 		doubts  doubts
@@ -78,7 +79,8 @@ type Store struct {
 // departure is a player who leaves.
 type departure struct {
 	Presence
-	saved chan struct{} // closed when the record is on this node's disk
+	returned bool          // they have come again since
+	saved    chan struct{} // closed when the record is on this node's disk
 }
 
 // NewStore returns a store that is not running yet.
@@ -95,7 +97,7 @@ func NewStore(o Options) *Store {
 func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerRecord, known bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
-	stored, err := ps.readRow(id)
+	stored, err := ps.own(id)
 	if err != nil {
 		return newest, false, fmt.Errorf("load player record: %w", err)
 	}
@@ -134,7 +136,36 @@ func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerR
 	return newest, newest.Seq > 0, nil
 }
 
-// readRow reads this node's record of a player.
+// own returns this node's record of a player, which may still be on its way to the disk.
+func (ps *Store) own(id player.ID) (r row, err error) {
+	p, left := ps.noteReturned(id)
+	if !left {
+		return ps.readRow(id)
+	}
+	r.PlayerRecord = ps.records([]Presence{p})[0]
+	var value []byte
+	if b, based := ps.baseOf(r.PlayerRecord); based {
+		value = b.encode(r.Seq)
+	}
+	r.Login = nil
+	r.setBase(value)
+	return r, nil
+}
+
+// noteReturned returns where a player was who has left, and is not on this node's disk yet.
+func (ps *Store) noteReturned(id player.ID) (p Presence, left bool) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for _, d := range ps.mu.leaving {
+		if d.Player == id {
+			d.returned = true
+			p, left = d.Presence, true // the last counts
+		}
+	}
+	return p, left
+}
+
+// readRow reads this node's record of a player from the disk.
 func (ps *Store) readRow(id player.ID) (r row, err error) {
 	value, err := ps.Storage.Get(Table, id[:])
 	if err != nil || value == nil {
@@ -156,9 +187,9 @@ func (ps *Store) readRow(id player.ID) (r row, err error) {
 	return r, nil
 }
 
-// NoteStored makes a player's next records newer than the one on this node's disk.
+// NoteStored makes a player's next records newer than this node's.
 func (ps *Store) NoteStored(id player.ID) {
-	stored, err := ps.readRow(id)
+	stored, err := ps.own(id)
 	if err != nil || stored.Seq == 0 {
 		return
 	}
@@ -179,13 +210,9 @@ func (ps *Store) NoteLoaded(recalled nodemsg.PlayerRecord) {
 	ps.mu.done[recalled.Player] = max(ps.mu.done[recalled.Player], recalled.Counted())
 }
 
-// Save saves a player who leaves. It returns when the record is on this node's disk; the network follows.
-func (ps *Store) Save(p Presence) {
-	select {
-	case <-ps.enqueueSave(p):
-	case <-ps.ended:
-	}
-}
+// Save has a player saved who leaves: on this node's disk, and then in the network. It waits for neither: Load returns where they left at
+// once, so that they can come again while the disk hangs.
+func (ps *Store) Save(p Presence) { ps.enqueueSave(p) }
 
 // SaveAndPublish saves a player who moves to another node: it returns when the record is in the network, or ctx ends.
 func (ps *Store) SaveAndPublish(ctx context.Context, p Presence) {
@@ -205,7 +232,7 @@ func (ps *Store) SaveAndPublish(ctx context.Context, p Presence) {
 
 // enqueueSave queues a leaving player to be saved. The channel is closed when the record is on disk and queued for publishing.
 func (ps *Store) enqueueSave(p Presence) <-chan struct{} {
-	d := departure{p, make(chan struct{})}
+	d := &departure{Presence: p, saved: make(chan struct{})}
 	ps.mu.Lock()
 	ps.mu.leaving = append(ps.mu.leaving, d)
 	ps.mu.Unlock()
@@ -291,8 +318,7 @@ func (ps *Store) deleteExpired() error {
 // saveLeaving saves leaving players in one commit, and queues them for publishing.
 func (ps *Store) saveLeaving() {
 	ps.mu.Lock()
-	leaving := ps.mu.leaving
-	ps.mu.leaving = nil
+	leaving := slices.Clone(ps.mu.leaving)
 	ps.mu.Unlock()
 	if len(leaving) == 0 {
 		return
@@ -307,9 +333,12 @@ func (ps *Store) saveLeaving() {
 	}
 	ps.publisher.enqueue(records, true)
 	ps.mu.Lock()
+	ps.mu.leaving = slices.Delete(ps.mu.leaving, 0, len(leaving))
 	for _, d := range leaving {
-		delete(ps.mu.seqs, d.Player) // loaded again when they return
-		delete(ps.mu.done, d.Player)
+		if !d.returned { // else they are here
+			delete(ps.mu.seqs, d.Player) // loaded again when they return
+			delete(ps.mu.done, d.Player)
+		}
 	}
 	ps.mu.Unlock()
 	for _, d := range leaving {

@@ -319,6 +319,44 @@ func TestSlowNetworkHoldsNobodyUp(t *testing.T) {
 	})
 }
 
+// Players may leave and come again while the disk hangs. They are where they left, and it is saved when the disk answers.
+func TestHungDiskHoldsNobodyUp(t *testing.T) {
+	for name, login := range map[string]*player.Login{"guest": nil, "key": {At: 1}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := run(t)
+				g.disk.Disk = make(chan struct{})
+				ann := Presence{Player: player.GuestID("ann"), Name: "ann", Guest: login == nil, Login: login}
+				seq := uint64(0)
+				for x := range 4 {
+					began := time.Now()
+					r, known, err := g.store.Load(t.Context(), ann.Player)
+					if err != nil || known != (x > 0) || known && (r.Pose.X != float64(x) || r.Seq <= seq) {
+						t.Fatalf("loaded %+v, %t, %v after number %d; want x %d", r, known, err, seq, x)
+					}
+					g.store.NoteLoaded(r)
+					seq, ann.Pose.X = r.Seq, float64(x)+1
+					g.store.Save(ann)
+					if took := time.Since(began); took > 0 {
+						t.Fatalf("to come and leave took %v", took)
+					}
+					pass(time.Second)
+				}
+				if _, known, err := g.store.Load(t.Context(), ann.Player); err != nil || !known {
+					t.Fatal(err)
+				}
+				close(g.disk.Disk)
+				pass(time.Second)
+				g.wantSaved("when the disk answers", "ann", 4)
+				g.wantPublished("when the disk answers", "ann", 4)
+				if len(g.store.mu.leaving) != 0 || len(g.store.mu.seqs) != 1 {
+					t.Errorf("%d are leaving, and %d sequences are known of the player who is here", len(g.store.mu.leaving), len(g.store.mu.seqs))
+				}
+			})
+		})
+	}
+}
+
 // A network that never answers does not keep the node from stopping.
 func TestDeadNetworkEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

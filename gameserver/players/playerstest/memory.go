@@ -15,6 +15,7 @@ import (
 // Memory is the network's store of players, or a node's own database. Any goroutine may use it.
 type Memory struct {
 	Gate chan struct{} // PutPlayer waits for it; nil: it does not wait
+	Disk chan struct{} // Commit waits for it, likewise
 
 	mu struct {
 		sync.Mutex
@@ -88,6 +89,9 @@ func (m *Memory) Scan(table string, _ []byte, visit func(key, value []byte) erro
 
 // Commit writes rows to the database.
 func (m *Memory) Commit(writes []kv.Write) error {
+	if m.Disk != nil {
+		<-m.Disk
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.mu.failure != nil {
