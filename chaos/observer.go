@@ -142,13 +142,29 @@ func (o *observer) answered(ctx context.Context, mark int, last time.Duration) (
 	return edits, ctx.Err()
 }
 
-// joinRepeatedly has new players join at a gateway during the whole run.
-func (o *observer) joinRepeatedly(ctx context.Context, g *players.Gateway) {
+// welcome is how long a player may wait for a welcome. It is judged as elsewhere is, but on all nodes: nothing that a join waits for needs
+// the disk.
+const welcome = 3 * time.Second
+
+// joinRepeatedly has players join at a gateway during the whole run.
+func (o *observer) joinRepeatedly(ctx context.Context, g *players.Gateway, judged bool) {
+	late := func(format string, args ...any) {
+		if judged {
+			o.report.Problem(format, args...)
+		}
+	}
 	players.JoinRepeatedly(ctx, g, o.ledger, players.Joins{
+		Welcomed: func(took time.Duration) {
+			o.report.Time("join to the welcome", fmt.Sprintf("≤ %v", welcome), took)
+			if took > welcome {
+				late("at %v: a join at node %d was welcomed after %v", o.ledger.Now().Round(time.Millisecond), g.Number, took.Round(time.Millisecond))
+			}
+		},
 		Whole: func(took time.Duration) { o.report.Time("join to the whole area", "", took) },
 		Part:  func() { o.report.Count("joins that were not shown the whole area", "", 1) },
 		None: func(err error) {
 			o.report.Count("joins that failed", "", 1)
+			late("at %v: %v", o.ledger.Now().Round(time.Millisecond), err)
 			o.logger.Info("join failed", "error", err)
 		},
 	})

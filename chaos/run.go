@@ -85,7 +85,7 @@ func (d *driver) run(ctx context.Context, s *scenario) (err error) {
 	var watcher sync.WaitGroup
 	watcher.Go(func() { d.watch(watch) })
 	for _, g := range gatewaysOf(d.Nodes) {
-		watcher.Go(func() { d.joinRepeatedly(watch, g) })
+		watcher.Go(func() { d.joinRepeatedly(watch, g, s.settle) })
 	}
 	err = d.inject(ctx, s)
 	d.report.Took = time.Since(start)

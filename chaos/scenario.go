@@ -19,7 +19,7 @@ type scenario struct {
 	about   string
 	events  int      // default
 	strikes []string // names; as many of each as of the others
-	settle  bool     // the cluster is healthy before each event; so how long edits wait is judged
+	settle  bool     // the cluster is healthy before each event; so how long edits and joins wait is judged
 	reads   int      // events between two intermediate readings; default 25
 	hidden  bool     // runs only by name
 	alone   bool     // begins with one node

@@ -16,19 +16,25 @@ const (
 	joinLimit = 10 * time.Second
 )
 
-// Joins is how the sessions of joiners went. Each is called for one session.
+// Joins is how the sessions of joiners went. Welcomed is called first, then one of the others.
 type Joins struct {
-	Whole func(took time.Duration) // the whole area arrived
-	Part  func()                   // a part did not arrive within joinLimit
-	None  func(err error)          // there was no welcome, or the session ended
+	Welcomed func(took time.Duration)
+	Whole    func(took time.Duration) // the whole area arrived
+	Part     func()                   // a part did not arrive within joinLimit
+	None     func(err error)          // there was no welcome, or the session ended
 }
 
-// JoinRepeatedly joins at a gateway again and again until ctx ends, and has the ledger judge the land that new players are shown.
+// JoinRepeatedly joins at a gateway again and again until ctx ends, and has the ledger judge the land that is shown. Every second player is
+// a new one, the others are one who comes back.
 func JoinRepeatedly(ctx context.Context, g *Gateway, l *history.Ledger, done Joins) {
-	for ctx.Err() == nil {
+	for i := 0; ctx.Err() == nil; i++ {
 		if g.Serves() {
+			name := fmt.Sprintf("joiner%d", g.Number)
+			if i%2 == 1 {
+				name = fmt.Sprintf("%s-%d", name, i)
+			}
 			start := time.Now()
-			whole, err := joinOnce(ctx, g, l)
+			whole, err := joinOnce(ctx, g, l, name, done)
 			switch {
 			case ctx.Err() != nil:
 				return
@@ -49,12 +55,14 @@ func JoinRepeatedly(ctx context.Context, g *Gateway, l *history.Ledger, done Joi
 }
 
 // joinOnce joins, and reports whether the whole area arrived. Players begin at the spawn, from where readView reaches all of it.
-func joinOnce(ctx context.Context, g *Gateway, l *history.Ledger) (whole bool, err error) {
+func joinOnce(ctx context.Context, g *Gateway, l *history.Ledger, name string, done Joins) (whole bool, err error) {
 	j := l.BeginJoin(g.Number)
-	s, err := join(ctx, g, fmt.Sprintf("joiner%d", g.Number), readView)
+	start := time.Now()
+	s, err := join(ctx, g, name, readView)
 	if err != nil {
 		return false, err
 	}
+	done.Welcomed(time.Since(start))
 	defer s.Leave()
 	defer j.End()
 	limit := time.NewTimer(joinLimit)
