@@ -18,6 +18,7 @@ const events = {
   slotChosen: vi.fn(),
   jumpPressedTwice: vi.fn(),
   clicked: vi.fn(),
+  turned: vi.fn(),
   scrolled: vi.fn(),
   pointerReleased: vi.fn(),
 }
@@ -45,7 +46,7 @@ function answer(locked: boolean): void {
 /** Moves the mouse, and reports whether the camera turned. */
 function turns(): boolean {
   window.dispatchEvent(Object.assign(new Event('mousemove'), { movementX: 5, movementY: 0, buttons: 0 }))
-  return controls.consumeTurn().x !== 0
+  return events.turned.mock.calls.splice(0).length > 0
 }
 
 function click(): void {
@@ -95,6 +96,17 @@ describe.each(BROWSERS)('in a browser %s', (_, respond) => {
     page.dispatchEvent(new Event('pointerlockchange'))
     expect(events.pointerReleased).toHaveBeenCalledTimes(1)
   })
+})
+
+test('a click is at what the player has turned to, also before the next frame', async () => {
+  requestPointerLock.mockRejectedValue(new TypeError('requestPointerLock is not a function'))
+  await controls.capture()
+  const done: string[] = []
+  events.turned.mockImplementationOnce((x, y) => done.push(`turned ${x} ${y}`))
+  events.clicked.mockImplementationOnce((button) => done.push(`clicked ${button}`))
+  controls.turn(7, 5)
+  click()
+  expect(done).toEqual(['turned 7 5', 'clicked 0'])
 })
 
 test('a browser without pointer lock turns the camera while a button is held', async () => {

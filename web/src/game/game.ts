@@ -173,6 +173,7 @@ export function startGame(
         interaction.rest()
       else interaction.press(button, now)
     },
+    turned: (x, y) => movement.turn(x, y),
     scrolled: (steps) => scroll(steps),
     pointerReleased: () => (document.hasFocus() ? act('menu') : screens.show('menu')),
   })

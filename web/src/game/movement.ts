@@ -30,9 +30,8 @@ export class Movement implements System {
   update({ dt }: Frame): void {
     if (!this.store.inWorld) return
     const { body } = this
-    const turn = this.controls.consumeTurn()
     const { right, up } = this.keysTurn(dt)
-    this.turn(turn.x, turn.y, right, up)
+    this.look(body.yaw + right, body.pitch + up)
     if (this.store.screen === 'past' || !this.world.loaded(Math.floor(body.x), Math.floor(body.z))) return
     const intent = this.store.screen === 'play' ? this.controls.intent() : STILL
     const { x, y, z } = body
@@ -46,16 +45,16 @@ export class Movement implements System {
     return { right: by('lookRight') - by('lookLeft'), up: by('lookUp') - by('lookDown') }
   }
 
-  /** Turns the camera as the mouse does, by so many pixels, and by angles. */
-  turn(x: number, y: number, right = 0, up = 0): void {
+  /** Turns the camera as the mouse does, by so many pixels. */
+  turn(x: number, y: number): void {
     const { body } = this
     const { sensitivity, invert } = this.store.settings
     const factor = RADIANS_PER_PIXEL * sensitivity
-    this.look((body.yaw + x * factor + right) % (2 * Math.PI), body.pitch + (invert ? y : -y) * factor + up)
+    this.look(body.yaw + x * factor, body.pitch + (invert ? y : -y) * factor)
   }
 
   look(yaw: number, pitch: number): void {
-    this.body.yaw = yaw
+    this.body.yaw = yaw % (2 * Math.PI)
     this.body.pitch = Math.max(-MAX_PITCH, Math.min(MAX_PITCH, pitch))
   }
 

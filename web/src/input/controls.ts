@@ -19,6 +19,8 @@ export interface ControlEvents {
   /** Space was pressed twice in a row. */
   jumpPressedTwice(): void
   clicked(button: number): void
+  /** The camera is to turn by so many pixels of the mouse: at once, so that what is clicked next is what the player has turned to. */
+  turned(x: number, y: number): void
   scrolled(steps: number): void
   /** The browser released the pointer lock: Escape was pressed, or the window lost focus. */
   pointerReleased(): void
@@ -32,8 +34,6 @@ export class Controls {
   private lastForward = -1e9
   private sprinting = false
   private wheel = 0
-  private turnX = 0
-  private turnY = 0
   private active = false
   /** The mouse turns the camera only while a button is held: the browser has no pointer lock, or the player uses no mouse. */
   private unlocked = false
@@ -166,16 +166,7 @@ export class Controls {
 
   /** Turns the camera as the mouse does, by so many pixels. */
   turn(x: number, y: number): void {
-    if (!this.active) return
-    this.turnX += x
-    this.turnY += y
-  }
-
-  /** Returns the mouse movement since the last call, in pixels. */
-  consumeTurn(): { x: number; y: number } {
-    const turn = { x: this.turnX, y: this.turnY }
-    this.turnX = this.turnY = 0
-    return turn
+    if (this.active) this.events.turned(x, y)
   }
 
   private releaseAll(): void {
@@ -183,7 +174,6 @@ export class Controls {
     this.heldActions.clear()
     this.heldButtons.clear()
     this.stick = CENTRED
-    this.turnX = this.turnY = 0
     this.sprinting = false
   }
 
