@@ -26,7 +26,13 @@ const join = (name, host, port, version = '1.20.2') => {
   bot.on('kicked', (reason) => (p.ended ||= `kicked: ${reason}`))
   bot._client.on('disconnect', (packet) => (p.ended ||= `refused: ${packet.reason}`))
   bot.on('error', (err) => (p.ended ||= `error: ${err.message}`))
-  bot.on('end', (reason) => (p.ended ||= `end: ${reason}`))
+  bot.on('end', (reason) => {
+    const note = () => (p.ended ||= `end: ${reason}`)
+    // The library emits this as soon as the socket has ended, which may be before it has decompressed what it received:
+    // the last packet, which says why, is parsed later.
+    if (bot._client.socket?.readableEnded) bot._client.deserializer.once('end', note)
+    else note()
+  })
   bot.on('physicsTick', () => p.walk?.())
 }
 
