@@ -41,7 +41,7 @@ type session struct {
 	silenceTimer  *time.Timer   // ends the session of a silent client
 	edits         pendingEdits  // any goroutine's
 	numbered      uint64        // of the last edit of a guest whose own number was ahead of the clock
-	done          chan struct{} // closed when the player is saved and the place is free
+	done          chan struct{} // closed when the place is free
 	walk          walkState
 	surveying     atomic.Bool             // a survey is under way
 	login         *player.Login           // nil: a guest

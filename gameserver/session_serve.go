@@ -232,7 +232,7 @@ func (s *session) challenge(key ed25519.PublicKey, at int64) error {
 	return nil
 }
 
-// replaceOlder takes the player's place on this gateway. A session that held it is ended and saved first. An error means that the
+// replaceOlder takes the player's place on this gateway. A session that held it is ended first. An error means that the
 // place was not taken. A guest's name proves nothing: a guest is replaced only by one from the same address, as their own new
 // connection.
 func (s *session) replaceOlder(ctx context.Context) error {
@@ -285,7 +285,7 @@ func (s *session) arrive() {
 	s.updateView()
 }
 
-// leave removes the player from the world and saves them; then the place is free.
+// leave removes the player from the world and has them saved; then the place is free.
 func (s *session) leave() {
 	for pos, sub := range s.subs {
 		sub.Unwatch(pos, s)

@@ -16,7 +16,7 @@ const (
 	joinLimit = 10 * time.Second
 )
 
-// Joins is how the sessions of joiners went. Welcomed is called first, then one of the others.
+// Joins is how the sessions of joiners went. Welcomed is called for each welcome; one of the others for each who comes back.
 type Joins struct {
 	Welcomed func(took time.Duration)
 	Whole    func(took time.Duration) // the whole area arrived
@@ -24,17 +24,17 @@ type Joins struct {
 	None     func(err error)          // there was no welcome, or the session ended
 }
 
-// JoinRepeatedly joins at a gateway again and again until ctx ends, and has the ledger judge the land that is shown. Every second player is
-// a new one, the others are one who comes back.
+// JoinRepeatedly joins at a gateway again and again until ctx ends, and has the ledger judge the land that is shown. Before each, a player joins
+// who was never there, and leaves at once: new players begin beside what was built, from where not all of the area is visible.
 func JoinRepeatedly(ctx context.Context, g *Gateway, l *history.Ledger, done Joins) {
 	for i := 0; ctx.Err() == nil; i++ {
 		if g.Serves() {
-			name := fmt.Sprintf("joiner%d", g.Number)
-			if i%2 == 1 {
-				name = fmt.Sprintf("%s-%d", name, i)
+			s, err := joinAs(ctx, g, fmt.Sprintf("new%d-%d", g.Number, i), done)
+			whole, start := false, time.Now()
+			if err == nil {
+				s.Leave()
+				whole, err = joinOnce(ctx, g, l, done)
 			}
-			start := time.Now()
-			whole, err := joinOnce(ctx, g, l, name, done)
 			switch {
 			case ctx.Err() != nil:
 				return
@@ -54,15 +54,23 @@ func JoinRepeatedly(ctx context.Context, g *Gateway, l *history.Ledger, done Joi
 	}
 }
 
-// joinOnce joins, and reports whether the whole area arrived. Players begin at the spawn, from where readView reaches all of it.
-func joinOnce(ctx context.Context, g *Gateway, l *history.Ledger, name string, done Joins) (whole bool, err error) {
-	j := l.BeginJoin(g.Number)
+// joinAs is join, and measures how long it takes.
+func joinAs(ctx context.Context, g *Gateway, name string, done Joins) (*session, error) {
 	start := time.Now()
 	s, err := join(ctx, g, name, readView)
+	if err == nil {
+		done.Welcomed(time.Since(start))
+	}
+	return s, err
+}
+
+// joinOnce joins, and reports whether the whole area arrived. Players begin at the spawn, from where readView reaches all of it.
+func joinOnce(ctx context.Context, g *Gateway, l *history.Ledger, done Joins) (whole bool, err error) {
+	j := l.BeginJoin(g.Number)
+	s, err := joinAs(ctx, g, fmt.Sprintf("joiner%d", g.Number), done)
 	if err != nil {
 		return false, err
 	}
-	done.Welcomed(time.Since(start))
 	defer s.Leave()
 	defer j.End()
 	limit := time.NewTimer(joinLimit)
