@@ -25,7 +25,7 @@ COMMIT        ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || true)
 CLIENT_SOURCES := $(shell find web -not -path '*/node_modules*' -not -path 'web/dist*' -type f \
 	\( -name '*.ts' -o -name '*.html' -o -name '*.css' -o -name '*.json' -o -name '*.glsl' -o -path 'web/public/*' \))
 
-.PHONY: run build daemon client test steps client-test lint lint-floors test-go fuzz-short fuzz mutants simulate races released-client bench bench-micro bench-durable split-edits split-crowd clocks backup-proof balance-proof visitors race chaos monitoring dashboard-pictures e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
+.PHONY: run build daemon client test steps client-test lint lint-floors test-go fuzz-short fuzz mutants simulate races released-client bench bench-micro bench-durable split-edits split-crowd clocks backup-proof balance-proof visitors race chaos chart monitoring dashboard-pictures e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
 
 run: build ## build everything, start a node on ./data, print the URL (ARGS="--join …" adds flags)
 	exec bin/voxeld run --data-dir $(DATA) $(ARGS)
@@ -47,7 +47,7 @@ web/dist/index.html: web/node_modules/.package-lock.json $(CLIENT_SOURCES)
 	npm --prefix web run --silent build
 	@touch $@ web/dist/.gitkeep
 
-TEST_STEPS := client-test lint test-go fuzz-short containers e2e
+TEST_STEPS := client-test lint test-go chart fuzz-short containers e2e
 
 test: $(TEST_STEPS) ## run all tests: client, lint, Go, fuzz, a real browser
 	@echo '== all tests passed'
@@ -90,6 +90,10 @@ test-go: build e2e/minecraft/node_modules/.package-lock.json
 	@for need in '/usr/games/minetest minetest' 'Xvfb xvfb'; do \
 		tools/need.sh $$need || echo "$${need% *} is missing: the test with Debian's client of Luanti is skipped"; done
 	go test -vet=off -timeout 30m ./... # golangci-lint vets them
+
+chart: ## render and check the Helm chart (a module of its own: Helm and Kubernetes' types take two minutes to compile)
+	@echo '== Helm chart'
+	cd deploy/helm && go test -vet=off ./...
 
 visitors: build e2e/minecraft/node_modules/.package-lock.json ## players of all games in one world, with a killed leader (BOTS=20 of each, for PLAY=5m)
 	go test ./cmd/voxeld -run '^TestGamesTogether$$' -count 1 -v -timeout 30m -games.bots $(or $(BOTS),20) -games.play $(or $(PLAY),5m)

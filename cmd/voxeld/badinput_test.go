@@ -324,3 +324,14 @@ func TestNodeStopsInOrder(t *testing.T) {
 		t.Errorf("ann's session ended with %q, want %q", got, wire.FailShuttingDown)
 	}
 }
+
+// What runs init before each start, such as an init container, succeeds also when there is a world planned, and changes nothing.
+func TestInitKeeps(t *testing.T) {
+	dir := t.TempDir()
+	for i, name := range []string{"First", "Second", "Third"} {
+		out, errs, code := voxeld(t, "init", "--keep", "--data-dir", dir, "--name", name)
+		if code != 0 || !strings.Contains(out, "First") || strings.Contains(out, "Nothing to do") != (i > 0) {
+			t.Errorf("init --keep as %s: exit %d: %s%s", name, code, out, errs)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -18,6 +19,7 @@ func newInit() *cobra.Command {
 	var seed int64
 	var sections int
 	var day time.Duration
+	var keep bool
 	c := &cobra.Command{
 		Use: "init", Short: "Prepare a new world with a name, seed, height and day length",
 		Long: "Writes the parameters of a new world into an empty data directory. voxeld run then creates and serves it.\n" +
@@ -40,7 +42,12 @@ func newInit() *cobra.Command {
 			if err != nil {
 				return cli.Usage(err)
 			}
-			if err := errors.Join(planWorld(cfg, &g), chownData(cfg.DataDir)); err != nil {
+			err = errors.Join(planWorld(cfg, &g), chownData(cfg.DataDir))
+			if keep && errors.Is(err, joining.ErrOtherWorld) {
+				fmt.Fprintln(c.OutOrStdout(), "Nothing to do:", err)
+				return nil
+			}
+			if err != nil {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "World %q: id %s, seed %d, %d blocks high, spawn at %v.\nServe it with: %s run --data-dir %s\n",
@@ -49,6 +56,7 @@ func newInit() *cobra.Command {
 		},
 	}
 	cli.AddOptions(c, &file, "data-dir", "placement", "open")
+	c.Flags().BoolVar(&keep, "keep", false, "succeed, and change nothing, if there is a world already: for what runs before each start")
 	c.Flags().StringVar(&name, "name", defaultWorldName, "`name` of the world, shown to players")
 	c.Flags().Int64Var(&seed, "seed", 0, "seed of the terrain (default random)")
 	c.Flags().IntVar(&sections, "sections", defaultSections, "height of the world in sections of 32 blocks, 1 to 32; 1 is the height of the dissertation's world")
