@@ -152,12 +152,18 @@ func TestRenewalAndExpiry(t *testing.T) {
 	if err := founder.Revoke(trust.NodeSubject(revoked.key(t)), "a test", false); err != nil {
 		t.Fatal(err)
 	}
+	certificate := admission.OwnBytes(revoked.Gate) // it may have been renewed when the others were, before the revocation
+	c.set(64 * 24 * time.Hour)
+	founder.KeepUp(nettest.Context(t))
 	revoked.KeepUp(nettest.Context(t))
-	if _, err := revoked.Own(); err == nil {
+	if err := revoked.play(t, founder); err == nil {
+		t.Error("a node that is revoked is served")
+	}
+	if !bytes.Equal(admission.OwnBytes(revoked.Gate), certificate) {
 		t.Error("the certificate of a node that is revoked is renewed")
 	}
 
-	c.set(33*24*time.Hour + trust.RenewAfter + trust.Lifetime)
+	c.set(64*24*time.Hour + trust.RenewAfter + trust.Lifetime)
 	founder.KeepUp(nettest.Context(t))
 	asleep.KeepUp(nettest.Context(t))
 	if _, err := asleep.Own(); !errors.Is(err, trust.ErrExpired) || asleep.Renewable() {
