@@ -86,9 +86,11 @@ type History struct {
 
 // Backups is when a daemon backs up the world, and where to.
 type Backups struct {
-	BackupEvery time.Duration `koanf:"backup_every"` // interval of scheduled backups; 0: none
-	BackupKeep  int           `koanf:"backup_keep"`  // scheduled backups that are kept
-	BackupDir   string        `koanf:"backup_dir"`   // where they are; empty: see BackupDirectory
+	BackupEvery       time.Duration `koanf:"backup_every"`       // interval of scheduled backups; 0: none
+	BackupKeep        int           `koanf:"backup_keep"`        // full scheduled backups that are kept, with those based on them
+	BackupIncremental int           `koanf:"backup_incremental"` // incremental backups after each full one
+	BackupDir         string        `koanf:"backup_dir"`         // where they are; empty: see BackupDirectory
+	BackupTarget      string        `koanf:"backup_target"`      // where they are copied to; see ParseTarget
 }
 
 // Players is who may play, and what one player may take.
@@ -131,6 +133,7 @@ const (
 	MaxSplitTick          = 1_000
 	MaxSplit              = 1_000_000_000
 	MaxBackups            = 10_000
+	MaxIncremental        = 999 // the names of backups have three digits for it
 	MaxCapacity           = 1_000_000
 	MaxEditsPerSecond     = 1_000_000
 	MaxPerAddress         = 1_000_000     // of connections, and of joins a second

@@ -191,11 +191,19 @@ var Groups = []Group{
 		},
 		{
 			Name: "backup-keep", Kind: Number, Default: "7", check: oneTo(MaxBackups),
-			Usage: "number of scheduled backups of each kind to keep (1–10000): signed, not signed and not complete; older ones are deleted",
+			Usage: "number of full scheduled backups of each kind to keep (1–10000), with the incremental ones based on them: signed, not signed and not complete; older ones are deleted",
+		},
+		{
+			Name: "backup-incremental", Kind: Number, Default: "0", check: upTo(MaxIncremental),
+			Usage: "number of incremental backups after each full one (0–999): they have only the regions that have changed, and need all before them back to the full one",
 		},
 		{
 			Name: "backup-dir", Kind: Path,
 			Usage: "directory of scheduled backups; keep it on another disk than the data directory (default backups in the data directory)",
+		},
+		{
+			Name: "backup-target", Kind: Text, check: text(checkTarget),
+			Usage: "where scheduled backups are copied to, off this machine: s3://BUCKET/PREFIX?endpoint=URL, with credentials in the environment, or the absolute path of a program, which is run with the file; a backup that does not get there counts as failed",
 		},
 	}},
 	{"Players", []Option{

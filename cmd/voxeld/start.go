@@ -554,9 +554,18 @@ func serveUntil(parts *stack, name string, l net.Listener, handler http.Handler)
 }
 
 func (n *node) startBackups(_ context.Context, parts *stack) error {
+	where, err := config.ParseTarget(n.cfg.BackupTarget)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	target, err := backups.NewTarget(where, n.host.PeerID())
+	if err != nil {
+		return cli.Usage(err)
+	}
 	n.backups = backups.New(backups.Options{
 		Backup: n.regions.Exporter.Backup, Header: n.backupHeader, World: n.world,
-		Every: n.cfg.BackupEvery, Keep: n.cfg.BackupKeep, Dir: n.cfg.BackupDirectory(), Now: n.clock.Now,
+		Every: n.cfg.BackupEvery, Keep: n.cfg.BackupKeep, Incremental: n.cfg.BackupIncremental, Dir: n.cfg.BackupDirectory(),
+		Target: target, Now: n.clock.Now,
 		Logger: n.logger, Registerer: n.metrics,
 	})
 	parts.start("backups", n.backups.Run)
@@ -589,6 +598,7 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	n.addOperations(mux)
 	moderation{n.regions.Policy, n.gateway}.add(mux)
 	mux.Handle("POST "+admin.BackupPath, n.backups)
+	mux.HandleFunc("POST "+admin.ScheduledBackupPath, n.backups.ServeScheduled)
 	replaceHandlers{n.regions.Replacer, n.world}.add(mux)
 	mux.HandleFunc("POST /reload", n.answerReload)
 	mux.HandleFunc("POST /drain", n.shutdown.serve)

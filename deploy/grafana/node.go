@@ -56,9 +56,13 @@ func node() dashboard {
 				{title: "Clock skew", alert: "VoxeldClockSkew", description: "Largest difference from another node's clock. Normal: below 0.1 s.", unit: seconds, queries: one("voxeld_clock_skew_seconds{SEL}", "{{instance}}")},
 			}},
 			{"Backups", []panel{
-				{title: "Duration of the last scheduled backup", description: "0 before the first one.", unit: seconds, queries: one("voxeld_backup_last_duration_seconds{SEL}", "{{instance}}")},
+				{title: "Duration of the last scheduled backup", description: "0 before the first one.", unit: seconds, queries: []query{
+					{"voxeld_backup_last_duration_seconds{SEL}", "{{instance}}"}, {"voxeld_backup_target_last_duration_seconds{SEL}", "{{instance}}: copying to the target"},
+				}},
 				{title: "Size of the last scheduled backup", description: "0 before the first one.", unit: size, queries: one("voxeld_backup_last_size_bytes{SEL}", "{{instance}}")},
-				{title: "Failed scheduled backups", description: "Since the daemon started. Normal: 0.", unit: count, queries: one("voxeld_backup_failures_total{SEL}", "{{instance}}")},
+				{title: "Failed scheduled backups", description: "Since the daemon started. Normal: 0.", unit: count, queries: []query{
+					{"voxeld_backup_failures_total{SEL}", "{{instance}}"}, {"voxeld_backup_target_failures_total{SEL}", "{{instance}}: copying to the target"},
+				}},
 			}},
 		},
 	}

@@ -94,9 +94,10 @@ type Access struct {
 
 // Backups is how the scheduled backups of a node do.
 type Backups struct {
-	Every time.Duration `json:"every_ns"`        // 0: there is no schedule
-	Last  time.Time     `json:"last,omitzero"`   // when the last good one was begun
-	Error string        `json:"error,omitempty"` // why the last attempt was no good one
+	Every  time.Duration `json:"every_ns"`         // 0: there is no schedule
+	Target string        `json:"target,omitempty"` // where they are copied to
+	Last   time.Time     `json:"last,omitzero"`    // when the last good one was begun; with a target, of those that are there
+	Error  string        `json:"error,omitempty"`  // why the last attempt was no good one, or did not reach the target
 }
 
 // Overdue reports whether the newest good backup of a node is too old at a time, or there should have been one since
@@ -117,6 +118,9 @@ func (b Backups) String() string {
 		text = fmt.Sprintf("none has succeeded yet since the node started; one is made every %v", b.Every)
 	case b.Every > 0:
 		text = fmt.Sprintf("the last good one is of %s; one is made every %v", b.Last.UTC().Format(time.RFC3339), b.Every)
+	}
+	if b.Every > 0 && b.Target != "" {
+		text += ", and copied to " + b.Target
 	}
 	if b.Error != "" {
 		text += "; failing: " + b.Error

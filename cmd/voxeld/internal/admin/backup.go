@@ -22,10 +22,22 @@ type BackupRequest struct {
 	Have  map[uint64]region.KnownGroup `json:"have,omitempty"` // the groups of the base
 }
 
-// BackupPath is the path of the handler that answers a BackupRequest, and BackupError its trailer.
+// Since makes the request one for an incremental backup.
+func (q *BackupRequest) Since(base backup.Contents) {
+	q.Base, q.World, q.Have = &base.ID, base.Genesis.ID(), make(map[uint64]region.KnownGroup)
+	for _, g := range base.Groups {
+		if sum, there := base.Sums[g.ID]; there && g.Problem == "" {
+			q.Have[g.ID] = region.KnownGroup{Position: g.Position, Sum: sum}
+		}
+	}
+}
+
+// BackupPath is the path of the handler that answers a BackupRequest, and BackupError its trailer. ScheduledBackupPath is that of the handler
+// that makes the next scheduled backup at once.
 const (
-	BackupPath  = "/backup"
-	BackupError = "Voxeld-Error"
+	BackupPath          = "/backup"
+	BackupError         = "Voxeld-Error"
+	ScheduledBackupPath = "/backup/scheduled"
 )
 
 // MaxBackupRequest bounds a BackupRequest, in bytes.

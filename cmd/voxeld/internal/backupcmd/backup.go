@@ -15,7 +15,6 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/region"
 )
 
 func newBackup() *cobra.Command {
@@ -23,22 +22,30 @@ func newBackup() *cobra.Command {
 	var since []string
 	var force bool
 	c := &cobra.Command{
-		Use: "backup FILE|-", Short: "Back up the world while it runs, through any one node",
+		Use: "backup [FILE|-]", Short: "Back up the world while it runs, through any one node",
 		Long: "Writes the catalog, all regions and the players of the world to FILE, or to the standard output. Everything that was\n" +
 			"acknowledged before the command started is in it. Regions that cannot be read are named, and the exit code is 4.\n" +
-			"The backup is verified while it is written, and appears under its name when it is complete and on disk.",
+			"The backup is verified while it is written, and appears under its name when it is complete and on disk.\n\n" +
+			"Without FILE the node makes its next scheduled backup at once, in backup_dir, and the command ends when that is at backup_target.",
 		Example: "  voxeld backup world.voxback\n" +
 			"  voxeld backup - | ssh nas 'cat > world.voxback'\n" +
 			"  voxeld backup --since world.voxback monday.voxback\n" +
-			"  voxeld backup --area -64,-64:64,64 town.voxback",
+			"  voxeld backup --area -64,-64:64,64 town.voxback\n" +
+			"  voxeld backup",
 		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 1 {
+			if len(args) <= 1 {
 				return nil
 			}
 			return cli.Usage(fmt.Errorf("%s takes the name of one file, or -; see --help", c.CommandPath()))
 		},
 	}
 	cli.OnNode(c, func(c *cobra.Command, args []string, socket string) error {
+		if len(args) == 0 {
+			if area != "" || len(since) > 0 || force {
+				return cli.Usage(errors.New("name a file: a scheduled backup has no area, and chooses its base itself"))
+			}
+			return scheduledBackup(c, socket)
+		}
 		var q admin.BackupRequest
 		if area != "" {
 			var err error
@@ -63,6 +70,23 @@ func newBackup() *cobra.Command {
 	c.Flags().BoolVar(&force, "force", false, "replace a backup of that name")
 	c.Flags().StringVar(&area, "area", "", "`X1,Z1:X2,Z2` in blocks: back up only the regions there, without players")
 	return c
+}
+
+// scheduledBackup has the node make its next scheduled backup.
+func scheduledBackup(c *cobra.Command, socket string) error {
+	var done admin.Done
+	if err := admin.PostWithin(c.Context(), 0, socket, admin.ScheduledBackupPath, &done); err != nil {
+		return err
+	}
+	if done.Error != "" {
+		return errors.New(done.Error)
+	}
+	var status admin.Status
+	if err := admin.Get(c.Context(), socket, "/status", &status); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.OutOrStdout(), "backups: %v\n", status.Backups)
+	return nil
 }
 
 func sameFile(a, b string) bool {
@@ -135,12 +159,7 @@ func addBase(q *admin.BackupRequest, files []string) error {
 	if len(base.Header.Area) > 0 || len(q.Area) > 0 {
 		return cli.Usage(errors.New("a backup of an area cannot be incremental, nor the base of one"))
 	}
-	q.Base, q.World, q.Have = &base.ID, base.Genesis.ID(), make(map[uint64]region.KnownGroup)
-	for _, g := range base.Groups {
-		if sum, there := base.Sums[g.ID]; there && g.Problem == "" {
-			q.Have[g.ID] = region.KnownGroup{Position: g.Position, Sum: sum}
-		}
-	}
+	q.Since(base)
 	return nil
 }
 

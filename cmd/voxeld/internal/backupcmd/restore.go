@@ -32,20 +32,27 @@ func newRestore(found func(context.Context, config.Config, Restore) error) *cobr
 	var file, fork, rootKey string
 	var incomplete bool
 	c := &cobra.Command{
-		Use: "restore FILE...", Short: "Found the world again from a backup, on a new node",
+		Use: "restore FILE...|DIRECTORY|s3://BUCKET/PREFIX", Short: "Found the world again from a backup, on a new node",
 		Long: "Writes the world of the backup into an empty data directory. voxeld run then serves it, and other nodes join with an\n" +
 			"empty data directory and a token. Nodes that still have data of the world from before give that up when they meet this\n" +
-			"node. So the command refuses while nodes of the world run. --fork founds a world of its own instead, with the same land.",
+			"node. So the command refuses while nodes of the world run. --fork founds a world of its own instead, with the same land.\n\n" +
+			"Of a directory with scheduled backups, or a bucket, the chain begun last is restored; of an object in a bucket, the chain up to it.",
 		Example: "  voxeld restore world.voxback --root-key root.key --data-dir /var/lib/voxeld\n" +
 			"  voxeld restore world.voxback monday.voxback --root-key root.key --data-dir data\n" +
+			"  voxeld restore 's3://backups/world?endpoint=https://s3.example.org' --root-key root.key --data-dir data\n" +
 			"  voxeld restore world.voxback --fork Playground --data-dir playground",
 		Args: files,
-		RunE: func(c *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) (err error) {
 			cfg, err := cli.LoadConfig(c, file)
 			if err != nil {
 				return err
 			}
-			chain, err := verify(c, args)
+			from, err := find(c.Context(), c.ErrOrStderr(), args)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, from.close()) }()
+			chain, err := verify(c, from)
 			if err != nil {
 				return err
 			}

@@ -23,19 +23,28 @@ var ErrIncomplete = errors.New("the backup is not complete")
 func newVerify() *cobra.Command {
 	var signed bool
 	c := &cobra.Command{
-		Use: "verify FILE...", Short: "Check that backups can be restored",
+		Use: "verify FILE...|DIRECTORY|s3://BUCKET/PREFIX", Short: "Check that backups can be restored",
 		Long: "Reads the backup, checks every checksum and decodes every row. An incremental backup comes after the files that it is\n" +
-			"based on, beginning with the full one.\n\n" +
+			"based on, beginning with the full one. Of a directory with scheduled backups, or a bucket, it is the chain begun last; of an object\n" +
+			"in a bucket, the chain up to it. Objects are fetched into a temporary directory.\n\n" +
 			"It also tells which regions a majority of their members have signed, so that whoever made the backup cannot have changed them.",
-		Example: "  voxeld verify world.voxback\n  voxeld verify world.voxback monday.voxback tuesday.voxback",
-		Args:    files,
-		RunE: func(c *cobra.Command, args []string) error {
-			chain, err := verify(c, args)
+		Example: "  voxeld verify world.voxback\n  voxeld verify world.voxback monday.voxback tuesday.voxback\n" +
+			"  voxeld verify 's3://backups/world?endpoint=https://s3.example.org'",
+		Args: files,
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			from, err := find(c.Context(), c.ErrOrStderr(), args)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, from.close()) }()
+			chain, err := verify(c, from)
 			if err != nil {
 				return err
 			}
 			out := c.OutOrStdout()
-			for _, b := range chain {
+			for i := range chain {
+				b := &chain[i]
+				b.File = from.name(b.File) // no rows are read any more
 				kind := "full"
 				switch {
 				case len(b.Header.Area) > 0:
@@ -44,7 +53,7 @@ func newVerify() *cobra.Command {
 					kind = "incremental"
 				}
 				fmt.Fprintf(out, "%s: %s backup %v of %q (world %s), begun %s by voxeld %s: %s\n", b.File, kind, b.ID, b.Genesis.Name, b.Genesis.ID()[:12],
-					b.Header.Time().UTC().Format(time.RFC3339), b.Header.Program, summary(b))
+					b.Header.Time().UTC().Format(time.RFC3339), b.Header.Program, summary(*b))
 			}
 			return errors.Join(incompleteChain(out, chain), checkSigned(out, chain, signed))
 		},
@@ -61,11 +70,11 @@ func files(c *cobra.Command, args []string) error {
 }
 
 // verify verifies a chain and shows its progress.
-func verify(c *cobra.Command, names []string) (backup.Chain, error) {
+func verify(c *cobra.Command, from source) (backup.Chain, error) {
 	show := newProgress(c.ErrOrStderr())
 	defer show.end()
-	return backup.VerifyFiles(names, func(file string, groups int, rows uint64) {
-		show.print("%s: %d regions, %d rows", file, groups-1, rows)
+	return backup.VerifyFiles(from.files, func(file string, groups int, rows uint64) {
+		show.print("%s: %d regions, %d rows", from.name(file), groups-1, rows)
 	})
 }
 

@@ -94,11 +94,11 @@ func TestSchedule(t *testing.T) {
 			t.Errorf("after good backups: %v", last)
 		}
 		good := last.Last
-		complete, err := fresh().files(suffix, time.Now())
+		complete, err := fresh().files(backup.Good, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
-		abandoned := filepath.Join(o.Dir, "."+strings.TrimSuffix(filepath.Base(complete[0]), suffix)+unsignedSuffix+".123")
+		abandoned := filepath.Join(o.Dir, "."+strings.TrimSuffix(filepath.Base(complete[0]), backup.Extension)+"-unsigned.voxback.123")
 		if err := os.WriteFile(abandoned, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -110,10 +110,10 @@ func TestSchedule(t *testing.T) {
 		if !strings.Contains(last.Error, "not complete: ") || !last.Last.Equal(good.Truncate(time.Second)) {
 			t.Errorf("after backups that are not complete: %v", last)
 		}
-		if after, err := fresh().files(suffix, time.Now()); !slices.Equal(after, complete) || err != nil {
+		if after, err := fresh().files(backup.Good, time.Now()); !slices.Equal(after, complete) || err != nil {
 			t.Errorf("backups that are not complete replaced %v, of which %v is left: %v", complete, after, err)
 		}
-		if files, err := fresh().files(incompleteSuffix, time.Now()); len(files) != 3 || err != nil {
+		if files, err := fresh().files(backup.Incomplete, time.Now()); len(files) != 3 || err != nil {
 			t.Errorf("%v is left of backups that are not complete: %v", files, err)
 		}
 		if due := fresh().untilDue(time.Now()); due != firstDelay {
@@ -142,19 +142,19 @@ func TestUnsignedBackups(t *testing.T) {
 		o.Keep = 1
 		b := New(o)
 		made := time.Now()
-		good := filepath.Join(o.Dir, b.name()+"-"+made.UTC().Format(timeLayout)+suffix)
+		good := filepath.Join(o.Dir, b.name()+"-"+made.UTC().Format(backup.TimeLayout)+backup.Extension)
 		if _, err := backup.Create(good, good, func(w io.Writer) error { return write(w, o.Header(), "") }, nil); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
 			time.Sleep(time.Hour)
-			if err := b.scheduled(t.Context()); err != nil {
+			if _, err := b.scheduled(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if at := metricsOf(t, o).Value("voxeld_backup_last_success_timestamp_seconds"); at != 0 {
 				t.Errorf("a backup that is not signed counts as the last good one, at %v", at)
 			}
-			forged := filepath.Join(o.Dir, b.name()+"-"+time.Now().UTC().Format(timeLayout)+unsignedSuffix)
+			forged := filepath.Join(o.Dir, b.name()+"-"+time.Now().UTC().Format(backup.TimeLayout)+"-unsigned.voxback")
 			if left, err := filepath.Glob(filepath.Join(o.Dir, "*")); !slices.Equal(left, []string{forged, good}) && !slices.Equal(left, []string{good, forged}) || err != nil {
 				t.Errorf("%v is left, want %s and %s: %v", left, good, forged, err)
 			}
@@ -168,49 +168,42 @@ func TestUnsignedBackups(t *testing.T) {
 	})
 }
 
-// Two worlds of the same name share a directory: neither counts or deletes backups of the other. Those that lack the world's id in their
-// names, as earlier versions called them, are counted and deleted if they are of this world.
+// Two worlds of the same name share a directory: neither counts or deletes backups of the other.
 func TestSharedDirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		own, other := genesis("Commons", 1), genesis("Commons", 2)
-		old := func(g world.Genesis) string {
-			file := filepath.Join(dir, "Commons-"+time.Now().UTC().Format(timeLayout)+suffix)
-			o := options(g, dir)
-			if _, err := backup.Create(file, file, func(w io.Writer) error { return write(w, o.Header(), "") }, nil); err != nil {
-				t.Fatal(err)
+		make := func(b *Backups) {
+			t.Helper()
+			if good, err := b.scheduled(t.Context()); !good || err != nil {
+				t.Fatal(good, err)
 			}
 			time.Sleep(time.Minute)
-			return file
 		}
-		ownOld, otherOld := old(own), old(other)
-		unreadable := filepath.Join(dir, "Commons-20200101T000000Z"+suffix)
+		other := New(options(genesis("Commons", 2), dir))
+		make(other)
+		unreadable := filepath.Join(dir, "Commons-20200101T000000Z"+backup.Extension)
 		if err := os.WriteFile(unreadable, []byte("?"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		otherNew := New(options(other, dir))
-		if err := otherNew.scheduled(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		foreign, err := otherNew.files(suffix, time.Now())
-		if err != nil || len(foreign) != 2 || foreign[0] != otherOld {
-			t.Fatalf("the other world has the backups %v, %v", foreign, err)
-		}
-		o := options(own, dir)
+		o := options(genesis("Commons", 1), dir)
 		o.Keep = 1
 		b := New(o)
+		make(b)
+		make(other)
 		if due := b.untilDue(time.Now()); due != 58*time.Minute {
 			t.Errorf("two minutes after the world's own backup the next one is due in %v", due)
 		}
-		if err := b.scheduled(t.Context()); err != nil {
-			t.Fatal(err)
+		foreign, err := other.files(backup.Good, time.Now())
+		if err != nil || len(foreign) != 2 {
+			t.Fatalf("the other world has the backups %v, %v", foreign, err)
 		}
+		make(b)
 		for _, file := range append(foreign, unreadable) {
 			if _, err := os.Stat(file); err != nil {
 				t.Errorf("a backup that is not of this world: %v", err)
 			}
 		}
-		if left, err := b.files(suffix, time.Now()); len(left) != 1 || left[0] == ownOld || err != nil {
+		if left, err := b.files(backup.Good, time.Now()); len(left) != 1 || err != nil {
 			t.Errorf("of the world's own backups %v is left, %v", left, err)
 		}
 	})
@@ -221,11 +214,11 @@ func TestIncompleteName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(genesis("Commons", 1), t.TempDir())
 		b := New(o)
-		taken := filepath.Join(o.Dir, b.name()+"-"+time.Now().UTC().Format(timeLayout)+incompleteSuffix)
+		taken := filepath.Join(o.Dir, b.name()+"-"+time.Now().UTC().Format(backup.TimeLayout)+"-incomplete.voxback")
 		b.Backup = func(_ context.Context, w io.Writer, q region.BackupOptions) (bool, error) {
 			return false, errors.Join(write(w, q.Header, "no majority"), os.Mkdir(taken, 0o700)) // so it cannot be renamed
 		}
-		if err := b.scheduled(t.Context()); err == nil {
+		if _, err := b.scheduled(t.Context()); err == nil {
 			t.Error("a backup that cannot have its name: no error")
 		}
 		if left, err := filepath.Glob(filepath.Join(o.Dir, "*")); !slices.Equal(left, []string{taken}) || err != nil {
@@ -241,7 +234,7 @@ func TestWrongClock(t *testing.T) {
 		o := options(genesis("Commons", 1), t.TempDir())
 		o.Keep = 1
 		b := New(o)
-		later := filepath.Join(o.Dir, b.name()+"-"+time.Now().AddDate(1, 0, 0).UTC().Format(timeLayout)+suffix)
+		later := filepath.Join(o.Dir, b.name()+"-"+time.Now().AddDate(1, 0, 0).UTC().Format(backup.TimeLayout)+backup.Extension)
 		if _, err := backup.Create(later, later, func(w io.Writer) error { return write(w, o.Header(), "") }, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -253,10 +246,10 @@ func TestWrongClock(t *testing.T) {
 		}
 		for range 2 {
 			time.Sleep(time.Hour)
-			if err := b.scheduled(t.Context()); err != nil {
+			if _, err := b.scheduled(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			own := filepath.Join(o.Dir, b.name()+"-"+time.Now().UTC().Format(timeLayout)+suffix)
+			own := filepath.Join(o.Dir, b.name()+"-"+time.Now().UTC().Format(backup.TimeLayout)+backup.Extension)
 			if left, err := filepath.Glob(filepath.Join(o.Dir, "*")); !slices.Equal(left, []string{own, later}) || err != nil {
 				t.Errorf("after a backup %v is left, want %s and %s: %v", left, own, later, err)
 			}

@@ -1,0 +1,251 @@
+package backups
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/voxelpopuli/voxeld/backup"
+	"github.com/voxelpopuli/voxeld/region"
+)
+
+// shelf is a target in memory. Every file that it is given must be the next one of a chain that it has.
+type shelf struct {
+	t     *testing.T
+	files []string
+	fail  error
+}
+
+func (s *shelf) String() string { return "the shelf" }
+
+func (s *shelf) Send(_ context.Context, files []string) (sent int64, err error) {
+	if s.fail != nil {
+		return 0, s.fail
+	}
+	for _, file := range files {
+		if !slices.Contains(s.files, filepath.Base(file)) {
+			s.files, sent = append(s.files, filepath.Base(file)), sent+1
+		}
+	}
+	if _, err := backup.VerifyFiles(files, nil); err != nil {
+		s.t.Errorf("%v were sent, which cannot be restored: %v", files, err)
+	}
+	return sent, nil
+}
+
+func (s *shelf) Prune(_ context.Context, newest backup.Name, keep int) error {
+	surplus := backup.Surplus(s.files, newest, keep)
+	s.files = slices.DeleteFunc(s.files, func(file string) bool { return slices.Contains(surplus, file) })
+	return nil
+}
+
+// drill is a node that makes a backup each hour, two incremental ones after each full one, and keeps two chains.
+func drill(t *testing.T) (o Options, target *shelf, run func(d time.Duration) *Backups) {
+	target = &shelf{t: t}
+	o = options(genesis("Commons", 1), filepath.Join(t.TempDir(), "backups"))
+	o.Keep, o.Incremental, o.Target = 2, 2, target
+	o.Backup = func(_ context.Context, w io.Writer, o region.BackupOptions) (bool, error) {
+		time.Sleep(time.Second) // so that no two are begun at the same time
+		return true, write(w, o.Header, "")
+	}
+	return o, target, func(d time.Duration) *Backups {
+		t.Helper()
+		o.Registerer = prometheus.NewRegistry()
+		b := New(o)
+		ctx, cancel := context.WithTimeout(t.Context(), d)
+		defer cancel()
+		if err := b.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		return b
+	}
+}
+
+// numbers returns of each chain how many files there are.
+func numbers(files []string) (all []int) {
+	for _, c := range backup.FileChains(files) {
+		all = append(all, len(c.Files))
+		if len(c.Loose) > 0 {
+			all = append(all, -len(c.Loose))
+		}
+	}
+	return all
+}
+
+// Incremental backups follow a full one, here and at the target; chains are kept and deleted as a whole; a restart goes on with the chain.
+func TestChains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, target, run := drill(t)
+		for i, want := range [][]int{{1}, {2}, {3}, {3, 1}, {3, 2}, {3, 3}, {3, 1}, {3, 2}} {
+			b := run(time.Hour) // a node that is restarted each hour
+			here, err := b.files(backup.Good, time.Now())
+			if !slices.Equal(numbers(here), want) || err != nil {
+				t.Fatalf("after %d hours there are %v: %v", i+1, here, err)
+			}
+			if !slices.Equal(numbers(target.files), want) {
+				t.Fatalf("after %d hours the target has %v", i+1, target.files)
+			}
+			if s := b.Status(); s.Error != "" || s.Last.IsZero() || s.Target != "the shelf" {
+				t.Errorf("status: %+v", s)
+			}
+		}
+		files, _ := filepath.Glob(filepath.Join(o.Dir, "*"+backup.Extension))
+		damaged := files[3] // the full one of the newest chain
+		if err := os.Truncate(damaged, 100); err != nil {
+			t.Fatal(err)
+		}
+		target.files = nil
+		run(time.Hour)
+		if !slices.Equal(numbers(target.files), []int{1}) {
+			t.Errorf("after damage to %s the target has %v, want a full backup", damaged, target.files)
+		}
+	})
+}
+
+// A backup that does not reach the target has not succeeded; it is sent again, soon and then less often, without being made again.
+func TestTargetFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, target, _ := drill(t)
+		b := New(o)
+		begun := time.Now()
+		go b.Run(t.Context()) //nolint:errcheck // it returns none
+		target.fail = errors.New("no route to host")
+		time.Sleep(59 * time.Minute)
+		m := metricsOf(t, o)
+		if s := b.Status(); !strings.Contains(s.Error, "the shelf: no route to host") || !s.Last.IsZero() {
+			t.Errorf("status while the target fails: %+v", s)
+		}
+		if v := m.Value("voxeld_backup_last_success_timestamp_seconds"); v != 0 {
+			t.Errorf("a backup that is not at the target counts as the last success, at %v", v)
+		}
+		if n := m.Value("voxeld_backup_target_failures_total"); n < 12 || n > 20 {
+			t.Errorf("%v attempts in an hour", n)
+		}
+		if files, err := b.files(backup.Good, time.Now()); len(files) != 1 || err != nil {
+			t.Errorf("while the target failed %v was made: %v", files, err)
+		}
+		target.fail = nil
+		time.Sleep(retryEvery)
+		m = metricsOf(t, o)
+		if s := b.Status(); s.Error != "" || s.Last.Sub(begun) > 2*time.Hour {
+			t.Errorf("status when the target works again: %+v", s)
+		}
+		if v := m.Value("voxeld_backup_last_success_timestamp_seconds"); v < float64(begun.Unix()) {
+			t.Errorf("the last success is that of %v", v)
+		}
+		if !slices.Equal(numbers(target.files), []int{2}) {
+			t.Errorf("the target has %v", target.files)
+		}
+	})
+}
+
+// A clock that is set forward and back lets no backup that is needed be deleted at the target, and never the newest.
+func TestTargetAndWrongClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, target, _ := drill(t)
+		var ahead time.Duration
+		o.Now = func() time.Time { return time.Now().Add(ahead) }
+		o.Header = func() backup.Header {
+			g := genesis("Commons", 1)
+			return backup.Header{Genesis: g.Encode(), Begun: o.Now().UnixMilli()}
+		}
+		o.Registerer = prometheus.NewRegistry()
+		b := New(o)
+		go b.Run(t.Context()) //nolint:errcheck // it returns none
+		const year = 365 * 24 * time.Hour
+		for i, ahead2 := range []time.Duration{0, 0, year, 0, -year, 0, 2 * year, 0, 0} {
+			ahead = ahead2
+			known := slices.Clone(target.files)
+			time.Sleep(4 * time.Hour)
+			newest, ok := b.newestChain(b.Now())
+			if !ok {
+				t.Fatal("no chain")
+			}
+			for _, file := range newest.Files {
+				if !slices.Contains(target.files, filepath.Base(file)) {
+					t.Errorf("step %d: the newest backup %s is not at the target, which has %v", i, file, target.files)
+				}
+			}
+			if len(numbers(target.files)) < min(2, len(numbers(known))) {
+				t.Errorf("step %d: of %v only %v is left", i, known, target.files)
+			}
+		}
+		if n := len(numbers(target.files)); n > 2+3 {
+			t.Errorf("the target has %d chains", n)
+		}
+	})
+}
+
+// The next scheduled backup can be ordered, also where there is no schedule, and the answer comes when it is at the target.
+func TestOrdered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, target, _ := drill(t)
+		o.Every = 0
+		b := New(o)
+		go b.Run(t.Context()) //nolint:errcheck // it returns none
+		order := func() error {
+			ended := make(chan error)
+			b.orders <- ended
+			return <-ended
+		}
+		if err := order(); err != nil || len(target.files) != 1 {
+			t.Errorf("the target has %v: %v", target.files, err)
+		}
+		target.fail = errors.New("quota")
+		if err := order(); err == nil || !strings.Contains(err.Error(), "quota") {
+			t.Errorf("a backup that does not reach the target: %v", err)
+		}
+	})
+}
+
+// The operator's program gets each file once. What it says, and that it takes too long, is the reason that a backup is not at the target.
+func TestProgram(t *testing.T) {
+	dir := t.TempDir()
+	log, script := filepath.Join(dir, "log"), filepath.Join(dir, "copy")
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second := filepath.Join(dir, "a.voxback"), filepath.Join(dir, "b.voxback")
+	write(first, "one")
+	write(second, "second")
+	p := &program{path: script, most: time.Minute, done: make(map[string]stamp)}
+
+	write(script, "#!/bin/sh\necho \"$@\" >>"+log+"\n")
+	if sent, err := p.Send(t.Context(), []string{first}); sent != 3 || err != nil {
+		t.Errorf("sent %d: %v", sent, err)
+	}
+	if sent, err := p.Send(t.Context(), []string{first, second}); sent != 6 || err != nil {
+		t.Errorf("sent %d: %v", sent, err)
+	}
+	if text, err := os.ReadFile(log); string(text) != first+"\n"+second+"\n" || err != nil {
+		t.Errorf("the program was run with %q: %v", text, err)
+	}
+
+	write(first, "changed")
+	write(script, "#!/bin/sh\nhead -c 100000 /dev/zero | tr '\\0' x\necho ' no space' >&2\nexit 3\n")
+	if _, err := p.Send(t.Context(), []string{first}); err == nil || !strings.HasSuffix(err.Error(), "x no space") || !strings.Contains(err.Error(), "exit status 3") || len(err.Error()) > 600 {
+		t.Errorf("a program that fails: %v", err)
+	}
+
+	write(script, "#!/bin/sh\nsleep 1000 & echo $! >"+log+"\nwait\n")
+	p.most = 500 * time.Millisecond
+	if _, err := p.Send(t.Context(), []string{first}); err == nil || !strings.Contains(err.Error(), "longer than 500ms") {
+		t.Errorf("a program that hangs: %v", err)
+	}
+	p.path = filepath.Join(dir, "none")
+	if _, err := p.Send(t.Context(), []string{first}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a program that is not there: %v", err)
+	}
+}
