@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -24,7 +25,7 @@ const (
 	// readOnlyRound is the first round in which a member whose disk refuses writes may show the land; it also may once
 	// actor.PendingTime is over. Until then the members with working disks have time to elect a leader.
 	readOnlyRound = 6
-	// leaderTime bounds how long the members take to say whether they lead.
+	// leaderTime bounds how long the members take to say who leads.
 	leaderTime = 400 * time.Millisecond
 )
 
@@ -184,9 +185,9 @@ type routedLink struct {
 // Confirms reports whether the region answers nodemsg.ToRegion.Confirm.
 func (g routedLink) Confirms() bool { return g.confirms }
 
-// LedElsewhere asks the members whether one of them leads the region by now instead of the one of this link, which may
-// not have learned of it. The route is corrected then. Only the new leader's own word counts, for a term later than
-// that of this link's leader: anybody can name others.
+// LedElsewhere asks the members whether another one of them leads the region by now than at the other end of this link,
+// who may not have learned of it. The route is corrected then. That is so if most voters name it as the leader of one
+// term: one member may lie.
 func (g routedLink) LedElsewhere(ctx context.Context) bool {
 	info := g.info
 	if route, ok := g.host.Directory.Known(grid.ChunkPos{X: info.Cell.Area().MinX, Z: info.Cell.Area().MinZ}); ok && route.ID == info.ID {
@@ -194,28 +195,35 @@ func (g routedLink) LedElsewhere(ctx context.Context) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, leaderTime)
 	defer cancel()
-	answers := make(chan nodemsg.RegionStatus, len(info.Members))
-	for _, m := range info.Members {
+	voters := slices.DeleteFunc(slices.Clone(info.Members), func(m nodemsg.Member) bool { return m.Learner })
+	type leadership struct {
+		peer string
+		term uint64
+	}
+	answers := make(chan leadership, len(voters))
+	for _, m := range voters {
 		go func() {
 			all, _, err := g.host.regions.askStatuses(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{info.ID}})
-			if err != nil || len(all) != 1 || all[0].Leader != m.Peer {
-				answers <- nodemsg.RegionStatus{}
+			if err != nil {
+				answers <- leadership{}
 				return
 			}
-			answers <- all[0]
+			answers <- leadership{all[0].Leader, all[0].Term}
 		}()
 	}
-	var newest nodemsg.RegionStatus
-	for range info.Members {
-		if s := <-answers; s.Leader != "" && (s.Epoch > newest.Epoch || s.Epoch == newest.Epoch && s.Term > newest.Term) {
-			newest = s
+	named := make(map[leadership]int)
+	for range voters {
+		l := <-answers
+		if named[l]++; 2*named[l] <= len(voters) || !actor.HasMember(info, l.peer) {
+			continue
 		}
+		if l.peer == g.info.Leader {
+			return false
+		}
+		g.host.Directory.LeaderMoved(info, l.peer)
+		return true
 	}
-	if newest.Leader == "" || newest.Leader == g.info.Leader {
-		return false
-	}
-	g.host.Directory.LeaderMoved(info, newest.Leader)
-	return true
+	return false
 }
 
 // TrySend is the TrySend of a link within this process. It reports false for a link to another node, which may block.

@@ -32,8 +32,8 @@ func (n *node) ask(peer string, q nodemsg.Question) nodemsg.Answer {
 	return answer
 }
 
-// withLiar starts A, B and C. Once lying is set, C says of its groups that they continue with itself alone, and that it has removed whoever asks
-// for that.
+// withLiar starts A, B and C. Once lying is set, C says of its groups that they continue with itself alone, as their
+// leader, and that it has removed whoever asks for that.
 func withLiar(t *testing.T, near ...string) (n *network, a, b *node, lying *atomic.Bool) {
 	n, lying = newNetwork(t), new(atomic.Bool)
 	n.copies = 3
@@ -47,7 +47,8 @@ func withLiar(t *testing.T, near ...string) (n *network, a, b *node, lying *atom
 			var said nodemsg.Answer
 			for _, id := range q.Status.Regions {
 				said.Statuses = append(said.Statuses, nodemsg.RegionStatus{
-					Region: id, State: nodemsg.StateOpen, Epoch: 1 << 47, Members: []nodemsg.MemberStatus{{Replica: nodemsg.Replica{ID: 9, Peer: to}}},
+					Region: id, State: nodemsg.StateOpen, Epoch: 1 << 47, Leader: to, Term: 1 << 47,
+					Members: []nodemsg.MemberStatus{{Replica: nodemsg.Replica{ID: 9, Peer: to}}},
 				})
 			}
 			return &said
@@ -100,6 +101,29 @@ func TestLiarMovesNothing(t *testing.T) {
 		listed, err := a.Directory.ByID(t.Context(), info.ID)
 		if err != nil || !actor.HasMember(listed, "D") || actor.HasMember(listed, "C") {
 			t.Errorf("C is not replaced by D: %+v, %v", listed, err)
+		}
+	})
+}
+
+// A member says that it leads a region, in a later term than all others. Gateways whose edits wait keep their links with
+// the real leader.
+func TestLiarLeadsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, a, b, lying := withLiar(t, "A", "B", "C")
+		a.follow(here).edit(stone(1))
+		<-time.After(20 * time.Second)
+		lying.Store(true)
+		for _, n := range []*node{a, b} {
+			link := n.follow(here).Link.(routedLink)
+			if leader := link.info.Leader; leader == "C" {
+				t.Fatal("the liar leads the region")
+			}
+			if link.LedElsewhere(t.Context()) {
+				t.Errorf("%s believes that the region is led elsewhere", n.peer)
+			}
+			if route, ok := n.Directory.Known(here); !ok || route.Leader == "C" {
+				t.Errorf("%s has the route %+v", n.peer, route)
+			}
 		}
 	})
 }
