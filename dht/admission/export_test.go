@@ -42,6 +42,18 @@ func OwnBytes(g *Gate) []byte {
 	return g.mu.own
 }
 
+// RenewedBy returns what an issuer answers to this node's question for a newer certificate, whether or not it admits this node.
+func RenewedBy(ctx context.Context, g, issuer *Gate) ([]byte, error) {
+	question := g.show(issuer.Host.LibP2P().ID(), shown{})
+	question.Renew = true
+	raw, err := issuer.Answer(ctx, g.Host.LibP2P().ID().String(), encode(question))
+	if err != nil {
+		return nil, err
+	}
+	answer, err := decode(raw)
+	return answer.Issued, err
+}
+
 // ReadsFromSeen reports whether the certificate of a node is read without verifying its signature again.
 func ReadsFromSeen(g *Gate, id peer.ID, raw []byte) bool {
 	v, err := g.Seen.read(id, raw)
