@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/dht/admission"
@@ -173,6 +174,12 @@ func TestRenewalAndExpiry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := asleep.host.Close(); err != nil { // its process ends, and is started with the token
+		t.Fatal(err)
+	}
+	nettest.Eventually(t, "the issuer to have no connection to the node", func() bool {
+		return founder.host.LibP2P().Network().Connectedness(asleep.host.LibP2P().ID()) != network.Connected
+	})
 	again := w.startWith(asleep.storage)
 	again.options.Now = c.now
 	if err := w.enroll(again, founder, secret); err != nil {
