@@ -87,6 +87,8 @@ test-go: build e2e/minecraft/node_modules/.package-lock.json
 	@tools/need.sh promtool prometheus || echo 'promtool is missing: the tests of deploy/ skip its part'
 	@for need in 'pebble pebble' 'caddy caddy' 'nginx nginx-light'; do \
 		tools/need.sh $$need || echo "$${need% *} is missing: the tests of HTTPS skip its part"; done
+	@for need in 'gpg gnupg' 'ar binutils'; do \
+		tools/need.sh $$need || echo "$${need% *} is missing: the test of the apt repository is skipped"; done
 	@for need in '/usr/games/minetest minetest' 'Xvfb xvfb'; do \
 		tools/need.sh $$need || echo "$${need% *} is missing: the test with Debian's client of Luanti is skipped"; done
 	go test -vet=off -timeout 30m ./... # golangci-lint vets them
@@ -187,8 +189,10 @@ release release-files: export COMMIT_TIME := $(shell git log -1 --format=%ct 2>/
 release release-files: export COMMIT_DATE := $(shell TZ=UTC0 git log -1 --date=iso-strict-local --format=%cd 2>/dev/null)
 release release-files: export SOURCE_DATE_EPOCH = $(COMMIT_TIME)
 
-release: ## packages, tarballs, checksums and bills of materials into bin/release (RELEASE_ARGS= for a tagged commit)
+release: ## packages, an apt repository of them, tarballs, checksums and bills of materials into bin/release (RELEASE_ARGS= for a tagged commit; APT_KEY=ID signs the repository)
 	$(GORELEASER) release --clean $(RELEASE_ARGS)
+	@tools/need.sh ar binutils
+	tools/apt-repository.sh bin/release/apt bin/release/*.deb
 
 # What packages contain besides the binary. Times in it come from the commit.
 release-files: build
