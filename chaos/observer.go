@@ -160,8 +160,9 @@ func (o *observer) joinRepeatedly(ctx context.Context, g *players.Gateway, judge
 				late("at %v: a join at node %d was welcomed after %v", o.ledger.Now().Round(time.Millisecond), g.Number, took.Round(time.Millisecond))
 			}
 		},
-		Whole: func(took time.Duration) { o.report.Time("join to the whole area", "", took) },
-		Part:  func() { o.report.Count("joins that were not shown the whole area", "", 1) },
+		Whole:     func(took time.Duration) { o.report.Time("join to the whole area", "", took) },
+		Elsewhere: func() { o.report.Count("joins that were redirected to another node, without a welcome", "", 1) },
+		Part:      func() { o.report.Count("joins that were not shown the whole area", "", 1) },
 		None: func(err error) {
 			o.report.Count("joins that failed", "", 1)
 			late("at %v: %v", o.ledger.Now().Round(time.Millisecond), err)

@@ -209,10 +209,13 @@ func (c *socketConn) close() error     { return c.ws.Close(websocket.StatusNorma
 func (c *socketConn) cut()             { c.cancel() }
 func (c *socketConn) remote() net.Addr { return c.addr }
 
-// redirectError refuses a player because this gateway is shutting down, and redirects them.
-type redirectError struct{ message sessionmsg.Reconnect }
+// redirectError refuses a player, and redirects them.
+type redirectError struct {
+	message sessionmsg.Reconnect
+	why     error
+}
 
-func (e *redirectError) Error() string { return errDraining.Error() }
+func (e *redirectError) Error() string { return e.why.Error() }
 
 var errDraining = errors.New("draining: this node is shutting down")
 

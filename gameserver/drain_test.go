@@ -17,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
+	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -142,6 +143,32 @@ func TestDrainSharesPlayersOut(t *testing.T) {
 			t.Errorf("%v sessions counted as moved", n)
 		}
 	})
+}
+
+// A player whose record cannot be read here, as the disk does not answer, goes on at another node.
+func TestUnreadPlayersAreRedirected(t *testing.T) {
+	for name, nodes := range map[string]neighbours{"alone": nil, "others": {"b": offered("b", 3)}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := playerstest.NewMemory()
+				r := newHarness(t, func(o *Options) { o.Nodes, o.Storage = nodes, disk })
+				disk.Fail(errors.New("the disk does not answer"))
+				defer disk.Fail(nil)
+				c := newClient(t, r.dial())
+				c.open(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: "ann", View: 1})
+				pass(time.Second)
+				var failure sessionmsg.Failure
+				c.look(func() { failure = c.mu.failure })
+				if nodes == nil {
+					if failure.Code != wire.FailInternal {
+						t.Errorf("the failure is %+v", failure)
+					}
+				} else if to := c.sentTo(); !slices.Equal(to.Gateways, []wire.Gateway{home("b")}) || to.Reason != reasonUnread {
+					t.Errorf("sent to %+v", to)
+				}
+			})
+		})
+	}
 }
 
 // Before a player is redirected their place is saved in the network; whatever this node receives afterwards, it never overwrites

@@ -198,6 +198,8 @@ func (g *Gateway) wakeFrameLoop() {
 const (
 	reasonMove  = "This node is being stopped. You go on at another one."
 	reasonAlone = "This node is being stopped, and no other one takes players now. It will be back."
+
+	reasonUnread = "This node's disk does not answer. You go on at another one."
 )
 
 // DrainStep reports a completed step of a drain.
@@ -236,7 +238,17 @@ func (g *Gateway) refuseJoin(ctx context.Context) error {
 	if len(homes) == 0 {
 		reason = reasonAlone
 	}
-	return &redirectError{sessionmsg.Reconnect{Gateways: homes, Reason: reason}}
+	return &redirectError{sessionmsg.Reconnect{Gateways: homes, Reason: reason}, errDraining}
+}
+
+// refuseUnread refuses a join because the player's record cannot be read here, and redirects the player, if another node takes players.
+func (g *Gateway) refuseUnread(ctx context.Context, why error) error {
+	homes := handoff.Find(ctx, g.Nodes, 1, g.Logger).Assign()
+	if len(homes) == 0 {
+		return why
+	}
+	g.Logger.Warn("joining player redirected", "error", why)
+	return &redirectError{sessionmsg.Reconnect{Gateways: homes, Reason: reasonUnread}, why}
 }
 
 // spawnPose returns the spawn of the world. Earlier versions let it be set above and below the world.

@@ -125,7 +125,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 
 	record, known, err := s.g.players.Load(ctx, s.body.Player)
 	if err != nil {
-		return err
+		return s.g.refuseUnread(ctx, err)
 	}
 	if s.login != nil && record.Login != nil && record.Login.At >= s.login.At { // the clocks of gateways differ
 		if err := s.challenge(s.login.Key[:], record.Login.At+1); err != nil {

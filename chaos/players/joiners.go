@@ -2,6 +2,7 @@ package players
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,10 +19,11 @@ const (
 
 // Joins is how the sessions of joiners went. Welcomed is called for each welcome; one of the others for each who comes back.
 type Joins struct {
-	Welcomed func(took time.Duration)
-	Whole    func(took time.Duration) // the whole area arrived
-	Part     func()                   // a part did not arrive within joinLimit
-	None     func(err error)          // there was no welcome, or the session ended
+	Welcomed  func(took time.Duration)
+	Whole     func(took time.Duration) // the whole area arrived
+	Part      func()                   // a part did not arrive within joinLimit
+	Elsewhere func()                   // the node has named others instead of a welcome
+	None      func(err error)          // there was no welcome, or the session ended
 }
 
 // JoinRepeatedly joins at a gateway again and again until ctx ends, and has the ledger judge the land that is shown. Before each, a player joins
@@ -38,6 +40,8 @@ func JoinRepeatedly(ctx context.Context, g *Gateway, l *history.Ledger, done Joi
 			switch {
 			case ctx.Err() != nil:
 				return
+			case errors.Is(err, errRedirected):
+				done.Elsewhere()
 			case err != nil && g.Serves(): // else the node was struck meanwhile
 				done.None(err)
 			case err != nil:

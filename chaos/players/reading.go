@@ -74,10 +74,7 @@ func readOne(ctx context.Context, n *Gateway, l *history.Ledger, limit time.Dura
 				return r, err
 			}
 		case <-ticks.C:
-			if arrived {
-				continue
-			}
-			if arrived, err = s.fly(.5, .5); err != nil {
+			if arrived, err = s.fly(.5, .5); err != nil { // also back there, after a correction
 				return r, err
 			}
 		}

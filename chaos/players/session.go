@@ -61,7 +61,7 @@ func (s *session) awaitWelcome(ctx context.Context) error {
 			case sessionmsg.Failure:
 				return errors.New(m.Code + ": " + m.Message)
 			case sessionmsg.Reconnect:
-				return errors.New(m.Reason)
+				return fmt.Errorf("%w: %s", errRedirected, m.Reason)
 			}
 			if _, err := s.apply(m.FromServer); err != nil {
 				return err

@@ -191,8 +191,8 @@ func (w *Writers) at(game string) *Gateway {
 	return w.gateways[i]
 }
 
-// errRedirected is returned if the gateway redirects the player because it is shutting down.
-var errRedirected = errors.New("gateway is shutting down")
+// errRedirected is returned if the gateway redirects the player: it is shutting down, or its disk does not answer.
+var errRedirected = errors.New("gateway redirects the player")
 
 // choose returns the gateway to use: the target of a redirect, else home if it serves, else any other; nil if none
 // serves.

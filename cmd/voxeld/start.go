@@ -262,7 +262,7 @@ func (n *node) enterWorld(ctx context.Context, parts *stack) error {
 		}
 	}
 	options := dht.Options{
-		World: n.world.ID(), Placement: n.world.Placement, Storage: n.db, Logger: n.logger, Registerer: n.metrics,
+		World: n.world.ID(), Placement: n.world.Placement, Storage: store.NewBounded(n.db), Logger: n.logger, Registerer: n.metrics,
 		Now: n.clock.Now, Settled: n.clock.Settled, Stepped: func() bool { return n.clock.MachineAhead().Abs() > time.Minute },
 	}
 	if gate != nil {
@@ -447,7 +447,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 	n.gateway = gameserver.New(gameserver.Options{
 		World: n.world, Terrain: generator, Bases: n.regions, Peer: n.host.PeerID(), Version: version(),
 		HTTP: n.playerURL(), Origins: n.pageOrigins(), Game: n.gameAddress(),
-		Regions: n.regions, Ranges: n.regions.Ranges.Query, Nodes: n.peers(), Understood: func(version int) bool { return len(n.regions.Policy.Detector.Older(version)) == 0 }, Players: n.dht, Storage: n.db, Client: client(),
+		Regions: n.regions, Ranges: n.regions.Ranges.Query, Nodes: n.peers(), Understood: func(version int) bool { return len(n.regions.Policy.Detector.Older(version)) == 0 }, Players: n.dht, Storage: store.NewBounded(n.db), Client: client(),
 		Admission: admissionSettings(n.cfg.Players),
 		People:    n.regions.Policy, History: n.regions.History, Wall: n.clock.Now, Settled: n.clock.Settled,
 		Overlay: n.cfg.Overlay, Streams: n.peers(),
