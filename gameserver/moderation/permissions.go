@@ -34,6 +34,12 @@ func newTravels() *rate.Limiter { return rate.NewLimiter(rate.Every(travelEvery)
 // commandTime bounds the time that a command waits for other nodes.
 const commandTime = 15 * time.Second
 
+// maxTasks is the most commands of a player that are under way, or wait for that.
+const maxTasks = 4
+
+// task waits for other nodes, and returns what the player is shown then.
+type task func(context.Context) (answer []string)
+
 // Permissions is what the player of one session may do.
 type Permissions struct {
 	enforcer *Enforcer
@@ -41,7 +47,6 @@ type Permissions struct {
 	key      ed25519.PublicKey           // nil for a guest
 	who      policy.Subject
 	verdict  atomic.Pointer[policy.Verdict] // of the last judgement
-	busy     atomic.Bool                    // a command is under way
 	followed atomic.Int64                   // how many rollbacks the player was shown the progress of
 	travels  *rate.Limiter                  // of commands that bring the player elsewhere
 	visited  bool                           // the player has visited a place; the session's reader's
@@ -53,6 +58,7 @@ type Permissions struct {
 		around  around
 		claims  []sessionmsg.Claim // that the client was last sent
 		waiting []policy.Request   // of the player, when they were last judged
+		tasks   []task             // the first one is under way; the others wait for it
 	}
 }
 
@@ -242,25 +248,44 @@ func (s *Permissions) TooFast() error {
 	return nil
 }
 
-// background runs what has to wait for other nodes, unless something is running already, and then shows what it returns: who has the
-// answer may give the next command.
-func (s *Permissions) background(g Gateway, task func(context.Context) (answer []string)) {
-	if !s.busy.CompareAndSwap(false, true) {
-		s.notice("Wait until your last command is carried out.")
-		return
+// background runs what has to wait for other nodes, once the player's earlier commands are carried out, and then shows what it returns. Pages
+// register a name by themselves: what their player commands a moment later need not be repeated.
+func (s *Permissions) background(g Gateway, next task) {
+	s.mu.Lock()
+	waiting := len(s.mu.tasks)
+	if waiting < maxTasks {
+		s.mu.tasks = append(s.mu.tasks, next)
 	}
-	g.Background(func(ctx context.Context) {
-		for _, line := range s.await(ctx, task) {
-			s.notice(line)
-		}
-	})
+	s.mu.Unlock()
+	switch waiting {
+	case 0:
+		g.Background(s.runTasks)
+	case maxTasks:
+		s.notice("Wait until your last commands are carried out.")
+	}
 }
 
-func (s *Permissions) await(ctx context.Context, task func(context.Context) []string) []string {
-	defer s.busy.Store(false)
+// runTasks runs tasks in order, until none is left: the first one is there.
+func (s *Permissions) runTasks(ctx context.Context) {
+	for left := 1; left > 0; {
+		s.mu.Lock()
+		first := s.mu.tasks[0]
+		s.mu.Unlock()
+		answer := await(ctx, first)
+		s.mu.Lock()
+		s.mu.tasks = slices.Delete(s.mu.tasks, 0, 1)
+		left = len(s.mu.tasks)
+		s.mu.Unlock()
+		for _, line := range answer {
+			s.notice(line)
+		}
+	}
+}
+
+func await(ctx context.Context, t task) []string {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
-	return task(ctx)
+	return t(ctx)
 }
 
 // RefuseEdit returns why the player may not change a block, as a code of wire; empty if they may.

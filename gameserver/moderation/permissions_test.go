@@ -19,25 +19,30 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// Who has the answer to a command may give the next one at once; before, it is refused.
-func TestOneCommandAtATime(t *testing.T) {
+// Commands are carried out one after the other, and a player who gives many before the first one is answered is told to wait. Who has the answer
+// to the last one may give the next at once.
+func TestCommandsAreCarriedOutInOrder(t *testing.T) {
 	var s Permissions
-	g := Gateway{Background: func(task func(context.Context)) { task(t.Context()) }}
-	answers := func(text string) func(context.Context) []string {
-		return func(context.Context) []string { return []string{text} }
-	}
 	var said []string
-	s.send = func(m sessionmsg.FromServer) {
-		said = append(said, m.(sessionmsg.Notice).Text)
-		if len(said) == 2 {
-			s.background(g, answers("third"))
+	s.send = func(m sessionmsg.FromServer) { said = append(said, m.(sessionmsg.Notice).Text) }
+	underWay := 0
+	g := Gateway{Background: func(run func(context.Context)) { run(t.Context()) }}
+	command := func(text string, meanwhile ...task) task {
+		return func(context.Context) []string {
+			if underWay++; underWay > 1 {
+				t.Errorf("%s began before the one before it was carried out", text)
+			}
+			defer func() { underWay-- }()
+			for _, next := range meanwhile {
+				s.background(g, next)
+			}
+			return []string{text}
 		}
 	}
-	s.background(g, func(context.Context) []string {
-		s.background(g, answers("never"))
-		return []string{"second"}
-	})
-	if want := []string{"Wait until your last command is carried out.", "second", "third"}; !slices.Equal(said, want) {
+	s.background(g, command("1", command("2"), command("3"), command("4"), command("too many")))
+	s.background(g, command("5"))
+	want := []string{"Wait until your last commands are carried out.", "1", "2", "3", "4", "5"}
+	if !slices.Equal(said, want) {
 		t.Errorf("said %q, want %q", said, want)
 	}
 }

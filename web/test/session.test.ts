@@ -360,7 +360,6 @@ describe('session', () => {
     ],
   })
   const commands = () => Socket.last.sentOf('command').map(({ text }) => text)
-  const notice = (text: string) => Socket.last.receive({ type: 'notice', text })
 
   test('a player with a key signs commands with growing numbers', () => {
     const identity = new Identity(new Uint8Array(32).fill(7))
@@ -414,34 +413,24 @@ describe('session', () => {
     session.leave()
   })
 
-  test.each([
-    ['before', true],
-    ['after', false],
-  ])('a claim waits for the name, which the page learns %s the answer', (_, before) => {
+  test('a claim follows the registration of the name, which it needs, and is not held back by a refusal', () => {
     const { session } = setup(new Identity(new Uint8Array(32).fill(7)))
     Socket.last.receive(permissions(''))
-    expect(session.sendCommand('claim 0,0 9,9 old')).toBe(true)
-    expect(session.sendCommand('claim 0,0 9,9 harbour')).toBe(true) // takes its place
-    expect(commands()).toEqual(['register'])
-    if (before) Socket.last.receive(permissions('ada'))
-    else notice('The name ada is yours.')
-    expect(commands().at(-1)).toBe('register')
-    if (before) notice('The name ada is yours.')
-    else Socket.last.receive(permissions('ada'))
-    notice('The claim harbour is yours.')
-    Socket.last.receive(permissions('ada'))
+    expect(session.sendCommand('claim 0,0 9,9 harbour')).toBe(true)
     expect(commands()).toEqual(['register', 'claim 0,0 9,9 harbour'])
-    session.sendCommand('claim 20,0 29,9 mill')
-    expect(commands().at(-1)).toBe('claim 20,0 29,9 mill')
+    const [register, claim] = Socket.last.sentOf('command')
+    expect(claim?.seq).toBeGreaterThan(Number(register?.seq))
+    session.sendCommand('claim 20,0 29,9 mill') // before the answer
+    expect(commands().slice(2)).toEqual(['claim 20,0 29,9 mill'])
     session.leave()
   })
 
-  test('a claim of a player whose name is not registered is sent all the same, for the server to say why not', () => {
+  test('a name that the player registers by command is not registered a second time', () => {
     const { session } = setup(new Identity(new Uint8Array(32).fill(7)))
     Socket.last.receive(permissions(''))
-    session.sendChat('hello')
-    notice('Players of your address have registered 20 names within a day.')
+    session.sendCommand('register')
     session.sendCommand('claim 0,0 9,9 harbour')
+    session.sendChat('hello')
     expect(commands()).toEqual(['register', 'claim 0,0 9,9 harbour'])
     session.leave()
   })

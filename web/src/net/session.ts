@@ -99,8 +99,7 @@ export class Session {
   private identity: Identity | null = null // null for a guest
   private chosenName = ''
   private permissions: Permissions | null = null // of this session
-  private registration: '' | 'sent' | 'answered' = '' // in this session
-  private waitingClaim = '' // the command, which needs the player's name to be registered
+  private registerSent = false // in this session
   private lastCommand = 0 // seq of the last signed one
   private inWorld = false // the body has a position in the world
   private readonly departures = new Map<string, Departure>() // not applied yet, the oldest first
@@ -213,7 +212,7 @@ export class Session {
 
   /**
    * Sends a command, without its slash; returns false, and says so, if there is no connection. The place that some need is where the
-   * player stands, unless they name another one. A claim needs the player's name: it waits until that is registered.
+   * player stands, unless they name another one. A claim needs the player's name: the server carries out commands in their order.
    */
   sendCommand(line: string): boolean {
     const text = withPlace(line, this.permissions?.commands ?? [], this.body)
@@ -221,11 +220,8 @@ export class Session {
       this.events.toast(texts.notSent)
       return false
     }
-    if (/^claim\s/i.test(line)) {
-      this.register()
-      this.waitingClaim = this.registration === 'sent' ? line : ''
-      if (this.waitingClaim) return true
-    }
+    if (line === 'register') this.registerSent = true
+    if (/^claim\s/i.test(line)) this.register()
     if (line.startsWith('visit ')) this.visited = true
     if (!this.identity) {
       this.connection.send({ type: 'command', text })
@@ -288,8 +284,7 @@ export class Session {
     this.visited = false
     this.welcomedAt = performance.now()
     this.permissions = null
-    this.registration = ''
-    this.waitingClaim = ''
+    this.registerSent = false
     this.claims.set([])
     this.world.height = welcome.sections * 32
     this.clock.set(welcome.time_of_day, performance.now(), welcome.day_ms)
@@ -371,8 +366,6 @@ export class Session {
         break
       case 'notice':
         this.events.notice(noticeMessage(message))
-        if (this.registration === 'sent') this.registration = 'answered'
-        this.sendWaitingClaim()
         break
       case 'standing':
         this.applyPermissions(message)
@@ -396,24 +389,15 @@ export class Session {
   private applyPermissions(permissions: Permissions): void {
     this.permissions = permissions
     this.events.permissions(permissions)
-    this.sendWaitingClaim()
   }
 
   /** Registers the player's name to their key, once in a session, when they first do something: who only looks leaves nothing behind. */
   private register(): void {
-    if (this.registration !== '' || this.registeredName !== '') return
+    if (this.registerSent || this.registeredName !== '') return
     const own = this.welcome?.name === this.chosenName // otherwise it is somebody else's, and ours has a fingerprint
     // a name belongs to its key for good: not to one that lasts only as long as the page
     if (!this.identity || !own || !storage.keeps(KEY_ITEM) || !this.mayUse('register')) return
-    if (this.sendCommand('register')) this.registration = 'sent'
-  }
-
-  /** Sends the claim that waits for the player's name. The server takes no command before it has answered the last one. */
-  private sendWaitingClaim(): void {
-    const line = this.waitingClaim
-    if (line === '' || this.registration !== 'answered' || this.registeredName === '') return
-    this.waitingClaim = ''
-    this.sendCommand(line)
+    this.sendCommand('register')
   }
 
   /** Reports whether the player may use a command. */
