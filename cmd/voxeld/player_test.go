@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 type tester struct {
 	*sessionclient.Player
 	t       *testing.T
+	sending sync.Mutex
 	seq     uint64
 	failure string                // code of the Failure that ended it
 	sentOn  *sessionmsg.Reconnect // the last one
@@ -102,8 +104,29 @@ func dial(t *testing.T, address string, as sessionmsg.Join) *tester {
 
 func (p *tester) send(m sessionmsg.FromClient) {
 	p.t.Helper()
-	if _, err := p.Send(m); err != nil {
+	if err := p.trySend(m); err != nil {
 		p.t.Fatalf("%v (ended with %q)", err, p.failure)
+	}
+}
+
+func (p *tester) trySend(m sessionmsg.FromClient) error {
+	p.sending.Lock()
+	defer p.sending.Unlock()
+	_, err := p.Send(m)
+	return err
+}
+
+// keepAlive pings, as all clients do, until the connection or the test ends: a test may do something else for longer than a
+// client may be silent.
+func (p *tester) keepAlive() {
+	ticker := time.NewTicker(15 * time.Second)
+	defer ticker.Stop()
+	for err := error(nil); err == nil; err = p.trySend(sessionmsg.Ping{}) {
+		select {
+		case <-ticker.C:
+		case <-p.t.Context().Done():
+			return
+		}
 	}
 }
 
@@ -172,6 +195,7 @@ func (p *tester) receive(m sessionclient.Arrival) {
 		p.Permissions = m
 	case sessionmsg.Welcome:
 		p.seq = m.NextSeq
+		go p.keepAlive() // it ends with the connection
 	case sessionmsg.Ack:
 		p.Acks[m.Seq] = m
 	case sessionmsg.Reconnect:
