@@ -270,7 +270,8 @@ func (c *Conn) Flush() error {
 	return c.Client.Flush()
 }
 
-// run ticks when no flush has done so for a while, until ctx ends or the tick fails: then it cuts the connection.
+// run ticks when no flush has done so for a while, until ctx ends or a tick fails. Then it closes the connection, in
+// order: the client may have been sent the reason.
 func (c *Conn) run(ctx context.Context) {
 	defer c.ticks.late.Stop()
 	for {
@@ -279,7 +280,7 @@ func (c *Conn) run(ctx context.Context) {
 			return
 		case now := <-c.ticks.late.C:
 			if c.ticks.begin(now) && c.Tick(now) != nil {
-				c.Client.Cut()
+				c.Client.Close() //nolint:errcheck // it may be broken
 				return
 			}
 		}

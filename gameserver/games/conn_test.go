@@ -21,6 +21,8 @@ type typist struct {
 	told  []string
 	ended string
 	shut  bool
+	cut   bool
+	tick  error // the result of Tick
 }
 
 func (c *typist) Read() (sessionmsg.FromClient, error) {
@@ -51,9 +53,9 @@ func (c *typist) Close() error {
 }
 
 func (c *typist) SendTick([]byte) error { return nil }
-func (c *typist) Tick(time.Time) error  { return nil }
+func (c *typist) Tick(time.Time) error  { return c.tick }
 func (c *typist) Flush() error          { return nil }
-func (c *typist) Cut()                  { c.Close() }
+func (c *typist) Cut()                  { c.Close(); c.cut = true }
 
 func send(t *testing.T, a *Conn, m sessionmsg.FromServer) {
 	t.Helper()
@@ -124,6 +126,16 @@ func TestNothingIsReadBeforeTheWelcome(t *testing.T) {
 		if _, err := a.Read(); !errors.Is(err, io.EOF) || len(c.typed) == 0 {
 			t.Errorf("%s: the read returns %v, and %d messages are left", why, err, len(c.typed))
 		}
+	}
+}
+
+// A tick fails when the client does not answer, too, and has been sent the reason then: the connection is not cut.
+func TestFailedTickEndsInOrder(t *testing.T) {
+	a, c := connFor("ada", nil)
+	c.tick = errors.New("it does not answer")
+	a.run(t.Context())
+	if !c.shut || c.cut {
+		t.Errorf("closed: %v, cut: %v", c.shut, c.cut)
 	}
 }
 
