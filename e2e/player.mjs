@@ -149,6 +149,15 @@ export class Player {
     await this.page.dispatchEvent('.title button.primary', 'click')
     await this.untilStanding()
     await this.page.mouse.move(...MIDDLE) // a click must not move it: that turns the camera
+    await this.#lockPointer()
+  }
+
+  /** Locks the pointer with a click, if joining took so long (5 s) that the browser did not: the first click would only do that. */
+  async #lockPointer() {
+    const isLocked = () => document.pointerLockElement !== null
+    if (await this.page.evaluate(isLocked)) return
+    await this.page.mouse.click(...MIDDLE)
+    await this.until(isLocked)
   }
 
   untilStanding() {
