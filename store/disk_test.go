@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.etcd.io/bbolt"
@@ -51,6 +53,36 @@ func TestFailingDiskEndsWriting(t *testing.T) {
 	if err := db.Close(); err == nil {
 		t.Error("closing does not report the lost file")
 	}
+}
+
+// On a full disk commits that the free pages can hold succeed between those that are refused. The log says once that the disk is full, and
+// once that it is not.
+func TestFullDiskIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		w := writer{tables: &tables{path: "voxeld.db"}, log: slog.New(slog.NewTextHandler(&log, nil))}
+		count := func(text string) int { return strings.Count(log.String(), text) }
+		for range 120 {
+			w.logFull(true, ErrFull)
+			w.logFull(false, nil)
+			time.Sleep(refusedLately / 2)
+		}
+		if full, again := count("the store is full"), count("has space again"); full != 1 || again != 0 {
+			t.Errorf("for an hour: full %d times, space again %d times", full, again)
+		}
+		w.logFull(false, errors.New("input/output error"))
+		time.Sleep(refusedLately / 2)
+		w.logFull(false, errors.New("input/output error"))
+		if count("has space again") != 0 {
+			t.Error("a commit that failed for another reason is taken for space")
+		}
+		w.logFull(false, nil)
+		w.logFull(false, nil)
+		w.logFull(true, ErrFull)
+		if full, again := count("the store is full"), count("has space again"); full != 2 || again != 1 {
+			t.Errorf("with space, and full again: full %d times, space again %d times", full, again)
+		}
+	})
 }
 
 func TestFullStoreKeepsReadingAndDeleting(t *testing.T) {

@@ -22,6 +22,8 @@ const (
 	// journal: acknowledged data must find room in the tables. On a fuller disk commits go into the tables at once, and
 	// fail there.
 	spareBytes = 32 << 20
+	// refusedLately is for how long no commit may be refused before the log says that the disk has space again.
+	refusedLately = time.Minute
 )
 
 // journalKey is the row of the meta table with the mark: what the tables have of the journal.
@@ -37,10 +39,10 @@ type writer struct {
 	maxSize int64 // bound of the file in bytes; 0: none
 
 	sync.Mutex
-	recovered       bool  // the journal was read back; until then its records may be nowhere else
-	writing         bool  // Run runs, and nothing has ended the writing
-	failure         error // why writing has ended, if not by the end of Run
-	full            bool  // the last transaction found no space
+	recovered       bool      // the journal was read back; until then its records may be nowhere else
+	writing         bool      // Run runs, and nothing has ended the writing
+	failure         error     // why writing has ended, if not by the end of Run
+	refused         time.Time // when a transaction last found no space; zero while the log does not say that the disk is full
 	journal         journal
 	bytes           int64         // of records in the current file
 	flushingBytes   int64         // of records in the other one, while a checkpoint moves them into the tables
@@ -157,16 +159,18 @@ func (w *writer) makeDurable(batch []*request, alone int) error {
 	return err
 }
 
-// logFull logs when the disk becomes full and when it has space again, but not each commit in between.
+// logFull logs when the disk becomes full, and when no commit has been refused for a while. On a full disk a commit that the tables' free
+// pages can hold still succeeds: that is no space again.
 func (w *writer) logFull(full bool, err error) {
-	if full == w.full {
-		return
-	}
-	w.full = full
-	if full {
-		w.log.Error("the store is full: commits that add data are refused until there is space", "path", w.tables.path, "error", err)
-	} else {
-		w.log.Info("the store has space again", "path", w.tables.path)
+	switch {
+	case full:
+		if w.refused.IsZero() {
+			w.log.Error("the store is full: commits that add data are refused until there is space", "path", w.tables.path, "error", err)
+		}
+		w.refused = time.Now()
+	case err == nil && !w.refused.IsZero() && time.Since(w.refused) >= refusedLately:
+		w.refused = time.Time{}
+		w.log.Info("the store has space again: no commit was refused for a minute", "path", w.tables.path)
 	}
 }
 
