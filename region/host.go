@@ -413,17 +413,17 @@ func (h *Host) BaseOf(ctx context.Context, pos grid.ChunkPos, hash [32]byte) (*c
 // Loaded is the state of a loaded region.
 type Loaded = actor.Summary
 
-// Regions returns the state of every loaded region.
+// Regions returns the state of every loaded region. It does not wait for those that are being closed, which a hung disk delays.
 func (h *Host) Regions(ctx context.Context) []Loaded {
-	lands := h.regions.lands()
-	answers := make([]chan Loaded, len(lands))
-	for i, l := range lands { // all at once: each answers at its next tick
-		answer := make(chan Loaded, 1)
-		answers[i] = answer
-		l.Summarize(answer)
+	var asked []*actor.Land
+	var answers []chan Loaded
+	for _, l := range h.regions.lands() { // all at once: each answers at its next tick
+		if answer := make(chan Loaded, 1); l.Summarize(answer) {
+			asked, answers = append(asked, l), append(answers, answer)
+		}
 	}
 	var all []Loaded
-	for i, l := range lands {
+	for i, l := range asked {
 		select {
 		case one := <-answers[i]:
 			all = append(all, one)

@@ -178,6 +178,31 @@ func TestLeadersDiskHangs(t *testing.T) {
 	})
 }
 
+// A region that is closed while the disk hangs waits for it. The list of the loaded regions, which voxeld status shows, does not.
+func TestRegionsAreListedWhileOneCannotBeClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, _, g, info := built(t)
+		answer := a.disk.block()
+		defer answer()
+		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(90)}})
+		<-time.After(2 * time.Second) // the edit waits for the disk
+		if !a.regions.Loaded(info.ID).Close("as the test wants it") {
+			t.Fatal("the region has ended before")
+		}
+		<-time.After(time.Second)
+		if a.regions.Loaded(info.ID) == nil {
+			t.Fatal("the region was closed without the disk")
+		}
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		a.Regions(ctx)
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("the regions were listed after %v", took)
+		}
+	})
+}
+
 // The disks of all members hang. Nobody can lead, so the land is shown as it was; when they answer again, edits are accepted.
 func TestAllDisksHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

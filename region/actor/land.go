@@ -221,9 +221,10 @@ type Summary struct {
 	Edits  int
 }
 
-// Summarize sends the region's state to answer, which must have room for it. Any goroutine may call it.
-func (l *Land) Summarize(answer chan<- Summary) {
-	l.Enqueue(func() {
+// Summarize sends the region's state to answer, which must have room for it. It reports false if the region has ended, or is about to:
+// then nothing is sent. Any goroutine may call it.
+func (l *Land) Summarize(answer chan<- Summary) bool {
+	return l.Enqueue(func() {
 		answer <- Summary{
 			Region: l.info, Voters: voters(l.members), Links: l.hub.Len(), Bodies: l.contents.Crowd.Len(),
 			Edits: l.contents.Land.Edits(),
