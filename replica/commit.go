@@ -231,9 +231,15 @@ func (c *committer) commit() {
 
 // store commits writes and counts them. Its error is ErrStorage.
 func (c *committer) store(writes []kv.Write, entries int) error {
+	late := time.AfterFunc(hungLogged, func() {
+		c.node.Logger.Error("the disk does not answer, so others lead this node's regions if they can", "waiting", hungLogged)
+	})
 	ended := c.watch.begin()
 	err := c.node.Storage.Commit(writes)
 	took := ended()
+	if !late.Stop() {
+		c.node.Logger.Info("the disk answers again", "took", took)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrStorage, err)
 	}

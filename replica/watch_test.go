@@ -2,6 +2,8 @@ package replica
 
 import (
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +15,8 @@ import (
 func TestHungDiskIsSeen(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		d := newDisk()
-		h := launch(t, Options{Storage: d, Registerer: prometheus.NewRegistry()})
+		var log strings.Builder // written while everybody else waits
+		h := launch(t, Options{Storage: d, Registerer: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		g := h.mustOpen(t, alone(7))
 		leads(t, g)
 		<-time.After(HungAfter) // everything lazy is stored
@@ -37,8 +40,18 @@ func TestHungDiskIsSeen(t *testing.T) {
 		expect("after as long as a commit may take", false, false)
 		<-time.After(time.Millisecond)
 		expect("after more", true, true)
+		if text := log.String(); strings.Contains(text, "the disk") {
+			t.Errorf("a slow write is logged: %s", text)
+		}
+		<-time.After(hungLogged)
+		if text := log.String(); strings.Count(text, "the disk does not answer") != 1 || strings.Contains(text, "answers again") {
+			t.Errorf("the log of a disk that does not answer: %s", text)
+		}
 		close(d.hold)
 		synctest.Wait()
+		if text := log.String(); strings.Count(text, "the disk answers again") != 1 {
+			t.Errorf("the log of a disk that answers again: %s", text)
+		}
 		expect("when the disk works again", false, true)
 		if got := texts(g.Dequeue()); len(got) != 1 {
 			t.Errorf("delivered %v", got)
