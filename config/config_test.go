@@ -22,7 +22,7 @@ func TestDefaults(t *testing.T) {
 	want := Config{
 		Storage: Storage{DataDir: "data"},
 		Network: Network{
-			Listen:   []string{"/ip4/0.0.0.0/tcp/4001", "/ip4/0.0.0.0/udp/4001/quic-v1"},
+			Listen:   []string{"/ip4/0.0.0.0/tcp/4001", "/ip4/0.0.0.0/udp/4001/quic-v1", "/ip6/::/tcp/4001", "/ip6/::/udp/4001/quic-v1"},
 			Announce: []string{}, Game: ":4002", HTTP: ":8080", WebOrigin: []string{},
 		},
 		HTTPS: HTTPS{

@@ -34,7 +34,7 @@ var Groups = []Group{
 	}},
 	{"Network", []Option{
 		{
-			Name: "listen", Kind: List, Default: "/ip4/0.0.0.0/tcp/4001,/ip4/0.0.0.0/udp/4001/quic-v1", check: checkListens,
+			Name: "listen", Kind: List, Default: "/ip4/0.0.0.0/tcp/4001,/ip4/0.0.0.0/udp/4001/quic-v1,/ip6/::/tcp/4001,/ip6/::/udp/4001/quic-v1", check: checkListens,
 			Usage: "multiaddrs to listen on for other nodes",
 		},
 		{

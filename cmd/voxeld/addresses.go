@@ -95,16 +95,22 @@ func (n *node) pageOrigins() (all []string) {
 	return all
 }
 
-// outwardAddress returns this machine's address on its network, or loopback if it has none.
+// outwardAddress returns this machine's address on its network, of IPv6 only if it has none of IPv4, or loopback if it has none.
 func outwardAddress() string {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
 		return "127.0.0.1"
 	}
+	found := "127.0.0.1"
 	for _, a := range addrs {
-		if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil && ip.IP.IsGlobalUnicast() {
+		ip, ok := a.(*net.IPNet)
+		switch {
+		case !ok || !ip.IP.IsGlobalUnicast():
+		case ip.IP.To4() != nil:
 			return ip.IP.String()
+		case found == "127.0.0.1":
+			found = ip.IP.String()
 		}
 	}
-	return "127.0.0.1"
+	return found
 }

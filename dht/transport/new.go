@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/libp2p/go-libp2p"
@@ -18,6 +19,7 @@ import (
 	quic "github.com/libp2p/go-libp2p/p2p/transport/quic"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/dht/address"
@@ -88,7 +90,12 @@ func NewHost(opts Options) (*Host, error) {
 	h.mu.dialed = make(map[peer.ID]time.Time)
 	h.mu.searched = make(map[peer.ID]time.Time)
 	for _, addr := range listen {
-		if err := lib.Network().(*swarm.Swarm).AddListenAddr(addr); err != nil {
+		err := lib.Network().(*swarm.Swarm).AddListenAddr(addr)
+		if errors.Is(err, syscall.EAFNOSUPPORT) && manet.IsIPUnspecified(addr) && addr[0].Protocol().Code == ma.P_IP6 && len(lib.Network().ListenAddresses()) > 0 {
+			opts.Logger.Info("this machine has no IPv6: the node listens on IPv4 only", "listen", addr.String())
+			continue
+		}
+		if err != nil {
 			return nil, errors.Join(address.ListenError(addr, err), h.Close())
 		}
 	}
