@@ -142,8 +142,8 @@ func (o *observer) answered(ctx context.Context, mark int, last time.Duration) (
 	return edits, ctx.Err()
 }
 
-// welcome is how long a player may wait for a welcome. It is judged as elsewhere is, but on all nodes: nothing that a join waits for needs
-// the disk.
+// welcome is how long a player may wait for a welcome. It is judged as elsewhere is, but on all nodes: nothing that a
+// join waits for needs the disk.
 const welcome = 3 * time.Second
 
 // joinRepeatedly has players join at a gateway during the whole run.

@@ -241,7 +241,8 @@ func (g *Gateway) refuseJoin(ctx context.Context) error {
 	return &redirectError{sessionmsg.Reconnect{Gateways: homes, Reason: reason}, errDraining}
 }
 
-// refuseUnread refuses a join because the player's record cannot be read here, and redirects the player, if another node takes players.
+// refuseUnread refuses a join because the player's record cannot be read here, and redirects the player, if another
+// node takes players.
 func (g *Gateway) refuseUnread(ctx context.Context, why error) error {
 	homes := handoff.Find(ctx, g.Nodes, 1, g.Logger).Assign()
 	if len(homes) == 0 {

@@ -13,8 +13,9 @@ var ErrSlow = errors.New("the disk does not answer")
 // readWithin is how long a bounded read may take.
 const readWithin = time.Second
 
-// Bounded is a DB for those whose callers do not wait for the disk. Reads seldom do: they come from the journal's overlay and the kernel's cache.
-// But bbolt holds a lock while it writes the page that ends a checkpoint. If the disk hangs just then, all reads wait until it answers.
+// Bounded is a DB for those whose callers do not wait for the disk. Reads seldom do: they come from the journal's
+// overlay and the kernel's cache. But bbolt holds a lock while it writes the page that ends a checkpoint. If the disk
+// hangs just then, all reads wait until it answers.
 type Bounded struct {
 	*DB
 	overdue atomic.Int32 // reads that have failed with ErrSlow, and have not ended

@@ -10,7 +10,8 @@ import (
 	"unsafe"
 )
 
-// A disk that hangs while bbolt ends a checkpoint keeps nobody waiting whose reads are bounded, and is read again when it answers.
+// A disk that hangs while bbolt ends a checkpoint keeps nobody waiting whose reads are bounded, and is read again when
+// it answers.
 func TestBoundedReads(t *testing.T) {
 	db := run(t, Options{Path: newPath(t)})
 	mustCommit(t, db, put1("t", "k", "v")...)

@@ -17,7 +17,8 @@ const (
 	joinLimit = 10 * time.Second
 )
 
-// Joins is how the sessions of joiners went. Welcomed is called for each welcome; one of the others for each who comes back.
+// Joins is how the sessions of joiners went. Welcomed is called for each welcome; one of the others for each who comes
+// back.
 type Joins struct {
 	Welcomed  func(took time.Duration)
 	Whole     func(took time.Duration) // the whole area arrived
@@ -26,8 +27,9 @@ type Joins struct {
 	None      func(err error)          // there was no welcome, or the session ended
 }
 
-// JoinRepeatedly joins at a gateway again and again until ctx ends, and has the ledger judge the land that is shown. Before each, a player joins
-// who was never there, and leaves at once: new players begin beside what was built, from where not all of the area is visible.
+// JoinRepeatedly joins at a gateway again and again until ctx ends, and has the ledger judge the land that is shown.
+// Before each, a player joins who was never there, and leaves at once: new players begin beside what was built, from
+// where not all of the area is visible.
 func JoinRepeatedly(ctx context.Context, g *Gateway, l *history.Ledger, done Joins) {
 	for i := 0; ctx.Err() == nil; i++ {
 		if g.Serves() {

@@ -102,9 +102,9 @@ func (d *daemon) readyz() (int, string) {
 	return answer.StatusCode, string(text[:n])
 }
 
-// The disk of the node that leads the land hangs: nothing is written, nothing fails, and everything that needs no disk goes on. The others
-// go on without it, and its own players with them. Players come and go on all nodes, also again and again. Nobody who joins is shown land from
-// before.
+// The disk of the node that leads the land hangs: nothing is written, nothing fails, and everything that needs no disk
+// goes on. The others go on without it, and its own players with them. Players come and go on all nodes, also again and
+// again. Nobody who joins is shown land from before.
 func TestDiskHangs(t *testing.T) {
 	all := clusterOnDisks(t)
 	probe := join(t, all[0].Game, "ann", 1)

@@ -70,8 +70,8 @@ func (s *Stream) checkOnTimeout(err error) error {
 	return notServed(err)
 }
 
-// libStream is a libp2p stream whose Close does not wait for the peer. libp2p's does, for up to 10 s, until the peer has agreed to the
-// protocol, unless the stream is closed for reading.
+// libStream is a libp2p stream whose Close does not wait for the peer. libp2p's does, for up to 10 s, until the peer
+// has agreed to the protocol, unless the stream is closed for reading.
 type libStream struct{ network.Stream }
 
 func (s libStream) Close() error { return errors.Join(s.CloseRead(), s.Stream.Close()) }

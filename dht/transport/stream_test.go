@@ -96,7 +96,8 @@ func TestPanicEndsOneStream(t *testing.T) {
 	}
 }
 
-// A question whose time was over before it was sent leaves a stream of which the peer knows nothing. To close it takes no time.
+// A question whose time was over before it was sent leaves a stream of which the peer knows nothing. To close it takes
+// no time.
 func TestCloseDoesNotWait(t *testing.T) {
 	a, b := pair(t)
 	const proto = "/test/echo"

@@ -26,8 +26,8 @@ import (
 const (
 	// Table is this node's own table of the players it served: player id → record.
 	Table = "players"
-	// loadTimeout bounds a lookup of a player in the network. A new player also waits a second for their place (newcomer.Chooser): so whoever
-	// joins waits for 3 s at most, whichever node does not answer.
+	// loadTimeout bounds a lookup of a player in the network. A new player also waits a second for their place
+	// (newcomer.Chooser): so whoever joins waits for 3 s at most, whichever node does not answer.
 	loadTimeout = 2 * time.Second
 	// confirmTimeout bounds a later lookup. It is longer than the network's own limit, after which what was found by then counts.
 	confirmTimeout = 12 * time.Second
@@ -210,8 +210,8 @@ func (ps *Store) NoteLoaded(recalled nodemsg.PlayerRecord) {
 	ps.mu.done[recalled.Player] = max(ps.mu.done[recalled.Player], recalled.Counted())
 }
 
-// Save has a player saved who leaves: on this node's disk, and then in the network. It waits for neither: Load returns where they left at
-// once, so that they can come again while the disk hangs.
+// Save has a player saved who leaves: on this node's disk, and then in the network. It waits for neither: Load returns
+// where they left at once, so that they can come again while the disk hangs.
 func (ps *Store) Save(p Presence) { ps.enqueueSave(p) }
 
 // SaveAndPublish saves a player who moves to another node: it returns when the record is in the network, or ctx ends.

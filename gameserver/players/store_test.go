@@ -319,7 +319,8 @@ func TestSlowNetworkHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-// Players may leave and come again while the disk hangs. They are where they left, and it is saved when the disk answers.
+// Players may leave and come again while the disk hangs. They are where they left, and it is saved when the disk
+// answers.
 func TestHungDiskHoldsNobodyUp(t *testing.T) {
 	for name, login := range map[string]*player.Login{"guest": nil, "key": {At: 1}} {
 		t.Run(name, func(t *testing.T) {
