@@ -76,17 +76,12 @@ func TestAptRepository(t *testing.T) {
 	for _, name := range []string{"apt-get", "dpkg-deb", "gpg", "gpg-agent", "ar"} {
 		tool(t, name)
 	}
-	home, err := os.MkdirTemp("", "gpg") // its agent's socket needs a short path
-	if err != nil {
+	home := t.TempDir()
+	if err := os.Chmod(home, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("GNUPGHOME", home)
-	t.Cleanup(func() {
-		exec.Command("gpgconf", "--kill", "all").Run() //nolint:errcheck // there may be none
-		if err := os.RemoveAll(home); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { exec.Command("gpgconf", "--kill", "all").Run() }) //nolint:errcheck // there may be none
 	run(t, ".", "gpg", "--batch", "--quiet", "--passphrase", "", "--quick-generate-key", "Ann <ann@example.org>", "ed25519", "sign", "never")
 	t.Setenv("APT_KEY", "ann@example.org")
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")

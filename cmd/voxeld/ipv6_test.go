@@ -13,7 +13,8 @@ import (
 	"github.com/voxelpopuli/voxeld/testkit/process"
 )
 
-// namespaces makes network namespaces that reach each other by IPv6 only, and returns their names. The i-th has the address fd00::i+1.
+// namespaces makes network namespaces that reach each other by IPv6 only, and returns their names. The first has the
+// address fd00::1, the second fd00::2.
 func namespaces(t *testing.T, n int) (names []string) {
 	t.Helper()
 	if why := process.MissingTools("ip"); why != "" || os.Geteuid() != 0 {
@@ -53,8 +54,8 @@ func namespaces(t *testing.T, n int) (names []string) {
 	return names
 }
 
-// Nodes on machines that have IPv6 only need no configuration: one joins with the other's token, and both tell players and nodes addresses
-// that work, in brackets where a port follows.
+// Nodes on machines that have IPv6 only need no configuration: one joins with the other's token, and both tell players and
+// nodes addresses that work, in brackets where a port follows.
 func TestIPv6Only(t *testing.T) {
 	t.Parallel()
 	binary, err := daemonBinary()
