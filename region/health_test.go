@@ -3,6 +3,7 @@ package region
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,6 +68,14 @@ func TestExamine(t *testing.T) {
 		if found := kinds(health, "C"); !slices.Equal(found, []string{"unreachable"}) {
 			t.Errorf("of the missing node: %v", found)
 		}
+		if found := kinds(health, "node"); len(found) > 0 {
+			t.Errorf("of a node that another one answers: %v", found)
+		}
+		for _, f := range health.Findings {
+			if f.Subject == cell && (!strings.HasSuffix(f.What, "missing is that of C") || !strings.Contains(f.Do, "start those")) {
+				t.Errorf("of the region: %+v", f)
+			}
+		}
 		n.kill(b)
 		<-time.After(10 * time.Second)
 		health = a.Examiner.Examine(t.Context())
@@ -75,6 +84,41 @@ func TestExamine(t *testing.T) {
 				t.Errorf("without two nodes, %s: %v", subject, found)
 			}
 		}
+		if found := kinds(health, "node"); !slices.Equal(found, []string{"isolated"}) {
+			t.Errorf("of a node that none answers: %v", found)
+		}
+	})
+}
+
+// A member that answers questions and stores nothing is named, as such, by the others: its disk is full.
+func TestExamineFullMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c, g, info := built(t)
+		var full, other *node
+		for _, n := range []*node{a, b, c} {
+			if n.peer == info.Leader {
+				other = n
+			} else {
+				full = n
+			}
+		}
+		full.disk.setRefuse(errors.New("no space left"))
+		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(90)}})
+		<-time.After(10 * time.Second)
+		found := 0
+		for _, f := range other.Examiner.Examine(t.Context()).Findings {
+			if f.Kind == "under_replicated" && f.Subject != "catalog" { // which may have no third member yet
+				found++
+				if !strings.Contains(f.What, "missing is that of "+full.peer) || !strings.Contains(f.Do, "run voxeld doctor on "+full.peer) {
+					t.Errorf("%+v", f)
+				}
+			}
+		}
+		if found == 0 {
+			t.Error("the missing copies are not found")
+		}
+		full.disk.setRefuse(nil)
+		<-time.After(5 * time.Second)
 	})
 }
 

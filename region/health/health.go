@@ -97,6 +97,10 @@ func (h *Examiner) Examine(ctx context.Context) Health {
 			e.Unknown = append(e.Unknown, "whether all of it lasts: there was no time to look twice")
 		}
 	}
+	if e.Nodes == 1 && len(seen.peers) > 0 {
+		e.found("isolated", "node", "no other node answers this one: if others run, it is this one that is cut off",
+			"run voxeld doctor on another node first; if the world is well there, mend this node's network (port 4001), and recover nothing here")
+	}
 	e.Findings = append(append(e.Findings, seen.findings...), seen.peers...)
 	e.impaired(ctx)
 	e.damage()
@@ -132,13 +136,27 @@ func (e *examination) node() {
 	if why := e.NotReady(); why != nil && !errors.Is(why, replica.ErrHung) {
 		e.found("not_ready", "node", "players should not be sent to this node: "+why.Error(), "mend the network between the two nodes (port 4001)")
 	}
-	if e.MachineAhead == nil {
-		return
-	}
-	if ahead := e.MachineAhead(); ahead.Abs() > clockSkew {
-		e.found("clock", e.Self.Peer, fmt.Sprintf("its machine's clock differs by %v from the time of the world, by which it goes on", ahead.Abs().Round(100*time.Millisecond)),
+	if ahead := e.machineAhead(); ahead.Abs() > clockSkew {
+		e.found("clock", e.Self.Peer, fmt.Sprintf("its machine's clock is %s the time of the world, by which it goes on", aheadOf(ahead)),
 			"run a time service on it")
 	}
+}
+
+// machineAhead returns how far the machine's clock is ahead of the time of the world.
+func (e *examination) machineAhead() time.Duration {
+	if e.MachineAhead == nil {
+		return 0
+	}
+	return e.MachineAhead()
+}
+
+// aheadOf returns a part of a sentence that says how far a clock is ahead of another one, or behind it.
+func aheadOf(by time.Duration) string {
+	text := by.Abs().Round(100 * time.Millisecond).String()
+	if by < 0 {
+		return text + " behind"
+	}
+	return text + " ahead of"
 }
 
 // impaired names the other nodes that should not be sent players, as they say now.
@@ -339,17 +357,20 @@ func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overvi
 	for _, peer := range slices.Sorted(maps.Keys(s.Silent)) {
 		if n := len(want[peer]); holds(regions, peer) && !e.Detector.Leaving(peer) {
 			seen.peers = append(seen.peers, Finding{
-				"unreachable", peer, fmt.Sprintf("it does not answer; it is a member of %d of these regions: %v", n, transport.Clip(s.Silent[peer])),
-				"start it, or mend the network (port 4001); if it is gone for good, other nodes take its places after replace_after where there are any; " +
-					"what it keeps ends with: voxeld peers forget " + peer,
+				"unreachable", peer, fmt.Sprintf("it does not answer, and is a member of %d of these regions; voxeld peers lists its addresses: %v", n, transport.Clip(s.Silent[peer])),
+				"start it, or mend the network (port 4001). If it is gone for good, other nodes take its places in these regions after replace_after; " +
+					"if there is no other node, give the places up: voxeld peers forget " + peer,
 			})
 		}
 	}
 	for _, peer := range slices.Sorted(maps.Keys(s.Skews)) {
-		if skew := s.Skews[peer]; skew.Abs() > clockSkew {
+		skew := s.Skews[peer]
+		if own := e.machineAhead(); own.Abs() > clockSkew && (skew+own).Abs() <= clockSkew {
+			continue // it is this node's clock that is wrong
+		}
+		if skew.Abs() > clockSkew {
 			seen.peers = append(seen.peers, Finding{
-				"clock", peer, fmt.Sprintf("its clock and this node's differ by %v", skew.Abs().Round(100*time.Millisecond)),
-				"run a time service on both nodes",
+				"clock", peer, fmt.Sprintf("its machine's clock is %s this node's", aheadOf(skew)), "run a time service on both nodes",
 			})
 		}
 	}
@@ -536,6 +557,7 @@ func (x *examined) recovery(best, name string) string {
 // assessMembers assesses a region that has a leader by the leader's view of the members.
 func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, what, do string)) {
 	var members []census.Member
+	var silent, answering []string // members of which nothing arrives at the leader, and those of them that answered a question
 	lives, reachable := make(map[string]bool), 0
 	for _, c := range leader.Members {
 		members = append(members, census.Member{Peer: c.Replica.Peer, Learner: c.Replica.Learner})
@@ -543,8 +565,15 @@ func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, wha
 		if !c.Replica.Learner && (!c.Silent || status.State == nodemsg.StateQuarantined) { // a quarantined copy is a finding of its own
 			lives[c.Replica.Peer] = true
 		}
-		if !c.Replica.Learner && !c.Silent {
+		switch {
+		case c.Replica.Learner:
+		case !c.Silent:
 			reachable++
+		case answered:
+			answering = append(answering, c.Replica.Peer)
+			fallthrough
+		default:
+			silent = append(silent, c.Replica.Peer)
 		}
 		if c.Behind > actor.NearlyAll && !c.Silent {
 			what := fmt.Sprintf("%s lacks %d entries of the log", c.Replica.Peer, c.Behind)
@@ -558,8 +587,16 @@ func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, wha
 		}
 	}
 	if x.state(members, lives) == census.UnderReplicated {
-		add(census.UnderReplicated.String(), fmt.Sprintf("%d of %d copies are up to date and reachable", reachable, x.want(members)),
-			x.replacement(reachable))
+		what, do := fmt.Sprintf("%d of %d copies are up to date and reachable", reachable, x.want(members)), x.replacement(reachable)
+		if len(silent) > 0 {
+			what += "; missing is that of " + strings.Join(silent, ", ")
+		} else {
+			do = "nothing: another copy is made by itself where there is a node for it; if this lasts, run voxeld doctor on the other nodes"
+		}
+		if len(answering) > 0 {
+			do = fmt.Sprintf("run voxeld doctor on %s, which answers, but stores nothing here: its disk may be full or hang", strings.Join(answering, ", "))
+		}
+		add(census.UnderReplicated.String(), what, do)
 	}
 }
 
