@@ -66,7 +66,8 @@ func (n *node) status(ctx context.Context) admin.Status {
 
 // disk describes the disk of the data directory.
 func (n *node) disk() admin.Disk {
-	d := admin.Disk{Dir: n.cfg.DataDir, Free: vitals.DiskFree(n.cfg.DataDir)}
+	d := admin.Disk{Dir: n.cfg.DataDir}
+	d.Free, d.Size = vitals.DiskSpace(d.Dir)
 	if err := n.replicas.Stalled(); err != nil {
 		d.Full, d.Error = errors.Is(err, store.ErrFull), wire.ErrorText(err)
 	}
@@ -263,6 +264,17 @@ func (n *node) examineBackups(d admin.Doctor) admin.Doctor {
 	return d
 }
 
+// examineDisk adds to an examination that the disk of this node fills up.
+func examineDisk(d admin.Doctor, disk admin.Disk) admin.Doctor {
+	if disk.Filling() && !disk.Full { // a full one is in it already
+		d.Findings = append(d.Findings, region.Finding{
+			Kind: "disk", Subject: "node", What: disk.String(),
+			Do: "make room or enlarge the disk, before edits are refused here: see VoxeldDiskFilling in docs/runbook.md",
+		})
+	}
+	return d
+}
+
 // examineCommands adds to an examination that the log of commands fills up, of which so much is used.
 func examineCommands(d admin.Doctor, used float64) admin.Doctor {
 	if used > policy.Filling {
@@ -281,7 +293,7 @@ func (n *node) addOperations(mux *http.ServeMux) {
 		defer cancel()
 		var used float64
 		n.regions.Policy.Read(func(s *policy.State) { used = s.Used() })
-		reply(w, examineCommands(n.examineBackups(n.access.Examine(n.regions.Examiner.Examine(ctx))), used))
+		reply(w, examineDisk(examineCommands(n.examineBackups(n.access.Examine(n.regions.Examiner.Examine(ctx))), used), n.disk()))
 	})
 	mux.HandleFunc("GET /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerPlan(w, r) })
 	mux.HandleFunc("POST /recovery", func(w http.ResponseWriter, r *http.Request) { n.answerRecover(w, r) })

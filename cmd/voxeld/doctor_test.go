@@ -68,6 +68,27 @@ func TestDoctor(t *testing.T) {
 	eventually(t, "all is well again", patience, well)
 }
 
+// Doctor and status say that a disk fills up before it is full; of a full one, doctor says so once.
+func TestDiskFills(t *testing.T) {
+	for _, c := range []struct {
+		disk admin.Disk
+		want int
+		text string
+	}{
+		{admin.Disk{Dir: "data", Free: 10 << 20, Size: 100 << 20}, 0, "10 MiB of 100 MiB free in data"},
+		{admin.Disk{Dir: "data", Free: 9 << 20, Size: 100 << 20}, 1, "9.0 MiB of 100 MiB free in data, less than a tenth: once it is full, edits are refused here"},
+		{admin.Disk{Dir: "data", Free: -1, Size: -1}, 0, "free space unknown in data"},
+		{admin.Disk{Dir: "data", Size: 100 << 20, Full: true, Error: "no space left"}, 0, admin.Disk{Dir: "data", Size: 100 << 20, Full: true}.Problem()},
+	} {
+		if found := examineDisk(admin.Doctor{}, c.disk).Findings; len(found) != c.want {
+			t.Errorf("%+v: %v, want %d findings", c.disk, found, c.want)
+		}
+		if got := c.disk.String(); got != c.text {
+			t.Errorf("%+v: %q, want %q", c.disk, got, c.text)
+		}
+	}
+}
+
 // Doctor says that the log of commands fills up before it is full.
 func TestCommandLogFills(t *testing.T) {
 	for used, want := range map[float64]int{0: 0, 0.8: 0, 0.81: 1, 1.2: 1} {

@@ -49,7 +49,7 @@ func TestFullDiskIsNamed(t *testing.T) {
 		return full()
 	})
 	text := d.operate("status")
-	for _, want := range []string{d.dir, "is full (0 B free)", "refuses edits", "Free space"} {
+	for _, want := range []string{d.dir, "is full (0 B of ", "refuses edits", "Free space"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("status does not say %q:\n%s", want, text)
 		}

@@ -55,6 +55,7 @@ type Status struct {
 type Disk struct {
 	Dir   string `json:"data_dir"`
 	Free  int64  `json:"free_bytes"`      // -1 if it does not say
+	Size  int64  `json:"size_bytes"`      // likewise
 	Full  bool   `json:"full,omitempty"`  // nothing can be written for want of space
 	Error string `json:"error,omitempty"` // why nothing can be written now
 }
@@ -71,14 +72,23 @@ func (d Disk) Problem() string {
 	return ""
 }
 
+// Filling reports whether less than a tenth of the disk is free: then VoxeldDiskFilling fires, too.
+func (d Disk) Filling() bool { return d.Free >= 0 && d.Free < d.Size/10 }
+
 // String returns a line for people.
-func (d Disk) String() string { return cmp.Or(d.Problem(), d.free()+" in "+d.Dir) }
+func (d Disk) String() string {
+	text := d.free() + " in " + d.Dir
+	if d.Filling() {
+		text += ", less than a tenth: once it is full, edits are refused here"
+	}
+	return cmp.Or(d.Problem(), text)
+}
 
 func (d Disk) free() string {
 	if d.Free < 0 {
 		return "free space unknown"
 	}
-	return humanize.IBytes(uint64(d.Free)) + " free"
+	return fmt.Sprintf("%s of %s free", humanize.IBytes(uint64(d.Free)), humanize.IBytes(uint64(max(0, d.Size)))) //nolint:gosec // not negative
 }
 
 // Access is who may run nodes of the world, and until when this node may.

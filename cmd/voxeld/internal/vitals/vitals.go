@@ -37,17 +37,12 @@ func Register(r prometheus.Registerer, o Options) {
 		return 1
 	})
 	free := gauge("voxeld_disk_free_bytes", "Bytes free for the daemon on the disk of the data directory.", func() float64 {
-		if n := DiskFree(o.DataDir); n >= 0 {
-			return float64(n)
-		}
-		return math.NaN()
+		free, _ := DiskSpace(o.DataDir)
+		return known(free)
 	})
 	size := gauge("voxeld_disk_size_bytes", "Size of the data directory's file system.", func() float64 {
-		s, err := fileSystem(o.DataDir)
-		if err != nil {
-			return math.NaN()
-		}
-		return float64(s.Blocks) * float64(s.Bsize)
+		_, size := DiskSpace(o.DataDir)
+		return known(size)
 	})
 	r.MustRegister(build, started, ready, free, size)
 }
@@ -56,17 +51,20 @@ func gauge(name, help string, value func() float64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 }
 
-// DiskFree returns the bytes that are free for the daemon on the disk of a directory; -1 if that is not known.
-func DiskFree(dir string) int64 {
-	s, err := fileSystem(dir)
-	if err != nil {
-		return -1
+// known returns a number of bytes as the value of a metric.
+func known(bytes int64) float64 {
+	if bytes < 0 {
+		return math.NaN()
 	}
-	return int64(s.Bavail) * int64(s.Bsize) //nolint:gosec,unconvert // less than the size of a disk; Bsize is smaller on macOS
+	return float64(bytes)
 }
 
-func fileSystem(dir string) (syscall.Statfs_t, error) {
+// DiskSpace returns the bytes that are free for the daemon on the disk of a directory, and the size of that disk; -1 if that is not known.
+func DiskSpace(dir string) (free, size int64) {
 	var s syscall.Statfs_t
-	err := syscall.Statfs(dir, &s)
-	return s, err
+	if syscall.Statfs(dir, &s) != nil {
+		return -1, -1
+	}
+	block := int64(s.Bsize)                                 //nolint:unconvert // it is smaller on macOS
+	return int64(s.Bavail) * block, int64(s.Blocks) * block //nolint:gosec,unconvert // less than the size of a disk
 }
