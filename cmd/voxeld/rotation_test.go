@@ -46,7 +46,7 @@ func TestRotation(t *testing.T) {
 	ann.until("the ground", func() bool { _, ok := ann.at(built); return ok })
 	ann.put(built, chunk.Brick)
 
-	b.refuses("root key", "peers", "appoint", c.Status.Peer)
+	b.refuses("run this on the node that has root.key", "peers", "appoint", c.Status.Peer)
 	b.refuses("no issuer", "invite")
 	a.operate("peers", "appoint", b.Status.Peer)
 	eventually(t, "the new issuer has its charter", revocationTime, func() bool { return b.access().Issuer })

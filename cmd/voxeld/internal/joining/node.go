@@ -2,6 +2,9 @@ package joining
 
 import (
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -36,7 +39,11 @@ func (n *Node) options(id trust.World) admission.Options {
 }
 
 func (n *Node) rootKey() (trust.PrivateKey, error) {
-	return ReadRootKey(filepath.Join(n.DataDir, RootKeyFile))
+	key, err := ReadRootKey(filepath.Join(n.DataDir, RootKeyFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("run this on the node that has %s, or put a copy of it into this node's data directory first: %w", RootKeyFile, err)
+	}
+	return key, err
 }
 
 // roots returns the root keys of a world, as far as this node knows them; none if the world is open.

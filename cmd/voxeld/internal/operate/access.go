@@ -124,7 +124,7 @@ func newRevoke() *cobra.Command {
 	c.Flags().StringVar(&operator, "operator", "", "exclude all nodes of the operator with this `name`, also future ones")
 	c.Flags().StringVar(&token, "token", "", "exclude all nodes admitted with this `token`, or its id, and make it useless")
 	c.Flags().StringVar(&reason, "reason", "", "`text` that the excluded nodes log")
-	c.Flags().BoolVar(&lift, "lift", false, "lift an earlier revocation")
+	c.Flags().BoolVar(&lift, "lift", false, "lift an earlier revocation; an issuer that it dismissed must be appointed again")
 	c.Flags().BoolVar(&force, "force", false, "revoke even if regions lose the majority of their members, or that cannot be found out")
 	return c
 }
