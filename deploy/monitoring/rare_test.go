@@ -237,7 +237,7 @@ func TestSkewedClock(t *testing.T) {
 	b := newNode(t, kit.Options{Binary: skewed})
 	b.start(invitation)
 	p := newPrometheus(t, fast, a, b)
-	p.fires(a, "VoxeldClockSkew")
+	p.fires(nil, "VoxeldClockSkew")
 	b.restartAs(func(o *kit.Options) { o.Binary = a.o.Binary })
 	p.clears(nil, "VoxeldClockSkew", "VoxeldNodeDown", "VoxeldNoQuorum", "VoxeldUnderReplicated", "VoxeldCatalogWithoutMajority", "VoxeldNodeIsolated")
 }
