@@ -16,6 +16,7 @@ BENCH         ?= .
 BENCH_ARGS    ?= all
 CHAOS         ?=
 GORELEASER    ?= go run github.com/goreleaser/goreleaser/v2@v2.14.0
+OBJECT_STORE  ?= go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
 GOLANGCI_LINT ?= go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.11.4
 
 # The output of voxeld --version; empty without git, and then Go's build information is used.
@@ -128,6 +129,11 @@ released-client: ## the released client's behaviour against real daemons, for MI
 
 chaos: daemon ## faults against real daemons, for hours (CHAOS="kill --events 20" selects; needs root for disks and networks)
 	go run ./cmd/chaos $(CHAOS)
+
+object-store: ## backups in a real object store, versitygw, which checks signatures (go test uses gofakes3)
+	GOBIN=$(CURDIR)/bin $(OBJECT_STORE)
+	VOXELD_TEST_S3_SERVER=$(CURDIR)/bin/versitygw go test -count 1 ./cmd/voxeld/internal/objectstore
+	VOXELD_TEST_S3_SERVER=$(CURDIR)/bin/versitygw go test -count 1 -run 'ObjectStore' ./cmd/voxeld
 
 monitoring: ## alerts and dashboards: a real Prometheus, real daemons, every condition made (needs root for a full disk)
 	@tools/need.sh promtool prometheus

@@ -14,16 +14,17 @@ import (
 // Kind is how good a scheduled backup is.
 type Kind string
 
-// The kinds of scheduled backups, as their names have them. In an open world nobody signs, and all that are complete are good.
+// The kinds of scheduled backups, as their names have them. In an open world nobody signs, and all that are complete
+// are good.
 const (
 	Good       Kind = ""
 	Unsigned   Kind = "-unsigned"   // a region is not signed by a majority of its members
 	Incomplete Kind = "-incomplete" // a region lacks a majority
 )
 
-// Name is the name of a scheduled backup, in a directory or as the end of an object's name: WORLD-ID-TIME.voxback of a full one, and
-// WORLD-ID-TIME-001.voxback of the first incremental one that is based on that. So a name says which chain a file belongs to, and where it
-// stands there. Within a chain the numbers count, and no clock.
+// Name is the name of a scheduled backup, in a directory or as the end of an object's name: WORLD-ID-TIME.voxback of a
+// full one, and WORLD-ID-TIME-001.voxback of the first incremental one that is based on that. So a name says which
+// chain a file belongs to, and where it stands there. Within a chain the numbers count, and no clock.
 type Name struct {
 	World  string // name of the world, and a part of its id
 	Begun  string // when the full backup of the chain was begun, in TimeLayout
@@ -36,9 +37,6 @@ const TimeLayout = "20060102T150405Z"
 
 // Extension ends the names of backups.
 const Extension = ".voxback"
-
-// MaxNumber is the greatest Name.Number.
-const MaxNumber = 999
 
 var namePattern = regexp.MustCompile(`^(.+)-([0-9]{8}T[0-9]{6}Z)(?:-([0-9]{3}))?(-unsigned|-incomplete)?\.voxback$`)
 
@@ -75,8 +73,8 @@ type FileChain struct {
 // Complete reports whether the chain has a full backup.
 func (c FileChain) Complete() bool { return len(c.Files) > 0 }
 
-// FileChains returns the chains of good backups among the files, those begun first first. Files of the same world in different directories
-// are of different chains.
+// FileChains returns the chains of good backups among the files, those begun first first. Files of the same world in
+// different directories are of different chains.
 func FileChains(files []string) []FileChain {
 	type key struct{ dir, world, begun string }
 	found := make(map[key]map[int]string)
@@ -110,9 +108,9 @@ func FileChains(files []string) []FileChain {
 	return all
 }
 
-// Surplus returns the files of a world that are to be deleted, in that order, so that as many complete chains are left as should be kept:
-// the newest one, which has just been verified, and those begun last before it. A chain whose time is later than that of the newest was
-// begun while the clock was wrong, and is neither counted nor deleted.
+// Surplus returns the files of a world that are to be deleted, in that order, so that as many complete chains are left
+// as should be kept: the newest one, which has just been verified, and those begun last before it. A chain whose time
+// is later than that of the newest was begun while the clock was wrong, and is neither counted nor deleted.
 func Surplus(files []string, newest Name, keep int) (surplus []string) {
 	kept := 0
 	for _, c := range slices.Backward(FileChains(files)) {

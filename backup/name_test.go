@@ -54,8 +54,9 @@ func TestFileChains(t *testing.T) {
 	}
 }
 
-// Whatever times the clock gives chains, the one that was just made stays, with its files in order; at most as many as should be kept are left
-// of those before it; and whatever is deleted, each chain that is left has all files up to one of its own.
+// Whatever times the clock gives chains, the one that was just made stays, with its files in order; at most as many as
+// should be kept are left of those before it; and whatever is deleted, each chain that is left has all files up to one
+// of its own.
 func TestSurplus(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keep := rapid.IntRange(1, 4).Draw(t, "keep")

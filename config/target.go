@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Target is where finished backups are copied to, off the machine: a command, or a bucket of an object store. The zero value is none.
+// Target is where finished backups are copied to, off the machine: a command, or a bucket of an object store. The zero
+// value is none.
 type Target struct {
 	Command string // absolute path of a program; empty: it is a bucket
 

@@ -1,7 +1,8 @@
-// Package objectstore runs an S3-compatible object store for tests, and a network before it that refuses, hangs and cuts.
+// Package objectstore runs an S3-compatible object store for tests, and a network before it that refuses, hangs and
+// cuts.
 //
-// By default that is gofakes3 in the process of the test, which takes any credentials. With VOXELD_TEST_S3_SERVER=PATH it is versitygw, a server
-// that people run, which checks signatures (make object-store). Only tests import it.
+// By default that is gofakes3 in the process of the test, which takes any credentials. With VOXELD_TEST_S3_SERVER=PATH
+// it is versitygw, a server that people run, which checks signatures (make object-store). Only tests import it.
 package objectstore
 
 import (
@@ -106,14 +107,16 @@ type Fault int
 
 // The faults.
 const (
-	None   Fault = iota
-	Refuse       // connections are closed at once
-	Hang         // nothing is passed on, and nothing answered
-	Cut          // after some bytes to the server, the connection is closed
+	None    Fault = iota
+	Refuse        // connections are closed at once
+	Hang          // nothing is passed on, and nothing answered
+	Cut           // after some bytes to the server, the connection is closed
+	Corrupt       // a byte is changed on the way to the server
 )
 
-// cutAfter is after how many bytes a connection is cut: within the body of a request that stores something.
-const cutAfter = 1500
+// faultAfter is after how many bytes a connection is cut, or a byte is changed: within the body of a request that
+// stores something.
+const faultAfter = 5000
 
 // Network passes connections on to a server.
 type Network struct {
@@ -172,6 +175,13 @@ func (n *Network) Sent() int64 {
 	return n.mu.sent
 }
 
+// Hanging reports whether a connection waits for an answer that does not come.
+func (n *Network) Hanging() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.mu.fault == Hang && len(n.mu.open) > 0
+}
+
 // track adds a connection, and returns what to do with it.
 func (n *Network) track(c net.Conn) Fault {
 	n.mu.Lock()
@@ -190,7 +200,9 @@ func (n *Network) serve(c net.Conn) {
 		io.Copy(io.Discard, c) //nolint:errcheck // until Break
 		return
 	case Cut:
-		in = io.LimitReader(in, cutAfter)
+		in = io.LimitReader(in, faultAfter)
+	case Corrupt:
+		in = &corrupted{in: in, left: faultAfter}
 	}
 	server, err := net.Dial("tcp", n.server)
 	if err != nil {
@@ -206,6 +218,21 @@ func (n *Network) serve(c net.Conn) {
 	io.Copy(server, in) //nolint:errcheck // either side may end it
 	server.Close()      //nolint:errcheck // nothing is lost with it
 	back.Wait()
+}
+
+// corrupted changes one byte.
+type corrupted struct {
+	in   io.Reader
+	left int // bytes before that
+}
+
+func (c *corrupted) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	if c.left >= 0 && c.left < n {
+		p[c.left] ^= 1
+	}
+	c.left -= n
+	return n, err
 }
 
 // counted counts what a client sends.

@@ -122,15 +122,20 @@ func (b Backups) Overdue(started, now time.Time) bool {
 
 // String returns a line for people.
 func (b Backups) String() string {
-	text := "none is scheduled on this node (backup_every)"
-	switch {
-	case b.Every > 0 && b.Last.IsZero():
-		text = fmt.Sprintf("none has succeeded yet since the node started; one is made every %v", b.Every)
-	case b.Every > 0:
-		text = fmt.Sprintf("the last good one is of %s; one is made every %v", b.Last.UTC().Format(time.RFC3339), b.Every)
+	text := "none has succeeded yet since the node started"
+	if !b.Last.IsZero() {
+		text = "the last good one is of " + b.Last.UTC().Format(time.RFC3339)
 	}
-	if b.Every > 0 && b.Target != "" {
-		text += ", and copied to " + b.Target
+	switch {
+	case b.Every > 0:
+		text += fmt.Sprintf("; one is made every %v", b.Every)
+	case b.Last.IsZero():
+		text = "none is scheduled on this node (backup_every)"
+	default:
+		text += "; none is scheduled on this node (backup_every)"
+	}
+	if b.Target != "" {
+		text += "; they are copied to " + b.Target
 	}
 	if b.Error != "" {
 		text += "; failing: " + b.Error

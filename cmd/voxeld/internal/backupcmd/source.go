@@ -43,8 +43,8 @@ func (s source) name(file string) string {
 	return file
 }
 
-// find returns what the arguments name: the files themselves; or, of a directory or bucket, the chain begun last there; or, of an object, the
-// chain up to it. Objects are fetched into a temporary directory.
+// find returns what the arguments name: the files themselves; or, of a directory or bucket, the chain begun last there;
+// or, of an object, the chain up to it. Objects are fetched into a temporary directory.
 func find(ctx context.Context, out io.Writer, args []string) (source, error) {
 	where := slices.IndexFunc(args, func(arg string) bool { return config.IsBucket(arg) || isDirectory(arg) })
 	switch {

@@ -1,5 +1,5 @@
-// Package backups makes backups in a running node: on request, for voxeld backup, and on a schedule. Those on a schedule are copied off the
-// machine, to a Target.
+// Package backups makes backups in a running node: on request, for voxeld backup, and on a schedule. Those on a
+// schedule are copied off the machine, to a Target.
 //
 // Run has a goroutine of its own; any goroutine may call the handlers. Only cmd/voxeld imports it.
 package backups
@@ -46,7 +46,8 @@ type Options struct {
 
 // Target is a place off this machine. Run is the only one that uses it.
 type Target interface {
-	// Send copies a full backup and the incremental ones that follow it, unless they are there. It returns nil once all of them are.
+	// Send copies a full backup and the incremental ones that follow it, unless they are there. It returns nil once all
+	// of them are.
 	Send(ctx context.Context, files []string) (sent int64, err error)
 	// Prune deletes chains of the world there that are too old, now that the newest has been sent.
 	Prune(ctx context.Context, newest backup.Name, keep int) error
@@ -135,7 +136,8 @@ func (b *Backups) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sameWorld returns an error if the base of the backup is of another world. A fork has regions with the same ids, but other edits.
+// sameWorld returns an error if the base of the backup is of another world. A fork has regions with the same ids, but
+// other edits.
 func (b *Backups) sameWorld(q admin.BackupRequest) error {
 	if id := b.World.ID(); q.Base != nil && q.World != id {
 		return fmt.Errorf("the earlier backup is of another world (%.12s) than this one (%.12s): make a full backup", q.World, id)

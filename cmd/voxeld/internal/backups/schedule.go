@@ -27,8 +27,8 @@ const (
 	resendAfter = 10 * time.Second
 )
 
-// Run makes the scheduled backups until ctx ends, and copies them to the target. A node that starts first makes one when the newest in the
-// directory is too old, and copies what an earlier run has not.
+// Run makes the scheduled backups until ctx ends, and copies them to the target. A node that starts first makes one
+// when the newest in the directory is too old, and copies what an earlier run has not.
 func (b *Backups) Run(ctx context.Context) error {
 	var due, resend <-chan time.Time
 	if b.Every > 0 {
@@ -165,13 +165,13 @@ func (b *Backups) scheduled(ctx context.Context) (good bool, err error) {
 	return good, nil
 }
 
-// next returns the name of the backup that begins now, and what it is to have: that of an incremental one if the newest chain of this node is
-// short enough, and whole.
+// next returns the name of the backup that begins now, and what it is to have: that of an incremental one if the newest
+// chain of this node is short enough, and whole.
 func (b *Backups) next(now time.Time) (backup.Name, admin.BackupRequest) {
 	var q admin.BackupRequest
 	full := backup.Name{World: b.name(), Begun: now.UTC().Format(backup.TimeLayout)}
 	chain, ok := b.newestChain(now)
-	if !ok || len(chain.Files) > min(b.Incremental, backup.MaxNumber) || len(chain.Loose) > 0 {
+	if !ok || len(chain.Files) > b.Incremental || len(chain.Loose) > 0 {
 		return full, q
 	}
 	verified, err := backup.VerifyFiles(chain.Files, nil)
@@ -223,7 +223,8 @@ func readHeader(file string) (backup.Header, error) {
 	return r.Header, nil
 }
 
-// signed reports whether a majority of the members of each region have signed the backup. In an open world nobody signs.
+// signed reports whether a majority of the members of each region have signed the backup. In an open world nobody
+// signs.
 func signed(c backup.Contents) bool {
 	proofs, err := c.Proofs(admission.KeyOfNode)
 	if errors.Is(err, backup.ErrOpenWorld) {
@@ -232,8 +233,8 @@ func signed(c backup.Contents) bool {
 	return err == nil && !slices.ContainsFunc(proofs, func(p backup.Proof) bool { return !p.Majority() })
 }
 
-// prune deletes the oldest backups of each kind, and none of a chain that was begun after the newest: one that is not complete, or not signed,
-// replaces none that is.
+// prune deletes the oldest backups of each kind, and none of a chain that was begun after the newest: one that is not
+// complete, or not signed, replaces none that is.
 func (b *Backups) prune(newest backup.Name) error {
 	var surplus []string
 	for _, kind := range []backup.Kind{backup.Good, backup.Unsigned, backup.Incomplete} {
@@ -256,7 +257,8 @@ func (b *Backups) prune(newest backup.Name) error {
 	return nil
 }
 
-// name returns what the names of the world's backups begin with. Another world may have the same name, and the same directory.
+// name returns what the names of the world's backups begin with. Another world may have the same name, and the same
+// directory.
 func (b *Backups) name() string { return fileName(b.World.Name) + "-" + b.World.ID()[:12] }
 
 // list returns the scheduled backups of the world of that kind, chain by chain, oldest first.
@@ -291,7 +293,8 @@ func begunText(file string) string {
 	return n.Begun
 }
 
-// unfinishedAge is how long nobody has written to a file that is taken for one that a killed node has left. Other nodes may share the directory.
+// unfinishedAge is how long nobody has written to a file that is taken for one that a killed node has left. Other nodes
+// may share the directory.
 const unfinishedAge = time.Hour
 
 // removeUnfinished deletes what is left of backups that were interrupted by a kill or a power cut.

@@ -18,7 +18,8 @@ import (
 	"github.com/voxelpopuli/voxeld/config"
 )
 
-// sendTime bounds one attempt to copy a chain, if backups are made more often. A silent object store, or a program, fails earlier.
+// sendTime bounds one attempt to copy a chain, if backups are made more often. A silent object store, or a program,
+// fails earlier.
 const sendTime = 6 * time.Hour
 
 // send copies the newest chain of this node to the target, and reports whether it is there.
@@ -39,7 +40,7 @@ func (b *Backups) send(ctx context.Context) bool {
 	if err != nil {
 		if ctx.Err() == nil {
 			b.metrics.unsent.Inc()
-			err = fmt.Errorf("copy %s to %v: %w", filepath.Base(last), b.Target, err)
+			err = fmt.Errorf("not copied to the target: %w", err)
 			b.Logger.Error("backup not copied to the target", "file", last, "target", b.Target.String(), "error", err)
 			b.delivered(time.Time{}, err)
 		}
@@ -95,7 +96,8 @@ type bucket struct {
 	verified map[string]stamp // by file: what this run has read back from the store
 }
 
-// Send stores the files and reads them back. Of those that this run has read back it only asks whether they are still there.
+// Send stores the files and reads them back. Of those that this run has read back it only asks whether they are still
+// there.
 func (b *bucket) Send(ctx context.Context, files []string) (sent int64, err error) {
 	for _, file := range files {
 		is, err := stampOf(file)
@@ -136,8 +138,8 @@ func (b *bucket) Prune(ctx context.Context, newest backup.Name, keep int) error 
 // programTime bounds a run of the operator's program.
 const programTime = time.Hour
 
-// program is a target that a program of the operator copies to. It is run once for each file, with its path as only argument, and again for the
-// files of the newest chain after a restart. What is too old there is its own business.
+// program is a target that a program of the operator copies to. It is run once for each file, with its path as only
+// argument, and again for the files of the newest chain after a restart. What is too old there is its own business.
 type program struct {
 	path string
 	most time.Duration
@@ -156,7 +158,7 @@ func (p *program) Send(ctx context.Context, files []string) (sent int64, err err
 			continue
 		}
 		if err := p.run(ctx, file); err != nil {
-			return sent, err
+			return sent, fmt.Errorf("run %s %s: %w", p.path, filepath.Base(file), err)
 		}
 		p.done[file] = is
 		sent += is.size

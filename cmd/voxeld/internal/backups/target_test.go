@@ -81,7 +81,8 @@ func numbers(files []string) (all []int) {
 	return all
 }
 
-// Incremental backups follow a full one, here and at the target; chains are kept and deleted as a whole; a restart goes on with the chain.
+// Incremental backups follow a full one, here and at the target; chains are kept and deleted as a whole; a restart goes
+// on with the chain.
 func TestChains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, target, run := drill(t)
@@ -99,19 +100,52 @@ func TestChains(t *testing.T) {
 			}
 		}
 		files, _ := filepath.Glob(filepath.Join(o.Dir, "*"+backup.Extension))
-		damaged := files[3] // the full one of the newest chain
+		chains := backup.FileChains(files)
+		damaged := chains[len(chains)-1].Files[0]
 		if err := os.Truncate(damaged, 100); err != nil {
 			t.Fatal(err)
 		}
 		target.files = nil
 		run(time.Hour)
-		if !slices.Equal(numbers(target.files), []int{1}) {
-			t.Errorf("after damage to %s the target has %v, want a full backup", damaged, target.files)
+		if !slices.Equal(numbers(target.files), []int{3, 1}) {
+			t.Errorf("after damage to %s the target has %v, want the chain before it, and a full backup", damaged, target.files)
 		}
 	})
 }
 
-// A backup that does not reach the target has not succeeded; it is sent again, soon and then less often, without being made again.
+// No backup takes the place of one that is gone from the middle of a chain: those after it do not follow it.
+func TestGapInChain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, _, _ := drill(t)
+		o.Incremental = 9
+		b := New(o)
+		make := func() backup.Name {
+			t.Helper()
+			if good, err := b.scheduled(t.Context()); !good || err != nil {
+				t.Fatal(good, err)
+			}
+			files, err := b.files(backup.Good, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			last, _ := backup.ParseName(files[len(files)-1])
+			return last
+		}
+		var names []backup.Name
+		for range 3 {
+			names = append(names, make())
+		}
+		if err := os.Remove(filepath.Join(o.Dir, names[1].String())); err != nil {
+			t.Fatal(err)
+		}
+		if last := make(); last.Begun == names[0].Begun || last.Number != 0 {
+			t.Errorf("after the loss of %v, %v is made, want a full backup", names[1], last)
+		}
+	})
+}
+
+// A backup that does not reach the target has not succeeded; it is sent again, soon and then less often, without being
+// made again.
 func TestTargetFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, target, _ := drill(t)
@@ -121,7 +155,7 @@ func TestTargetFails(t *testing.T) {
 		target.fail = errors.New("no route to host")
 		time.Sleep(59 * time.Minute)
 		m := metricsOf(t, o)
-		if s := b.Status(); !strings.Contains(s.Error, "the shelf: no route to host") || !s.Last.IsZero() {
+		if s := b.Status(); !strings.Contains(s.Error, "not copied to the target: no route to host") || !s.Last.IsZero() {
 			t.Errorf("status while the target fails: %+v", s)
 		}
 		if v := m.Value("voxeld_backup_last_success_timestamp_seconds"); v != 0 {
@@ -185,7 +219,8 @@ func TestTargetAndWrongClock(t *testing.T) {
 	})
 }
 
-// The next scheduled backup can be ordered, also where there is no schedule, and the answer comes when it is at the target.
+// The next scheduled backup can be ordered, also where there is no schedule, and the answer comes when it is at the
+// target.
 func TestOrdered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, target, _ := drill(t)
@@ -207,7 +242,8 @@ func TestOrdered(t *testing.T) {
 	})
 }
 
-// The operator's program gets each file once. What it says, and that it takes too long, is the reason that a backup is not at the target.
+// The operator's program gets each file once. What it says, and that it takes too long, is the reason that a backup is
+// not at the target.
 func TestProgram(t *testing.T) {
 	dir := t.TempDir()
 	log, script := filepath.Join(dir, "log"), filepath.Join(dir, "copy")

@@ -1,7 +1,7 @@
 // Package objectstore keeps files in a bucket of an S3-compatible object store, and reads back what it has stored.
 //
-// Credentials come from the environment or a file, in the variables and the format that other clients of such stores use; they are in no
-// error and no name. Any goroutine may use a Bucket. Only cmd/voxeld imports it.
+// Credentials come from the environment or a file, in the variables and the format that other clients of such stores
+// use; they are in no error and no name. Any goroutine may use a Bucket. Only cmd/voxeld imports it.
 package objectstore
 
 import (
@@ -39,7 +39,8 @@ const attempts = 3
 // stall is how long a connection may move no byte.
 const stall = time.Minute
 
-// onePart is up to which size a file is stored by one request. All stores understand that; not all understand what comes in several.
+// onePart is up to which size a file is stored by one request. All stores understand that; not all understand what
+// comes in several.
 const onePart = 1 << 30
 
 // Open returns the bucket of a target. It sends nothing yet.
@@ -95,8 +96,8 @@ func (c *stallingConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Store stores a file under a name, unless it is there, and returns once what is read back from there is the file. It returns how many bytes
-// it has sent.
+// Store stores a file under a name, unless it is there, and returns once what is read back from there is the file. It
+// returns how many bytes it has sent.
 func (b *Bucket) Store(ctx context.Context, file, name string) (sent int64, err error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -45,7 +45,8 @@ func file(t *testing.T, size int) (name string, content []byte) {
 	return name, content
 }
 
-// What is stored is read back, listed by its name without the prefix, and deleted. What is there already is not sent again.
+// What is stored is read back, listed by its name without the prefix, and deleted. What is there already is not sent
+// again.
 func TestBucket(t *testing.T) {
 	b, s := start(t, "some/where")
 	const size = 20 << 20
@@ -62,6 +63,12 @@ func TestBucket(t *testing.T) {
 	if err := b.Read(ctx, "node/a", &back); !bytes.Equal(back.Bytes(), content) || err != nil {
 		t.Errorf("%d bytes were read back: %v", back.Len(), err)
 	}
+	s.Break(kit.Corrupt)
+	damaged, _ := file(t, size-2)
+	if _, err := b.Store(ctx, damaged, "node/a"); err == nil {
+		t.Error("what was changed on the way passes for what was sent")
+	}
+	s.Break(kit.None)
 	other, _ := file(t, size-1)
 	if sent, err := b.Store(ctx, other, "node/a"); sent != size-1 || err != nil {
 		t.Errorf("another file: sent %d: %v", sent, err)
