@@ -132,8 +132,8 @@ chaos: daemon ## faults against real daemons, for hours (CHAOS="kill --events 20
 
 object-store: ## backups in a real object store, versitygw, which checks signatures (go test uses gofakes3)
 	GOBIN=$(CURDIR)/bin $(OBJECT_STORE)
-	VOXELD_TEST_S3_SERVER=$(CURDIR)/bin/versitygw go test -count 1 ./cmd/voxeld/internal/objectstore
-	VOXELD_TEST_S3_SERVER=$(CURDIR)/bin/versitygw go test -count 1 -run 'ObjectStore' ./cmd/voxeld
+	TEST_S3_SERVER=$(CURDIR)/bin/versitygw go test -count 1 ./cmd/voxeld/internal/objectstore
+	TEST_S3_SERVER=$(CURDIR)/bin/versitygw go test -count 1 -run 'ObjectStore' ./cmd/voxeld
 
 monitoring: ## alerts and dashboards: a real Prometheus, real daemons, every condition made (needs root for a full disk)
 	@tools/need.sh promtool prometheus

@@ -179,7 +179,8 @@ func TestLogInJSON(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		err := runNode(ctx, reload.New(settings, nil), cli.NewLogger(end, slog.LevelInfo, cfg.LogFormat), &out)
+		recent := &cli.Recent{}
+		err := runNode(ctx, reload.New(settings, nil), cli.NewLogger(end, slog.LevelInfo, cfg.LogFormat, recent), recent, &out)
 		end.Close()
 		ended <- err
 	}()

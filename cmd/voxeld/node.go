@@ -62,6 +62,7 @@ type node struct {
 	cpu      *cputime.Sampler
 	shutdown *shutdownProgress
 	reloader *reload.Reloader
+	recent   *cli.Recent    // the last lines of the log
 	hangups  chan os.Signal // SIGHUPs, which request a reload
 }
 
@@ -69,6 +70,7 @@ func newNode(cfg config.Config, logger *slog.Logger) *node {
 	n := &node{
 		cfg: cfg, logger: logger, metrics: prometheus.NewRegistry(), started: time.Now(), shutdown: &shutdownProgress{begin: func() {}},
 		reloader: reload.New(config.Settings{Config: cfg}, nil), hangups: make(chan os.Signal, 1),
+		recent: &cli.Recent{},
 	}
 	n.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return n

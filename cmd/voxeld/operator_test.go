@@ -96,7 +96,7 @@ func TestInterruptedFirstRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.DataDir, cfg.Listen, cfg.Game, cfg.HTTP, cfg.Metrics = dir, []string{"/ip4/127.60.0.1/tcp/0"}, "127.60.0.1:0", "127.60.0.1:0", ""
-	n, parts := newNode(cfg, cli.NewLogger(t.Output(), slog.LevelInfo, "text")), newStack()
+	n, parts := newNode(cfg, cli.NewLogger(t.Output(), slog.LevelInfo, "text", new(cli.Recent))), newStack()
 	if err := n.openSockets(ctx, parts); err != nil {
 		t.Fatal(err)
 	}

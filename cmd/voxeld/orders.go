@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/redact"
 )
 
 // This file logs what operators order on the admin socket. The commands that concern players are entries of the world's
@@ -18,7 +18,7 @@ import (
 // node, or are ordered on it.
 
 // openParameters are the parameters of orders that are logged. None of them is meant to be a secret, but operators may
-// put a token into any: see withoutTokens.
+// put a token into any: see redact.Tokens.
 var openParameters = []string{
 	"kind", "subject", "node", "region", "cell", "operator", "uses", "expires", "issuer", "lift", "force", "reason", "text", admin.OldCopy,
 }
@@ -30,15 +30,15 @@ func logOrders(logger *slog.Logger, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		order := []any{"path", withoutTokens(r.URL.Path)}
+		order := []any{"path", redact.Tokens(r.URL.Path)}
 		if uid, known := r.Context().Value(callerKey{}).(uint32); known {
 			order = append(order, "uid", uid)
 		}
 		query := r.URL.Query()
 		for _, key := range openParameters {
-			value := withoutTokens(query.Get(key))
+			value := redact.Tokens(query.Get(key))
 			if _, err := hex.DecodeString(value); key == "subject" && query.Get("kind") == admin.RevokeToken && err != nil {
-				value = aToken // whatever its form is; its id is no secret
+				value = redact.Token // whatever its form is; its id is no secret
 			}
 			if value != "" {
 				order = append(order, strings.ReplaceAll(key, "-", "_"), value)
@@ -48,21 +48,10 @@ func logOrders(logger *slog.Logger, next http.Handler) http.Handler {
 		answer := &answerRecorder{ResponseWriter: w}
 		next.ServeHTTP(answer, r)
 		if why := answer.failure(); why != "" {
-			logger.Warn("an operator's order has failed", append(order, "error", withoutTokens(why))...)
+			logger.Warn("an operator's order has failed", append(order, "error", redact.Tokens(why))...)
 		}
 	})
 }
-
-// aToken replaces a token in the log.
-const aToken = "a token"
-
-// tokenText matches what is, or may be, the beginning of a join token, with the spaces and line breaks that
-// config.ParseToken ignores, also as a quoted text has them; or a token for /owner. The secret of a join token comes
-// after more characters than are asked for here.
-var tokenText = regexp.MustCompile(`(?i)\bvx[0-9a-z](?:[0-9a-z\s]|\\[nrt]){12,}|\b[a-z2-7]{4}(?:-[a-z2-7]{4}){3}\b`)
-
-// withoutTokens returns a text in which tokens are replaced.
-func withoutTokens(text string) string { return tokenText.ReplaceAllString(text, aToken) }
 
 // answerRecorder keeps the status of an answer, and its body if that is JSON, which is in memory as a whole anyway. Of
 // another body it keeps the beginning.

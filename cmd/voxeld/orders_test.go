@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/redact"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/dht/admission"
 	"github.com/voxelpopuli/voxeld/trust"
@@ -47,7 +48,7 @@ func TestTokensAreNotLogged(t *testing.T) {
 	for _, said := range []string{
 		"12D3KooWSwuJ3aPoNbCdyd7ifNvj98pjrfPWfxeJxpRDoEDczKWG", "it begins with \"vx3\", not with vx2: it is mistyped", "kick vx2cool",
 	} {
-		if got := withoutTokens(said); got != said {
+		if got := redact.Tokens(said); got != said {
 			t.Errorf("%s was taken for a token: %s", said, got)
 		}
 	}

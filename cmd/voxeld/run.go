@@ -34,7 +34,8 @@ func newRun() *cobra.Command {
 		level.Set(settings.Level())
 		reloader := reload.New(settings, read)
 		reloader.Subscribe(reloadLevel(&level))
-		return runNode(c.Context(), reloader, cli.NewLogger(c.ErrOrStderr(), &level, settings.LogFormat), c.OutOrStdout())
+		recent := &cli.Recent{}
+		return runNode(c.Context(), reloader, cli.NewLogger(c.ErrOrStderr(), &level, settings.LogFormat, recent), recent, c.OutOrStdout())
 	}
 	return c
 }

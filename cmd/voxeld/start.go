@@ -24,6 +24,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/backups"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/bundle"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/historycmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
@@ -57,12 +58,12 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// runNode runs a daemon until ctx ends. It prints the welcome message to out.
-func runNode(ctx context.Context, reloader *reload.Reloader, logger *slog.Logger, out io.Writer) (err error) {
+// runNode runs a daemon until ctx ends. It prints the welcome message to out. Recent has the last lines of the logger.
+func runNode(ctx context.Context, reloader *reload.Reloader, logger *slog.Logger, recent *cli.Recent, out io.Writer) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	n := newNode(reloader.Config(), logger)
-	n.reloader = reloader
+	n.reloader, n.recent = reloader, recent
 	signal.Notify(n.hangups, syscall.SIGHUP)
 	defer signal.Stop(n.hangups)
 	n.shutdown.begin = stop
@@ -603,6 +604,9 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	mux.HandleFunc("POST /reload", n.answerReload)
 	mux.HandleFunc("POST /drain", n.shutdown.serve)
 	mux.HandleFunc("GET /region/scrub", func(w http.ResponseWriter, r *http.Request) { n.answerScrub(w, r) })
+	mux.HandleFunc("GET "+bundle.LogPath, func(w http.ResponseWriter, _ *http.Request) { w.Write(n.recent.Lines()) }) //nolint:errcheck // the client left
+	mux.HandleFunc("GET "+bundle.ConfigPath, func(w http.ResponseWriter, _ *http.Request) { bundle.WriteSettings(w, n.reloader.Settings()) })
+	mux.HandleFunc("GET "+bundle.ProcessPath, func(w http.ResponseWriter, _ *http.Request) { bundle.WriteProcess(w, n.cfg.DataDir) })
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", n.cpu.Yield(pprof.Profile))
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)

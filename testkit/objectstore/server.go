@@ -1,7 +1,7 @@
 // Package objectstore runs an S3-compatible object store for tests, and a network before it that refuses, hangs and
 // cuts.
 //
-// By default that is gofakes3 in the process of the test, which takes any credentials. With VOXELD_TEST_S3_SERVER=PATH
+// By default that is gofakes3 in the process of the test, which takes any credentials. With TEST_S3_SERVER=PATH
 // it is versitygw, a server that people run, which checks signatures (make object-store). Only tests import it.
 package objectstore
 
@@ -53,7 +53,7 @@ func Start(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{}
 	var address string
-	if path := os.Getenv("VOXELD_TEST_S3_SERVER"); path != "" {
+	if path := os.Getenv("TEST_S3_SERVER"); path != "" {
 		s.Checks, address = true, startProcess(t, path)
 	} else {
 		backend := s3mem.New()
@@ -114,9 +114,8 @@ const (
 	Corrupt       // a byte is changed on the way to the server
 )
 
-// faultAfter is after how many bytes a connection is cut, or a byte is changed: within the body of a request that
-// stores something.
-const faultAfter = 5000
+// After how many bytes a connection is cut, or a byte is changed: within a request that stores something.
+const cutAfter, changeAfter = 1500, 5000
 
 // Network passes connections on to a server.
 type Network struct {
@@ -175,13 +174,6 @@ func (n *Network) Sent() int64 {
 	return n.mu.sent
 }
 
-// Hanging reports whether a connection waits for an answer that does not come.
-func (n *Network) Hanging() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.mu.fault == Hang && len(n.mu.open) > 0
-}
-
 // track adds a connection, and returns what to do with it.
 func (n *Network) track(c net.Conn) Fault {
 	n.mu.Lock()
@@ -200,9 +192,9 @@ func (n *Network) serve(c net.Conn) {
 		io.Copy(io.Discard, c) //nolint:errcheck // until Break
 		return
 	case Cut:
-		in = io.LimitReader(in, faultAfter)
+		in = io.LimitReader(in, cutAfter)
 	case Corrupt:
-		in = &corrupted{in: in, left: faultAfter}
+		in = &corrupted{in: in, left: changeAfter}
 	}
 	server, err := net.Dial("tcp", n.server)
 	if err != nil {

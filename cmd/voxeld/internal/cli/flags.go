@@ -154,14 +154,15 @@ func FlagError(c *cobra.Command, err error) error {
 	return Usage(fmt.Errorf("%w%s; see %s --help", err, likely, c.CommandPath()))
 }
 
-// NewLogger returns a logger of a format, text or json, that writes to a command's standard error.
-func NewLogger(w io.Writer, level slog.Leveler, format string) *slog.Logger {
+// NewLogger returns a logger of a format, text or json, that writes to a command's standard error, and to recent.
+func NewLogger(w io.Writer, level slog.Leveler, format string, recent *Recent) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
+	both := io.MultiWriter(recent, w)
 	if format == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
+		return slog.New(slog.NewJSONHandler(both, options))
 	}
 	if toJournal, err := journal.StderrIsJournalStream(); err == nil && toJournal && w == os.Stderr {
-		return slog.New(newJournalHandler(w, options))
+		return slog.New(newJournalHandler(both, options))
 	}
-	return slog.New(slog.NewTextHandler(w, options))
+	return slog.New(slog.NewTextHandler(both, options))
 }

@@ -6,6 +6,7 @@ package reload
 
 import (
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
@@ -39,6 +40,13 @@ func (r *Reloader) Config() config.Config {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.mu.running.Config
+}
+
+// Settings returns what the node runs with, and where each value comes from.
+func (r *Reloader) Settings() []config.Setting {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.mu.running.All)
 }
 
 // Subscribe adds a part that can be reloaded. It is called while the node starts.
