@@ -66,5 +66,5 @@ func DiskSpace(dir string) (free, size int64) {
 		return -1, -1
 	}
 	block := int64(s.Bsize)                                 //nolint:unconvert // it is smaller on macOS
-	return int64(s.Bavail) * block, int64(s.Blocks) * block //nolint:gosec,unconvert // less than the size of a disk
+	return int64(s.Bavail) * block, int64(s.Blocks) * block //nolint:gosec // less than the size of a disk
 }
