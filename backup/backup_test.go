@@ -2,6 +2,7 @@ package backup
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -115,12 +116,12 @@ func TestChain(t *testing.T) {
 		return path
 	}
 	full := write("full", sample(t, 50, nil))
-	base, err := VerifyFile(full, nil)
+	base, err := VerifyFile(t.Context(), full, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	second := write("second", sample(t, 0, &base))
-	chain, err := VerifyFiles([]string{full, second}, nil)
+	chain, err := VerifyFiles(t.Context(), []string{full, second}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,8 +139,13 @@ func TestChain(t *testing.T) {
 	if err != nil || rows != 51 {
 		t.Errorf("%d rows, %v", rows, err)
 	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := VerifyFiles(ended, []string{full, second}, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a verification that is to end: %v", err)
+	}
 	for _, files := range [][]string{{second}, {second, full}, {full, full}} {
-		if _, err := VerifyFiles(files, nil); err == nil {
+		if _, err := VerifyFiles(t.Context(), files, nil); err == nil {
 			t.Errorf("accepted %v", files)
 		}
 	}

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -229,11 +230,11 @@ func (v *verifier) whole() error {
 // Chain is a full backup and the incremental ones that follow it, each based on the one before.
 type Chain []Contents
 
-// VerifyFiles verifies the files and returns them as a chain. A single incremental backup is no chain.
-func VerifyFiles(files []string, progress func(file string, groups int, rows uint64)) (Chain, error) {
+// VerifyFiles verifies the files and returns them as a chain. A single incremental backup is no chain. It fails when ctx ends.
+func VerifyFiles(ctx context.Context, files []string, progress func(file string, groups int, rows uint64)) (Chain, error) {
 	var chain Chain
 	for i, name := range files {
-		c, err := VerifyFile(name, func(groups int, rows uint64) {
+		c, err := VerifyFile(ctx, name, func(groups int, rows uint64) {
 			if progress != nil {
 				progress(name, groups, rows)
 			}
@@ -249,14 +250,18 @@ func VerifyFiles(files []string, progress func(file string, groups int, rows uin
 	return chain, chain.complete()
 }
 
-// VerifyFile verifies one file.
-func VerifyFile(name string, progress func(groups int, rows uint64)) (Contents, error) {
+// VerifyFile verifies one file. It fails when ctx ends.
+func VerifyFile(ctx context.Context, name string, progress func(groups int, rows uint64)) (Contents, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return Contents{}, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()                                      //nolint:errcheck // it was only read
+	defer context.AfterFunc(ctx, func() { f.Close() })() //nolint:errcheck // likewise; reading fails then
 	c, err := Verify(f, progress)
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
 	c.File = name
 	return c, err
 }

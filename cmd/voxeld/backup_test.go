@@ -229,7 +229,7 @@ func TestInterruptedRestore(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "world.voxback")
 	largeWorld(t, file, false, 20, 500, 1)
-	chain, err := backup.VerifyFiles([]string{file}, nil)
+	chain, err := backup.VerifyFiles(t.Context(), []string{file}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

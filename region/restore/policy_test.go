@@ -143,7 +143,7 @@ func (m memory) Commit(writes []kv.Write) error {
 // restore restores the world of the files, and returns the commands that the node is to enter.
 func restore(t *testing.T, files ...string) (commands []string, report Report) {
 	t.Helper()
-	chain, err := backup.VerifyFiles(files, nil)
+	chain, err := backup.VerifyFiles(t.Context(), files, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func restore(t *testing.T, files ...string) (commands []string, report Report) {
 // The policy is that of the newest backup of a chain, and of its time: the clock may be wrong where it is restored. The world was restored between the two, and commands have other numbers since.
 func TestPolicyOfTheNewestBackup(t *testing.T) {
 	first := file(t, nil, 0, rows(t, sign("", start, "mute bob"), sign("", start.Add(time.Second), "ban ann"), sign("", start.Add(2*time.Second), "set players none")))
-	chain, err := backup.VerifyFiles([]string{first}, nil)
+	chain, err := backup.VerifyFiles(t.Context(), []string{first}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package backupcmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -60,7 +61,7 @@ func newBackup() *cobra.Command {
 			return cli.Usage(fmt.Errorf("%s exists already: choose another name, or replace it with --force", args[0]))
 		}
 		if len(since) > 0 {
-			if err := addBase(&q, since); err != nil {
+			if err := addBase(c.Context(), &q, since); err != nil {
 				return err
 			}
 		}
@@ -151,8 +152,8 @@ func incomplete(out io.Writer, problems []string) error {
 }
 
 // addBase makes the request one for an incremental backup. Of several files, the last is the base.
-func addBase(q *admin.BackupRequest, files []string) error {
-	base, err := backup.VerifyFile(files[len(files)-1], nil)
+func addBase(ctx context.Context, q *admin.BackupRequest, files []string) error {
+	base, err := backup.VerifyFile(ctx, files[len(files)-1], nil)
 	if err != nil {
 		return err
 	}

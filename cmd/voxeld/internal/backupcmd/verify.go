@@ -73,7 +73,7 @@ func files(c *cobra.Command, args []string) error {
 func verify(c *cobra.Command, from source) (backup.Chain, error) {
 	show := newProgress(c.ErrOrStderr())
 	defer show.end()
-	return backup.VerifyFiles(from.files, func(file string, groups int, rows uint64) {
+	return backup.VerifyFiles(c.Context(), from.files, func(file string, groups int, rows uint64) {
 		show.print("%s: %d regions, %d rows", from.name(file), groups-1, rows)
 	})
 }

@@ -38,6 +38,7 @@ func (b *Backups) Run(ctx context.Context) error {
 		}
 	}
 	pause := resendAfter
+	unsent := "" // the newest good backup of this run, until it is at the target
 	for {
 		var ordered chan<- error
 		fresh, send := true, false
@@ -51,14 +52,17 @@ func (b *Backups) Run(ctx context.Context) error {
 		case ordered = <-b.orders:
 		}
 		if fresh {
-			send, err = b.attempt(ctx)
+			var made string
+			if made, err = b.attempt(ctx); made != "" {
+				send, unsent = true, made
+			}
 			if b.Every > 0 {
 				due = time.After(b.pauseAfter(err))
 			}
 		}
 		if send && b.Target != nil {
-			if b.send(ctx) {
-				resend, pause = nil, resendAfter
+			if b.send(ctx, unsent) {
+				resend, pause, unsent = nil, resendAfter, ""
 			} else {
 				resend, pause = time.After(pause), min(2*pause, retryEvery)
 			}
@@ -77,9 +81,9 @@ func (b *Backups) pauseAfter(err error) time.Duration {
 	return b.Every
 }
 
-// attempt makes a scheduled backup, and reports whether it is good. An error means that there is none.
-func (b *Backups) attempt(ctx context.Context) (good bool, err error) {
-	good, err = b.scheduled(ctx)
+// attempt makes a scheduled backup, and returns its file if it is good. An error means that there is none.
+func (b *Backups) attempt(ctx context.Context) (made string, err error) {
+	made, err = b.scheduled(ctx)
 	if err != nil && ctx.Err() == nil {
 		if !errors.Is(err, errBusy) {
 			b.metrics.failures.Inc()
@@ -87,7 +91,7 @@ func (b *Backups) attempt(ctx context.Context) (good bool, err error) {
 		}
 		b.Logger.Error("scheduled backup failed", "dir", b.Dir, "error", err)
 	}
-	return good, err
+	return made, err
 }
 
 // untilDue returns when the next backup is due, by the newest complete one in the directory, signed or not.
@@ -115,23 +119,23 @@ func (b *Backups) untilDue(now time.Time) time.Duration {
 	return max(newest.Add(b.Every).Sub(now), soon)
 }
 
-// scheduled makes a backup in the directory, and deletes the oldest ones there. It reports whether the backup is good.
-func (b *Backups) scheduled(ctx context.Context) (good bool, err error) {
+// scheduled makes a backup in the directory, and deletes the oldest ones there. It returns the file if the backup is good.
+func (b *Backups) scheduled(ctx context.Context) (made string, err error) {
 	if err := os.MkdirAll(b.Dir, 0o700); err != nil {
-		return false, fmt.Errorf("create directory of backups: %w", err)
+		return "", fmt.Errorf("create directory of backups: %w", err)
 	}
 	begun, started := b.Now(), time.Now()
 	if err := b.removeUnfinished(begun); err != nil {
-		return false, err
+		return "", err
 	}
-	name, request := b.next(begun)
+	name, request := b.next(ctx, begun)
 	path := func(kind backup.Kind) string {
 		name.Kind = kind
 		return filepath.Join(b.Dir, name.String())
 	}
 	c, err := backup.Create(path(backup.Unsigned), path(backup.Incomplete), func(w io.Writer) error { return b.make(ctx, w, request) }, nil)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	switch {
 	case len(c.Problems()) > 0:
@@ -142,14 +146,14 @@ func (b *Backups) scheduled(ctx context.Context) (good bool, err error) {
 		b.Logger.Warn("scheduled backup is not signed by most members of each region: see voxeld verify", "file", c.File)
 	default:
 		if err := os.Rename(c.File, path(backup.Good)); err != nil {
-			return false, fmt.Errorf("rename backup: %w", err)
+			return "", fmt.Errorf("rename backup: %w", err)
 		}
 		c.File = path(backup.Good)
 		info, err := os.Stat(c.File)
 		if err != nil {
-			return false, fmt.Errorf("find backup: %w", err)
+			return "", fmt.Errorf("find backup: %w", err)
 		}
-		good = true
+		made = c.File
 		b.metrics.made(time.Since(started), info.Size())
 		if b.ended(begun, nil); b.Target == nil {
 			b.metrics.succeeded(begun)
@@ -162,21 +166,23 @@ func (b *Backups) scheduled(ctx context.Context) (good bool, err error) {
 	if err := b.prune(name); err != nil {
 		b.Logger.Error("old backups not deleted", "dir", b.Dir, "error", err)
 	}
-	return good, nil
+	return made, nil
 }
 
 // next returns the name of the backup that begins now, and what it is to have: that of an incremental one if the newest
 // chain of this node is short enough, and whole.
-func (b *Backups) next(now time.Time) (backup.Name, admin.BackupRequest) {
+func (b *Backups) next(ctx context.Context, now time.Time) (backup.Name, admin.BackupRequest) {
 	var q admin.BackupRequest
 	full := backup.Name{World: b.name(), Begun: now.UTC().Format(backup.TimeLayout)}
-	chain, ok := b.newestChain(now)
-	if !ok || len(chain.Files) > b.Incremental || len(chain.Loose) > 0 {
+	chain, err := b.newestChain(now)
+	if err != nil || !chain.Complete() || len(chain.Files) > b.Incremental || len(chain.Loose) > 0 {
 		return full, q
 	}
-	verified, err := backup.VerifyFiles(chain.Files, nil)
-	if err != nil {
+	verified, err := backup.VerifyFiles(ctx, chain.Files, nil)
+	if err != nil && ctx.Err() == nil {
 		b.Logger.Error("the last backups cannot be restored: a full one is made", "error", err)
+	}
+	if err != nil {
 		return full, q
 	}
 	q.Since(verified.Last())
@@ -184,21 +190,22 @@ func (b *Backups) next(now time.Time) (backup.Name, admin.BackupRequest) {
 	return chain.Name, q
 }
 
-// newestChain returns the newest chain in the directory that this node has made. Other nodes may share the directory.
-func (b *Backups) newestChain(now time.Time) (backup.FileChain, bool) {
+// newestChain returns the newest chain in the directory that this node has made; one without files if there is none.
+// Other nodes may share the directory.
+func (b *Backups) newestChain(now time.Time) (backup.FileChain, error) {
 	files, err := b.files(backup.Good, now)
 	if err != nil {
-		return backup.FileChain{}, false
+		return backup.FileChain{}, err
 	}
 	for _, chain := range slices.Backward(backup.FileChains(files)) {
 		if !chain.Complete() {
 			continue
 		}
 		if h, err := readHeader(chain.Files[0]); err == nil && maker(h) == maker(b.Header()) {
-			return chain, true
+			return chain, nil
 		}
 	}
-	return backup.FileChain{}, false
+	return backup.FileChain{}, nil
 }
 
 // maker returns the node that has made a backup.

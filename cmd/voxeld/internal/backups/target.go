@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -22,20 +23,23 @@ import (
 // fails earlier.
 const sendTime = 6 * time.Hour
 
-// send copies the newest chain of this node to the target, and reports whether it is there.
-func (b *Backups) send(ctx context.Context) bool {
-	chain, ok := b.newestChain(b.Now())
-	if !ok {
+// send copies the newest chain of this node to the target, and reports whether it is there. Made is the backup that
+// must be in it; empty: what there is.
+func (b *Backups) send(ctx context.Context, made string) bool {
+	chain, err := b.newestChain(b.Now())
+	if err == nil && made != "" && !slices.Contains(chain.Files, made) {
+		err = fmt.Errorf("%s cannot be read any more", made)
+	}
+	if err == nil && !chain.Complete() {
 		return true
 	}
-	last := chain.Files[len(chain.Files)-1]
-	header, err := readHeader(last)
-	var sent int64
 	started := time.Now()
+	var header backup.Header
+	var sent int64
+	last := made
 	if err == nil {
-		sending, cancel := context.WithTimeout(ctx, max(b.Every, sendTime))
-		defer cancel()
-		sent, err = b.Target.Send(sending, chain.Files)
+		last = chain.Files[len(chain.Files)-1]
+		header, sent, err = b.copy(ctx, chain.Files)
 	}
 	if err != nil {
 		if ctx.Err() == nil {
@@ -57,6 +61,19 @@ func (b *Backups) send(ctx context.Context) bool {
 		b.Logger.Error("old backups not deleted at the target", "target", b.Target.String(), "error", err)
 	}
 	return true
+}
+
+// copy copies the files of a chain to the target, and returns the header of the last one. What the disk has damaged must
+// not replace what is good there.
+func (b *Backups) copy(ctx context.Context, files []string) (h backup.Header, sent int64, err error) {
+	verified, err := backup.VerifyFiles(ctx, files, nil)
+	if err != nil {
+		return h, 0, err
+	}
+	sending, cancel := context.WithTimeout(ctx, max(b.Every, sendTime))
+	defer cancel()
+	sent, err = b.Target.Send(sending, files)
+	return verified.Last().Header, sent, err
 }
 
 // NewTarget returns the target of a node's backups; nil if there is none.

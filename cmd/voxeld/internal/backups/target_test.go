@@ -1,6 +1,7 @@
 package backups
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -15,7 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/backup"
+	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/region"
+	kit "github.com/voxelpopuli/voxeld/testkit/objectstore"
 )
 
 // shelf is a target in memory. Every file that it is given must be the next one of a chain that it has.
@@ -36,7 +39,7 @@ func (s *shelf) Send(_ context.Context, files []string) (sent int64, err error) 
 			s.files, sent = append(s.files, filepath.Base(file)), sent+1
 		}
 	}
-	if _, err := backup.VerifyFiles(files, nil); err != nil {
+	if _, err := backup.VerifyFiles(context.Background(), files, nil); err != nil {
 		s.t.Errorf("%v were sent, which cannot be restored: %v", files, err)
 	}
 	return sent, nil
@@ -102,7 +105,7 @@ func TestChains(t *testing.T) {
 		files, _ := filepath.Glob(filepath.Join(o.Dir, "*"+backup.Extension))
 		chains := backup.FileChains(files)
 		damaged := chains[len(chains)-1].Files[0]
-		if err := os.Truncate(damaged, 100); err != nil {
+		if err := os.Truncate(damaged, 10); err != nil {
 			t.Fatal(err)
 		}
 		target.files = nil
@@ -121,8 +124,8 @@ func TestGapInChain(t *testing.T) {
 		b := New(o)
 		make := func() backup.Name {
 			t.Helper()
-			if good, err := b.scheduled(t.Context()); !good || err != nil {
-				t.Fatal(good, err)
+			if made, err := b.scheduled(t.Context()); made == "" || err != nil {
+				t.Fatal(made, err)
 			}
 			files, err := b.files(backup.Good, time.Now())
 			if err != nil {
@@ -200,9 +203,9 @@ func TestTargetAndWrongClock(t *testing.T) {
 			ahead = ahead2
 			known := slices.Clone(target.files)
 			time.Sleep(4 * time.Hour)
-			newest, ok := b.newestChain(b.Now())
-			if !ok {
-				t.Fatal("no chain")
+			newest, err := b.newestChain(b.Now())
+			if !newest.Complete() || err != nil {
+				t.Fatalf("no chain: %v", err)
 			}
 			for _, file := range newest.Files {
 				if !slices.Contains(target.files, filepath.Base(file)) {
@@ -217,6 +220,68 @@ func TestTargetAndWrongClock(t *testing.T) {
 			t.Errorf("the target has %d chains", n)
 		}
 	})
+}
+
+// What the disk has damaged since it was sent does not replace what is good at the target, and is no success; nor is a
+// backup that is gone before it was sent.
+func TestDamagedIsNotSent(t *testing.T) {
+	for _, variable := range append(kit.Env(), "AWS_SHARED_CREDENTIALS_FILE=/none") {
+		name, value, _ := strings.Cut(variable, "=")
+		t.Setenv(name, value)
+	}
+	parsed, err := config.ParseTarget(kit.Start(t).URL("all"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options(genesis("Commons", 1), filepath.Join(t.TempDir(), "backups"))
+	restart := func() *Backups {
+		t.Helper()
+		if o.Target, err = NewTarget(parsed, "node"); err != nil {
+			t.Fatal(err)
+		}
+		o.Registerer = prometheus.NewRegistry()
+		return New(o)
+	}
+	b := restart()
+	made, err := b.scheduled(t.Context())
+	if err != nil || !b.send(t.Context(), made) {
+		t.Fatalf("made %s: %v, %v", made, err, b.failure())
+	}
+	good, err := os.ReadFile(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := func() {
+		t.Helper()
+		var is bytes.Buffer
+		if err := o.Target.(*bucket).Read(t.Context(), "node/"+filepath.Base(made), &is); err != nil || !bytes.Equal(is.Bytes(), good) {
+			t.Errorf("the copy at the target is not what it was: %v", err)
+		}
+	}
+	there()
+	bad := bytes.Clone(good)
+	bad[len(bad)-10] ^= 1
+	if err := os.WriteFile(made, bad, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b = restart()
+	if b.send(t.Context(), "") || b.Status().Error == "" {
+		t.Errorf("a damaged backup was sent: %+v", b.Status())
+	}
+	there()
+	for i, lose := range []func() error{
+		func() error { return os.Truncate(made, 10) }, // the header is damaged
+		func() error { return errors.Join(os.RemoveAll(o.Dir), os.WriteFile(o.Dir, nil, 0o600)) },
+	} {
+		b = restart()
+		if err := lose(); err != nil {
+			t.Fatal(err)
+		}
+		if b.send(t.Context(), made) || b.failure() == nil {
+			t.Errorf("loss %d: the new backup counts as sent", i)
+		}
+	}
+	there()
 }
 
 // The next scheduled backup can be ordered, also where there is no schedule, and the answer comes when it is at the

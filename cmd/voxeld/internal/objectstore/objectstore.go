@@ -103,7 +103,8 @@ func (b *Bucket) Store(ctx context.Context, file, name string) (sent int64, err 
 	if err != nil {
 		return 0, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()                                      //nolint:errcheck // it was only read
+	defer context.AfterFunc(ctx, func() { f.Close() })() //nolint:errcheck // likewise; reading fails then
 	sum := sha256.New()
 	size, err := io.Copy(sum, f)
 	if err != nil {

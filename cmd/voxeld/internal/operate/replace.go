@@ -3,6 +3,7 @@ package operate
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -39,7 +40,7 @@ func replaceRegion(c *cobra.Command, socket, cell string, files []string, yes bo
 	if len(files) == 0 {
 		fmt.Fprintf(out, "\nThe region will be as it was generated. What was built there is lost.\n")
 	} else {
-		begun, id, err := regionOf(&records, files, cell)
+		begun, id, err := regionOf(ctx, &records, files, cell)
 		if err != nil {
 			return err
 		}
@@ -60,8 +61,8 @@ func replaceRegion(c *cobra.Command, socket, cell string, files []string, yes bo
 }
 
 // regionOf writes the records of a region in a chain of backups, and returns when its land is of, and the id of its world.
-func regionOf(out *bytes.Buffer, files []string, cell string) (begun time.Time, worldID string, err error) {
-	chain, err := backup.VerifyFiles(files, nil)
+func regionOf(ctx context.Context, out *bytes.Buffer, files []string, cell string) (begun time.Time, worldID string, err error) {
+	chain, err := backup.VerifyFiles(ctx, files, nil)
 	if err != nil {
 		return begun, "", err
 	}
