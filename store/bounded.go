@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ErrSlow: a read has waited too long for the disk. It says nothing about what is stored.
+// ErrSlow is returned by a read that has waited too long for the disk. It says nothing about what is stored.
 var ErrSlow = errors.New("the disk does not answer")
 
 // readWithin is how long a bounded read may take.

@@ -186,6 +186,7 @@ func (n *Network) serve(c net.Conn) {
 	defer c.Close() //nolint:errcheck // nothing is lost with it
 	var in io.Reader = counted{c, n}
 	switch n.track(c) {
+	case None:
 	case Refuse:
 		return
 	case Hang:

@@ -37,7 +37,7 @@ func TestCollect(t *testing.T) {
 		}
 	})}
 	go server.Serve(l)                   //nolint:errcheck // until it is closed
-	t.Cleanup(func() { server.Close() }) //nolint:errcheck // nothing is lost
+	t.Cleanup(func() { server.Close() })
 	for _, addresses := range []bool{false, true} {
 		var out bytes.Buffer
 		missing, err := Collect(t.Context(), &out, Options{Socket: socket, Version: "v", Now: time.Now(), Addresses: addresses})
