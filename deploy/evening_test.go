@@ -68,16 +68,16 @@ func (m *machine) serves() {
 	m.sh("voxeld status --wait healthy")
 }
 
-// machines makes n of them.
-func machines(t *testing.T, n int) []*machine {
+// machines makes n of them. The name, of three letters, and the network are no other test's.
+func machines(t *testing.T, name, network string, n int) []*machine {
 	t.Helper()
-	bridge, err := netns.NewBridge("eve", "10.99.0", n)
+	bridge, err := netns.NewBridge(name, network, n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []*machine
 	for i := 1; i <= n; i++ {
-		dir := filepath.Join(*evening, fmt.Sprint("machine-", i))
+		dir := filepath.Join(*evening, fmt.Sprint(name, "-", i))
 		m := &machine{t: t, root: filepath.Join(dir, "root"), ip: bridge.Address(i), enter: bridge.Enter(i)}
 		for _, d := range []string{"root", "upper", "work"} {
 			if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
@@ -136,7 +136,7 @@ func TestEvening(t *testing.T) {
 		t.Skip("make evening runs it")
 	}
 	step := stepper(t)
-	all := machines(t, 3)
+	all := machines(t, "eve", "10.99.0", 3)
 	a := all[0]
 	token := ""
 	for i, m := range all {
@@ -201,6 +201,73 @@ func TestEvening(t *testing.T) {
 	}
 	players.check()
 	step("the world is back on three machines, with each of %d edits", players.book.Edits())
+}
+
+// deploy/ssh/machines.sh installs, adds to and upgrades a world of several machines. Instead of sshd, a stand-in for ssh enters them.
+func TestMachinesOverSSH(t *testing.T) {
+	if *evening == "" {
+		t.Skip("make evening runs it")
+	}
+	all := machines(t, "ssh", "10.98.0", 4)
+	bin := t.TempDir()
+	script := "#!/bin/bash\nset -eu\nwhile [ \"$1\" = -o ]; do shift 2; done\nhost=$1\nshift\ncase $host in\n"
+	var hosts []string
+	for _, m := range all {
+		script += fmt.Sprintf("root@%s) exec %s chroot %s /bin/sh -c \"$*\" ;;\n", m.ip, strings.Join(m.enter, " "), m.root)
+		hosts = append(hosts, m.ip)
+	}
+	if err := os.WriteFile(filepath.Join(bin, "ssh"), []byte(script+"esac\n"), 0o755); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Setenv("NAME", "Harbour")
+	step := stepper(t)
+	order := func(hosts []string, args ...string) (string, error) {
+		c := exec.Command("ssh/machines.sh", args...)
+		c.Env = append(os.Environ(), "HOSTS="+strings.Join(hosts, " "))
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	must := func(hosts []string, args ...string) string {
+		t.Helper()
+		out, err := order(hosts, args...)
+		if err != nil {
+			t.Fatalf("machines.sh %v: %v\n%s", args, err, out)
+		}
+		return out
+	}
+	must(hosts[:3], "install", *evening+"/voxeld.deb")
+	step("three machines are one world")
+	if out := must(hosts, "install", *evening+"/voxeld.deb"); strings.Count(out, "runs already") != 3 {
+		t.Errorf("nodes that run were installed again:\n%s", out)
+	}
+	worlds := map[string]bool{}
+	for _, m := range all {
+		var s struct {
+			World string `json:"world"`
+			ID    string `json:"world_id"`
+			Peers int    `json:"peers"`
+		}
+		if err := json.Unmarshal([]byte(m.sh("voxeld status --json")), &s); err != nil {
+			t.Fatal(err)
+		}
+		if worlds[s.ID] = true; s.World != "Harbour" || s.Peers != 3 {
+			t.Errorf("%s is in %s with %d others", m.ip, s.World, s.Peers)
+		}
+	}
+	if len(worlds) != 1 {
+		t.Errorf("the machines have the worlds %v", worlds)
+	}
+	step("a fourth has joined")
+	must(hosts, "upgrade", *evening+"/next.deb")
+	if out := must(hosts, "run", "voxeld", "--version"); strings.Count(out, "voxeld next ") != len(hosts) {
+		t.Errorf("not all are upgraded:\n%s", out)
+	}
+	step("all are upgraded")
+	all[0].sh("systemctl stop voxeld && rm -r /var/lib/voxeld/*")
+	if out, err := order(hosts, "install", *evening+"/next.deb"); err == nil || !strings.Contains(out, "has a world") {
+		t.Errorf("the first machine lost its disk, and gets another world:\n%s", out)
+	}
 }
 
 // openThroughCaddy runs Caddy on the machine, with deploy/proxy/Caddyfile and an authority of its own, and opens the page and

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # evening.sh: an operator's first evening as docs/install.md describes it, with the packages of bin/release, on three machines
-# that are fresh Debians in networks of their own: deploy/evening_test.go. Needs root and a Debian mirror.
+# that are fresh Debians in networks of their own, and deploy/ssh/machines.sh on four: deploy/evening_test.go. Needs root and a Debian mirror.
 set -euo pipefail
 skip() { echo "SKIPPED: the evening: $*" >&2; exit 0; }
 
@@ -31,4 +31,4 @@ ip link set lo up
 mkdir -p /run/netns
 mount -t tmpfs tmpfs /run/netns
 cd deploy
-../bin/evening.test -test.run '^TestEvening$' -test.v -evening "$EVENING"
+../bin/evening.test -test.run '^Test(Evening|MachinesOverSSH)$' -test.v -evening "$EVENING"
