@@ -210,13 +210,14 @@ func TestMachinesOverSSH(t *testing.T) {
 	}
 	all := machines(t, "ssh", "10.98.0", 4)
 	bin := t.TempDir()
-	script := "#!/bin/bash\nset -eu\nwhile [ \"$1\" = -o ]; do shift 2; done\nhost=$1\nshift\ncase $host in\n"
+	var script strings.Builder
+	script.WriteString("#!/bin/bash\nset -eu\nwhile [ \"$1\" = -o ]; do shift 2; done\nhost=$1\nshift\ncase $host in\n")
 	var hosts []string
 	for _, m := range all {
-		script += fmt.Sprintf("root@%s) exec %s chroot %s /bin/sh -c \"$*\" ;;\n", m.ip, strings.Join(m.enter, " "), m.root)
+		fmt.Fprintf(&script, "root@%s) exec %s chroot %s /bin/sh -c \"$*\" ;;\n", m.ip, strings.Join(m.enter, " "), m.root)
 		hosts = append(hosts, m.ip)
 	}
-	if err := os.WriteFile(filepath.Join(bin, "ssh"), []byte(script+"esac\n"), 0o755); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(filepath.Join(bin, "ssh"), []byte(script.String()+"esac\n"), 0o755); err != nil { //nolint:gosec // it is run
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
