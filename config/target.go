@@ -34,6 +34,8 @@ func ParseTarget(text string) (Target, error) {
 		return Target{}, nil
 	case filepath.IsAbs(text):
 		return Target{Command: text}, nil
+	case strings.Contains(text, "://") && !IsBucket(text): // it may have a secret, and is not shown
+		return Target{}, errors.New("another URL than that of a bucket: write that like s3://bucket/prefix?endpoint=https://s3.example.org")
 	case !IsBucket(text):
 		return Target{}, fmt.Errorf("%q is neither the absolute path of a program nor like s3://bucket/prefix?endpoint=https://s3.example.org", text)
 	}
@@ -47,7 +49,7 @@ func ParseTarget(text string) (Target, error) {
 	}
 	t := Target{Bucket: u.Host, Prefix: strings.Trim(path.Clean("/"+u.Path), "/"), Endpoint: "s3.amazonaws.com"}
 	if t.Bucket == "" {
-		return Target{}, fmt.Errorf("%q names no bucket", text)
+		return Target{}, errors.New("the URL names no bucket: write it like s3://bucket/prefix?endpoint=https://s3.example.org")
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {

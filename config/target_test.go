@@ -27,7 +27,8 @@ func TestParseTarget(t *testing.T) {
 	for text, want := range map[string]string{
 		"backups":                                  "neither",
 		"bin/copy":                                 "neither",
-		"https://s3.example.org/backups":           "neither",
+		"https://id:hunter2@s3.example.org/backup": "s3://bucket",
+		"s3:///prefix?secret=hunter2":              "names no bucket",
 		"s3:///prefix":                             "names no bucket",
 		"s3://id:hunter2@backups":                  "AWS_SECRET_ACCESS_KEY",
 		"s3://id:hunter2@backups:x/%zz":            "cannot be read",
