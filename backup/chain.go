@@ -266,6 +266,26 @@ func VerifyFile(ctx context.Context, name string, progress func(groups int, rows
 	return c, err
 }
 
+// HeaderOf returns the header of a file, without verifying what follows.
+func HeaderOf(file string) (Header, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return Header{}, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	return ReadHeader(f)
+}
+
+// ReadHeader reads the header of a backup, without verifying what follows.
+func ReadHeader(in io.Reader) (Header, error) {
+	r, err := NewReader(in)
+	if err != nil {
+		return Header{}, err
+	}
+	defer r.Close()
+	return r.Header, nil
+}
+
 // follows returns an error unless the backup can come next in the chain.
 func (chain Chain) follows(c Contents) error {
 	switch {

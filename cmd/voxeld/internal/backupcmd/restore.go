@@ -36,7 +36,7 @@ func newRestore(found func(context.Context, config.Config, Restore) error) *cobr
 		Long: "Writes the world of the backup into an empty data directory. voxeld run then serves it, and other nodes join with an\n" +
 			"empty data directory and a token. Nodes that still have data of the world from before give that up when they meet this\n" +
 			"node. So the command refuses while nodes of the world run. --fork founds a world of its own instead, with the same land.\n\n" +
-			"Of a directory with scheduled backups, or a bucket, the chain begun last is restored; of an object in a bucket, the chain up to it.",
+			"Of a directory with scheduled backups, or a bucket, the chain that ends last is restored; of an object in a bucket, the chain up to it.",
 		Example: "  voxeld restore world.voxback --root-key root.key --data-dir /var/lib/voxeld\n" +
 			"  voxeld restore world.voxback monday.voxback --root-key root.key --data-dir data\n" +
 			"  voxeld restore 's3://backups/world?endpoint=https://s3.example.org' --root-key root.key --data-dir data\n" +

@@ -10,8 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/dustin/go-humanize/english"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
@@ -43,7 +42,7 @@ func (s source) name(file string) string {
 	return file
 }
 
-// find returns what the arguments name: the files themselves; or, of a directory or bucket, the chain begun last there;
+// find returns what the arguments name: the files themselves; or, of a directory or bucket, the chain that ends last there;
 // or, of an object, the chain up to it. Objects are fetched into a temporary directory.
 func find(ctx context.Context, out io.Writer, args []string) (source, error) {
 	where := slices.IndexFunc(args, func(arg string) bool { return config.IsBucket(arg) || isDirectory(arg) })
@@ -63,7 +62,7 @@ func find(ctx context.Context, out io.Writer, args []string) (source, error) {
 	for _, e := range entries {
 		all = append(all, filepath.Join(args[0], e.Name()))
 	}
-	chain, err := choose(out, all, "")
+	chain, err := choose(out, chainsUntil(time.Now(), all), backup.HeaderOf)
 	if err != nil {
 		return source{}, fmt.Errorf("%s: %w", args[0], err)
 	}
@@ -96,7 +95,14 @@ func fetch(ctx context.Context, out io.Writer, address string) (s source, err er
 		if err != nil {
 			return source{}, err
 		}
-		if chain, err = choose(out, all, last); err != nil {
+		if last != "" {
+			chain, err = chainUpTo(all, last)
+		} else {
+			chain, err = choose(out, newestOfDirectories(chainsUntil(time.Now(), all)), func(object string) (backup.Header, error) {
+				return headerOfObject(ctx, b, object)
+			})
+		}
+		if err != nil {
 			return source{}, fmt.Errorf("%v: %w", t, err)
 		}
 	}
@@ -123,29 +129,75 @@ func fetchOne(ctx context.Context, b *objectstore.Bucket, object, file string) (
 	return b.Read(ctx, object, f)
 }
 
-// choose returns the chain of the last file among all, up to that; without one, the chain that was begun last.
-func choose(out io.Writer, all []string, last string) ([]string, error) {
-	chains := slices.DeleteFunc(backup.FileChains(all), func(c backup.FileChain) bool { return !c.Complete() })
-	if last != "" {
-		for _, c := range chains {
-			if i := slices.Index(c.Files, last); i >= 0 {
-				return c.Files[:i+1], nil
-			}
+// chainUpTo returns the chain of a file among all, up to that.
+func chainUpTo(all []string, last string) ([]string, error) {
+	for _, c := range backup.FileChains(all) {
+		if i := slices.Index(c.Files, last); i >= 0 {
+			return c.Files[:i+1], nil
 		}
-		if slices.Contains(all, last) {
-			return []string{last}, nil // it is not good, or lacks what it is based on: the verification says so
+	}
+	if slices.Contains(all, last) {
+		return []string{last}, nil // it is not good, or lacks what it is based on: the verification says so
+	}
+	return nil, fmt.Errorf("there is no %s", last)
+}
+
+// chainsUntil returns the complete chains among the files that were begun until then: others were begun while a clock was
+// wrong.
+func chainsUntil(now time.Time, all []string) []backup.FileChain {
+	until := now.UTC().Format(backup.TimeLayout)
+	return slices.DeleteFunc(backup.FileChains(all), func(c backup.FileChain) bool { return !c.Complete() || c.Begun > until })
+}
+
+// newestOfDirectories returns of each directory the chain that was begun last. In a bucket each node has its own.
+func newestOfDirectories(chains []backup.FileChain) (newest []backup.FileChain) {
+	known := make(map[string]bool)
+	for _, c := range slices.Backward(chains) {
+		if dir := path.Dir(c.Files[0]); !known[dir] {
+			known[dir] = true
+			newest = append(newest, c)
 		}
-		return nil, fmt.Errorf("there is no %s", last)
 	}
-	if len(chains) == 0 {
-		return nil, errors.New("there is no complete scheduled backup")
+	return newest
+}
+
+func headerOfObject(ctx context.Context, b *objectstore.Bucket, object string) (backup.Header, error) {
+	r, err := b.Open(ctx, object)
+	if err != nil {
+		return backup.Header{}, err
 	}
-	newest := chains[len(chains)-1]
+	defer r.Close() //nolint:errcheck // it was only read
+	return backup.ReadHeader(r)
+}
+
+// choose returns the chain whose last backup was begun last: one that was begun earlier than another may go on for
+// longer. It prints all of them.
+func choose(out io.Writer, chains []backup.FileChain, header func(file string) (backup.Header, error)) ([]string, error) {
+	var chosen []string
+	var newest time.Time
+	lines := make([]string, 0, len(chains))
 	for _, c := range chains {
-		if c.World != newest.World {
-			return nil, fmt.Errorf("there are backups of %s and of %s: name one file, the last that you want", c.World, newest.World)
+		if c.World != chains[0].World {
+			return nil, fmt.Errorf("there are backups of %s and of %s: name one file, the last that you want", chains[0].World, c.World)
+		}
+		last := c.Files[len(c.Files)-1]
+		h, err := header(last)
+		if err != nil {
+			lines = append(lines, fmt.Sprintf("  %s: %v", last, err))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("  %s of %s", last, h.Time().UTC().Format(time.RFC3339)))
+		if chosen == nil || h.Time().After(newest) {
+			chosen, newest = c.Files, h.Time()
 		}
 	}
-	fmt.Fprintf(out, "%s, of %s there\n", newest.Files[len(newest.Files)-1], english.Plural(len(chains), "chain", ""))
-	return newest.Files, nil
+	if len(lines) > 1 {
+		slices.Sort(lines)
+		fmt.Fprintf(out, "there are %d chains, which end with\n%s\n", len(lines), strings.Join(lines, "\n"))
+	}
+	if chosen == nil {
+		return nil, errors.New("there is no complete scheduled backup that was begun before now and can be read")
+	}
+	fmt.Fprintf(out, "%s, of %s, is taken\n", chosen[len(chosen)-1], newest.UTC().Format(time.RFC3339))
+	return chosen, nil
 }

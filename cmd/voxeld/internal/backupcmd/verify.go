@@ -25,7 +25,7 @@ func newVerify() *cobra.Command {
 	c := &cobra.Command{
 		Use: "verify FILE...|DIRECTORY|s3://BUCKET/PREFIX", Short: "Check that backups can be restored",
 		Long: "Reads the backup, checks every checksum and decodes every row. An incremental backup comes after the files that it is\n" +
-			"based on, beginning with the full one. Of a directory with scheduled backups, or a bucket, it is the chain begun last; of an object\n" +
+			"based on, beginning with the full one. Of a directory with scheduled backups, or a bucket, it is the chain that ends last; of an object\n" +
 			"in a bucket, the chain up to it. Objects are fetched into a temporary directory.\n\n" +
 			"It also tells which regions a majority of their members have signed, so that whoever made the backup cannot have changed them.",
 		Example: "  voxeld verify world.voxback\n  voxeld verify world.voxback monday.voxback tuesday.voxback\n" +

@@ -104,7 +104,7 @@ func (b *Backups) untilDue(now time.Time) time.Duration {
 			continue
 		}
 		last := files[len(files)-1]
-		header, err := readHeader(last)
+		header, err := backup.HeaderOf(last)
 		if err != nil || header.Time().After(now) {
 			continue // it was made while the clock was wrong
 		}
@@ -201,7 +201,7 @@ func (b *Backups) newestChain(now time.Time) (backup.FileChain, error) {
 		if !chain.Complete() {
 			continue
 		}
-		if h, err := readHeader(chain.Files[0]); err == nil && maker(h) == maker(b.Header()) {
+		if h, err := backup.HeaderOf(chain.Files[0]); err == nil && maker(h) == maker(b.Header()) {
 			return chain, nil
 		}
 	}
@@ -214,20 +214,6 @@ func maker(h backup.Header) string {
 		return ""
 	}
 	return h.Nodes[0].Peer
-}
-
-func readHeader(file string) (backup.Header, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return backup.Header{}, err
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	r, err := backup.NewReader(f)
-	if err != nil {
-		return backup.Header{}, err
-	}
-	defer r.Close()
-	return r.Header, nil
 }
 
 // signed reports whether a majority of the members of each region have signed the backup. In an open world nobody

@@ -148,11 +148,20 @@ func (b *Bucket) check(ctx context.Context, name string, want []byte) error {
 	return nil
 }
 
-// Read writes the bytes of an object to w.
-func (b *Bucket) Read(ctx context.Context, name string, w io.Writer) error {
+// Open returns a reader of an object, which the caller closes.
+func (b *Bucket) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	object, err := b.client.GetObject(ctx, b.Bucket, b.key(name), minio.GetObjectOptions{})
 	if err != nil {
-		return b.failed("read", name, err)
+		return nil, b.failed("read", name, err)
+	}
+	return object, nil
+}
+
+// Read writes the bytes of an object to w.
+func (b *Bucket) Read(ctx context.Context, name string, w io.Writer) error {
+	object, err := b.Open(ctx, name)
+	if err != nil {
+		return err
 	}
 	defer object.Close() //nolint:errcheck // it was only read
 	if _, err := io.Copy(w, object); err != nil {
