@@ -15,7 +15,7 @@ HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 CMD ["/vo
 ENTRYPOINT ["/voxeld"]
 CMD ["run"]
 
-# bin/image holds voxeld and the empty folders data and token, so that volumes belong to the user above.
+# bin/image holds voxeld and the empty folders data, tmp and token, so that volumes belong to the user above.
 FROM base AS prebuilt
 COPY --chown=65532:65532 bin/image/ /
 VOLUME /data
@@ -34,7 +34,7 @@ RUN go mod download
 COPY . .
 COPY --from=client /src/web/dist/ web/dist/
 ARG VERSION=
-RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X main.buildVersion=$VERSION" -o /out/voxeld ./cmd/voxeld && mkdir /out/data /out/token
+RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X main.buildVersion=$VERSION" -o /out/voxeld ./cmd/voxeld && mkdir /out/data /out/tmp /out/token
 
 FROM base AS voxeld
 COPY --from=daemon --chown=65532:65532 /out/ /

@@ -184,7 +184,7 @@ image: ## build the container image voxeld:latest from the sources (needs docker
 	docker build --build-arg VERSION=$(VERSION) -t voxeld .
 
 image-prebuilt: build ## the same with bin/voxeld: pulls nothing
-	mkdir -p bin/image/data bin/image/token
+	mkdir -p bin/image/data bin/image/tmp bin/image/token
 	cp bin/voxeld bin/image/
 	docker build --target prebuilt -t voxeld .
 

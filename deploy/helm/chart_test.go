@@ -36,6 +36,7 @@ func full() values {
 		"image":            values{"tag": "v1"},
 		"imagePullSecrets": []any{values{"name": "registry"}},
 		"env":              values{"VOXELD_MINECRAFT": ":25566", "VOXELD_REPLACE_AFTER": "5m"},
+		"envFrom":          []any{values{"secretRef": values{"name": "s3"}}},
 		"trustedProxy":     []any{"10.0.0.0/8", "fd00::/8"},
 		"service": values{
 			"perPod": true, "annotations": values{"a": "b"},
@@ -179,7 +180,7 @@ func TestValues(t *testing.T) {
 func TestFirstPod(t *testing.T) {
 	m := render(t, values{"world": values{"name": "Harbour", "seed": 42}})
 	pod := m.set.Spec.Template.Spec
-	if *m.set.Spec.Replicas != 1 || len(pod.InitContainers) != 1 || len(pod.Volumes) != 0 {
+	if *m.set.Spec.Replicas != 1 || len(pod.InitContainers) != 1 || len(pod.Volumes) != 1 {
 		t.Fatalf("%d pods, %d init containers, volumes %v", *m.set.Spec.Replicas, len(pod.InitContainers), pod.Volumes)
 	}
 	want := []string{"init", "--keep", "--name=Harbour", "--sections=4", "--day-length=20m", "--seed=42"}
@@ -255,8 +256,11 @@ func TestFull(t *testing.T) {
 		t.Errorf("ingress %v, monitor %v", m.ingress, m.monitor)
 	}
 	pod := m.set.Spec.Template.Spec
-	if len(pod.InitContainers) != 0 || len(pod.Volumes) != 2 || pod.Volumes[0].Secret.SecretName != "token" {
+	if len(pod.InitContainers) != 0 || len(pod.Volumes) != 3 || pod.Volumes[1].Secret.SecretName != "token" {
 		t.Errorf("volumes %+v", pod.Volumes)
+	}
+	if from := pod.Containers[0].EnvFrom; len(from) != 1 || from[0].SecretRef.Name != "s3" {
+		t.Errorf("variables from %+v", from)
 	}
 	for _, e := range []corev1.EnvVar{
 		{Name: "VOXELD_JOIN", Value: "@/join/token"}, {Name: "VOXELD_MINECRAFT", Value: ":25566"}, {Name: "VOXELD_TRUSTED_PROXY", Value: "10.0.0.0/8,fd00::/8"},
@@ -292,9 +296,13 @@ func TestAsImageAndDaemon(t *testing.T) {
 	}
 }
 
-// cluster answers like the API server of one where the StatefulSet has so many pods.
+// cluster answers like the API server of one where the StatefulSet has so many pods. If there are several, they join.
 func cluster(t *testing.T, pods int) *rest.Config {
 	t.Helper()
+	env := []any{values{"name": "VOXELD_METRICS", "value": ":9102"}}
+	if pods > 1 {
+		env = append(env, values{"name": "VOXELD_JOIN", "value": "@/join/token"})
+	}
 	mux := http.NewServeMux()
 	reply := func(path string, v any) {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
@@ -308,7 +316,9 @@ func cluster(t *testing.T, pods int) *rest.Config {
 		values{"name": "statefulsets", "namespaced": true, "kind": "StatefulSet", "verbs": []string{"get"}},
 	}})
 	reply("/apis/apps/v1/namespaces/games/statefulsets/world-voxeld", values{
-		"kind": "StatefulSet", "apiVersion": "apps/v1", "metadata": values{"name": "world-voxeld"}, "spec": values{"replicas": pods},
+		"kind": "StatefulSet", "apiVersion": "apps/v1", "metadata": values{"name": "world-voxeld"}, "spec": values{
+			"replicas": pods, "template": values{"spec": values{"containers": []any{values{"name": "voxeld", "env": env}}}},
+		},
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -328,6 +338,7 @@ func TestFewerNodesOneByOne(t *testing.T) {
 		{5, values{"joinSecret": "token", "replicas": 4}, true},
 		{5, values{"joinSecret": "token", "replicas": 3}, false},
 		{3, nil, false}, // without the token: one pod
+		{2, nil, false}, // likewise, and it might create another world
 	} {
 		if _, err := texts(t, c.now, cluster(t, c.is)); (err == nil) != c.ok {
 			t.Errorf("%d pods, then %v: %v", c.is, c.now, err)
@@ -336,7 +347,7 @@ func TestFewerNodesOneByOne(t *testing.T) {
 }
 
 func TestMistakes(t *testing.T) {
-	for _, v := range []values{{"antiAffinity": "none"}, {"ingress": values{"enabled": true}}} {
+	for _, v := range []values{{"antiAffinity": "none"}, {"ingress": values{"enabled": true}}, {"env": values{"VOXELD_BACKUP_KEEP": 1000000.0}}} {
 		if _, err := texts(t, v, nil); err == nil {
 			t.Errorf("%v is accepted", v)
 		}

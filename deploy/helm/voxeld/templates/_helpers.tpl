@@ -28,6 +28,11 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- if not (or (eq .Values.antiAffinity "hard") (eq .Values.antiAffinity "soft")) }}{{ fail "antiAffinity: hard or soft" }}{{ end }}
 {{- if and .Values.ingress.enabled (not .Values.ingress.host) }}{{ fail "ingress.host: set the name that players open" }}{{ end }}
 {{- $now := lookup "apps/v1" "StatefulSet" .Release.Namespace (include "voxeld.name" .) }}
+{{- if and $now (not .Values.joinSecret) }}
+{{- range (index $now.spec.template.spec.containers 0).env }}
+{{- if eq .name "VOXELD_JOIN" }}{{ fail "joinSecret must stay set: a first pod that lost its volume would create another world" }}{{ end }}
+{{- end }}
+{{- end }}
 {{- if and $now (lt (add (include "voxeld.replicas" . | int) 1) ($now.spec.replicas | int64)) }}
 {{- fail (printf "there are %d pods: lower replicas by one at a time, and wait until the world is healthy (README.md, Fewer nodes); joinSecret must stay set" ($now.spec.replicas | int)) }}
 {{- end }}
