@@ -264,13 +264,11 @@ func (n *node) examineBackups(d admin.Doctor) admin.Doctor {
 	return d
 }
 
-// examineDisk adds to an examination that the disk of this node fills up.
+// examineDisk adds to an examination that the disk of this node fills up. It is a note: the world works, and a disk may
+// stay like that for good. Once writes are refused it is a finding, which is in the examination already.
 func examineDisk(d admin.Doctor, disk admin.Disk) admin.Doctor {
-	if disk.Filling() && !disk.Full { // a full one is in it already
-		d.Findings = append(d.Findings, region.Finding{
-			Kind: "disk", Subject: "node", What: disk.String(),
-			Do: "make room or enlarge the disk, before edits are refused here: see VoxeldDiskFilling in docs/runbook.md",
-		})
+	if disk.Filling() && !disk.Full {
+		d.Notes = append(d.Notes, disk.String()+"; make room or enlarge the disk before: see VoxeldDiskFilling in docs/runbook.md")
 	}
 	return d
 }
