@@ -26,10 +26,14 @@ func namespaces(t *testing.T, n int) (names []string) {
 			t.Fatal(err)
 		}
 	}
-	hub := fmt.Sprintf("vx6hub%d", os.Getpid())
-	if err := process.Run("ip", "netns", "add", hub); err != nil {
-		t.Skipf("no network namespaces here: %v", err)
+	need := func(args ...string) { // of the kernel, which may lack namespaces, bridges, or IPv6
+		t.Helper()
+		if err := process.Run("ip", args...); err != nil {
+			t.Skipf("no network of IPv6 only can be made here: %v", err)
+		}
 	}
+	hub := fmt.Sprintf("vx6hub%d", os.Getpid())
+	need("netns", "add", hub)
 	remove := func(name string) {
 		t.Cleanup(func() {
 			if err := process.Run("ip", "netns", "del", name); err != nil {
@@ -38,15 +42,15 @@ func namespaces(t *testing.T, n int) (names []string) {
 		})
 	}
 	remove(hub)
-	must("-n", hub, "link", "add", "bridge", "type", "bridge")
+	need("-n", hub, "link", "add", "bridge", "type", "bridge")
 	must("-n", hub, "link", "set", "bridge", "up")
 	for i := range n {
 		name, port := fmt.Sprintf("vx6n%dp%d", i, os.Getpid()), fmt.Sprintf("port%d", i)
 		must("netns", "add", name)
 		remove(name)
-		must("-n", hub, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", name)
+		need("-n", hub, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", name)
 		must("-n", hub, "link", "set", port, "master", "bridge", "up")
-		must("-n", name, "addr", "add", fmt.Sprintf("fd00::%d/64", i+1), "dev", "eth0", "nodad")
+		need("-n", name, "addr", "add", fmt.Sprintf("fd00::%d/64", i+1), "dev", "eth0", "nodad")
 		must("-n", name, "link", "set", "eth0", "up")
 		must("-n", name, "link", "set", "lo", "up")
 		names = append(names, name)
