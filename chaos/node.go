@@ -37,6 +37,7 @@ type Node struct {
 		latest  *process.Process // also while it is stopped
 		ending  bool             // the driver has ended it, or is about to
 		paused  bool
+		served  bool   // the process has served, since it was launched
 		code    int    // exit code of the previous process
 		peer    string // peer id; empty before the first start, and after wipe
 	}
@@ -63,7 +64,7 @@ func (n *Node) launch(join string) error {
 		return fmt.Errorf("start node %d: %w", n.Number, err)
 	}
 	n.mu.Lock()
-	n.mu.process, n.mu.latest, n.mu.paused, n.mu.ending = n.Process, n.Process, false, false
+	n.mu.process, n.mu.latest, n.mu.paused, n.mu.ending, n.mu.served = n.Process, n.Process, false, false, false
 	n.mu.Unlock()
 	if err := os.WriteFile(n.pid, []byte(strconv.Itoa(n.PID())), 0o644); err != nil {
 		return fmt.Errorf("write pid file of node %d: %w", n.Number, err)
@@ -87,6 +88,9 @@ func (n *Node) await(ctx context.Context) error {
 	defer cancel()
 	err := n.Await(limited)
 	if err == nil {
+		n.mu.Lock()
+		n.mu.served = true
+		n.mu.Unlock()
 		var s daemon.Status
 		s, err = n.Status(ctx)
 		n.setPeer(s.Peer)
@@ -120,11 +124,12 @@ func (n *Node) running() *process.Process {
 	return n.mu.process
 }
 
-// Serves reports whether sessions may try the node: it runs, and is not paused. Any goroutine may call it.
+// Serves reports whether sessions may try the node: it has started, is not paused, and the driver is not ending it. What
+// a node does not answer while it serves is judged. Any goroutine may call it.
 func (n *Node) Serves() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.mu.process != nil && !n.mu.paused
+	return n.mu.process != nil && n.mu.served && !n.mu.paused && !n.mu.ending
 }
 
 // signal sends the process a signal, unless it has ended.
