@@ -29,7 +29,7 @@ type session struct {
 
 const (
 	dialLimit    = 2 * time.Second
-	welcomeLimit = 8 * time.Second // a node asks the network for the player's record, which may take 2 s
+	welcomeLimit = 8 * time.Second // a node asks the network for the player's record, which may take 1.5 s
 )
 
 // join opens a session, and returns after the welcome.

@@ -104,7 +104,7 @@ func (d *daemon) readyz() (int, string) {
 
 // The disk of the node that leads the land hangs: nothing is written, nothing fails, and everything that needs no disk
 // goes on. The others go on without it, and its own players with them. Players come and go on all nodes, also again and
-// again. Nobody who joins is shown land from before.
+// again; those whom the hung node cannot read are redirected as soon as others are welcomed. Nobody who joins is shown land from before.
 func TestDiskHangs(t *testing.T) {
 	all := clusterOnDisks(t)
 	probe := join(t, all[0].Game, "ann", 1)
@@ -134,7 +134,7 @@ func TestDiskHangs(t *testing.T) {
 	began := time.Now()
 	var longest, slowestJoin, slowestLand time.Duration
 	ready := func() (int, string) { code, text := hung.readyz(); return code, text }
-	notReady, joined := time.Duration(0), 0
+	notReady, joined, redirected := time.Duration(0), 0, 0
 	pace := time.NewTicker(100 * time.Millisecond) // of two players who build
 	defer pace.Stop()
 	for ; time.Since(began) < 10*time.Second; <-pace.C {
@@ -149,8 +149,13 @@ func TestDiskHangs(t *testing.T) {
 			for i, d := range all {
 				for _, name := range []string{fmt.Sprintf("new%d-%d", i, joined), fmt.Sprintf("back%d", i)} {
 					entered := time.Now()
-					eve := join(t, d.Game, name, 1)
+					eve := dialSession(t, d.Game, name, 1)
+					eve.until("a welcome", func() bool { return eve.Welcome.Player != "" || d == hung && eve.sentOn != nil })
 					slowestJoin = max(slowestJoin, time.Since(entered))
+					if eve.sentOn != nil { // the disk hung just when the store had moved its journal: its tables cannot be read
+						redirected++
+						continue
+					}
 					var shown chunk.Block
 					eve.until("the land", func() (ok bool) { shown, ok = eve.at(at); return ok })
 					if shown != want {
@@ -164,7 +169,7 @@ func TestDiskHangs(t *testing.T) {
 		_, _, took = put(ann)
 		longest = max(longest, took)
 	}
-	t.Logf("the longest edit took %v, the longest of %d joins %v, %v until the land was there", longest, 6*joined, slowestJoin, slowestLand)
+	t.Logf("the longest edit took %v, the longest of %d joins (%d redirected) %v, %v until the land was there", longest, 6*joined, redirected, slowestJoin, slowestLand)
 	if slowestJoin > 3*time.Second {
 		t.Errorf("a player was welcomed after %v", slowestJoin)
 	}

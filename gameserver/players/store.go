@@ -27,8 +27,9 @@ const (
 	// Table is this node's own table of the players it served: player id → record.
 	Table = "players"
 	// loadTimeout bounds a lookup of a player in the network. A new player also waits a second for their place
-	// (newcomer.Chooser): so whoever joins waits for 3 s at most, whichever node does not answer.
-	loadTimeout = 2 * time.Second
+	// (newcomer.Chooser). Together they are half a second less than the 3 s within which whoever joins is welcomed, whichever
+	// node does not answer: the rest is for the machine.
+	loadTimeout = 1500 * time.Millisecond
 	// confirmTimeout bounds a later lookup. It is longer than the network's own limit, after which what was found by then counts.
 	confirmTimeout = 12 * time.Second
 	// expireEvery is how often expired guests are deleted, and expireAtOnce how many in one commit. It is long, so that a clock that is wrong
