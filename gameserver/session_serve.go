@@ -291,7 +291,9 @@ func (s *session) leave() {
 		sub.Unwatch(pos, s)
 		s.limits.client.Release(pos, admission.Near)
 	}
-	if s.bodySub != nil {
+	if s.bodySub == nil { // they have not arrived
+		s.g.players.Forget(s.body.Player)
+	} else {
 		s.bodySub.Leave(s.body.Player, s)
 		if s.place.detach() {
 			s.g.players.Save(s.presence())

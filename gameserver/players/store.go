@@ -70,9 +70,9 @@ type Store struct {
 
 	mu struct {
 		sync.Mutex
-		leaving []*departure         // who are not on this node's disk yet, in order: it may hang
-		seqs    map[player.ID]uint64 // newest known record of each player who is here
-		done    map[player.ID]uint64 // and how many events they are known to have sent
+		leaving map[player.ID]*departure // the last one of each who is not on this node's disk yet: it may hang
+		seqs    map[player.ID]uint64     // newest known record of each player who is here
+		done    map[player.ID]uint64     // and how many events they are known to have sent
 		doubts  doubts
 	}
 }
@@ -80,6 +80,7 @@ type Store struct {
 // departure is a player who leaves.
 type departure struct {
 	Presence
+	saving   bool          // it is being written: a later one is another
 	returned bool          // they have come again since
 	saved    chan struct{} // closed when the record is on this node's disk
 }
@@ -88,7 +89,8 @@ type departure struct {
 func NewStore(o Options) *Store {
 	ps := &Store{Options: o, wake: wake.NewSignal(), ended: make(chan struct{}), maxRows: maxRows}
 	ps.publisher = newPublisher(o.Network, ps.confirm, o.Logger)
-	ps.mu.seqs, ps.mu.done, ps.mu.doubts = make(map[player.ID]uint64), make(map[player.ID]uint64), make(doubts)
+	ps.mu.leaving, ps.mu.doubts = make(map[player.ID]*departure), make(doubts)
+	ps.mu.seqs, ps.mu.done = make(map[player.ID]uint64), make(map[player.ID]uint64)
 	return ps
 }
 
@@ -139,7 +141,7 @@ func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerR
 
 // own returns this node's record of a player, which may still be on its way to the disk.
 func (ps *Store) own(id player.ID) (r row, err error) {
-	p, left := ps.noteReturned(id)
+	p, left := ps.departed(id)
 	if !left {
 		return ps.readRow(id)
 	}
@@ -153,17 +155,14 @@ func (ps *Store) own(id player.ID) (r row, err error) {
 	return r, nil
 }
 
-// noteReturned returns where a player was who has left, and is not on this node's disk yet.
-func (ps *Store) noteReturned(id player.ID) (p Presence, left bool) {
+// departed returns where a player was who has left, and is not on this node's disk yet.
+func (ps *Store) departed(id player.ID) (p Presence, left bool) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	for _, d := range ps.mu.leaving {
-		if d.Player == id {
-			d.returned = true
-			p, left = d.Presence, true // the last counts
-		}
+	if d := ps.mu.leaving[id]; d != nil {
+		return d.Presence, true
 	}
-	return p, left
+	return p, false
 }
 
 // readRow reads this node's record of a player from the disk.
@@ -209,6 +208,21 @@ func (ps *Store) NoteLoaded(recalled nodemsg.PlayerRecord) {
 	defer ps.mu.Unlock()
 	ps.mu.seqs[recalled.Player] = max(ps.mu.seqs[recalled.Player], recalled.Seq)
 	ps.mu.done[recalled.Player] = max(ps.mu.done[recalled.Player], recalled.Counted())
+	if d := ps.mu.leaving[recalled.Player]; d != nil {
+		d.returned = true
+	}
+}
+
+// Forget is called for a player who was loaded, and does not arrive. They must not be here.
+func (ps *Store) Forget(id player.ID) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if d := ps.mu.leaving[id]; d != nil {
+		d.returned = false // they are forgotten when it is saved
+		return
+	}
+	delete(ps.mu.seqs, id)
+	delete(ps.mu.done, id)
 }
 
 // Save has a player saved who leaves: on this node's disk, and then in the network. It waits for neither: Load returns
@@ -231,13 +245,18 @@ func (ps *Store) SaveAndPublish(ctx context.Context, p Presence) {
 	}
 }
 
-// enqueueSave queues a leaving player to be saved. The channel is closed when the record is on disk and queued for publishing.
+// enqueueSave queues a leaving player to be saved, in place of what is queued of them. The channel is closed when the
+// record is on disk and queued for publishing.
 func (ps *Store) enqueueSave(p Presence) <-chan struct{} {
-	d := &departure{Presence: p, saved: make(chan struct{})}
+	defer ps.wake.Set()
 	ps.mu.Lock()
-	ps.mu.leaving = append(ps.mu.leaving, d)
-	ps.mu.Unlock()
-	ps.wake.Set()
+	defer ps.mu.Unlock()
+	d := ps.mu.leaving[p.Player]
+	if d == nil || d.saving {
+		d = &departure{saved: make(chan struct{})}
+		ps.mu.leaving[p.Player] = d
+	}
+	d.Presence, d.returned = p, false
 	return d.saved
 }
 
@@ -318,15 +337,16 @@ func (ps *Store) deleteExpired() error {
 
 // saveLeaving saves leaving players in one commit, and queues them for publishing.
 func (ps *Store) saveLeaving() {
+	var leaving []*departure
+	var people []Presence
 	ps.mu.Lock()
-	leaving := slices.Clone(ps.mu.leaving)
+	for _, d := range ps.mu.leaving {
+		d.saving = true
+		leaving, people = append(leaving, d), append(people, d.Presence)
+	}
 	ps.mu.Unlock()
 	if len(leaving) == 0 {
 		return
-	}
-	people := make([]Presence, len(leaving))
-	for i, d := range leaving {
-		people[i] = d.Presence
 	}
 	records := ps.records(people)
 	if err := ps.store(records); err != nil {
@@ -334,8 +354,11 @@ func (ps *Store) saveLeaving() {
 	}
 	ps.publisher.enqueue(records, true)
 	ps.mu.Lock()
-	ps.mu.leaving = slices.Delete(ps.mu.leaving, 0, len(leaving))
 	for _, d := range leaving {
+		if ps.mu.leaving[d.Player] != d {
+			continue // they have come and left again
+		}
+		delete(ps.mu.leaving, d.Player)
 		if !d.returned { // else they are here
 			delete(ps.mu.seqs, d.Player) // loaded again when they return
 			delete(ps.mu.done, d.Player)

@@ -343,8 +343,13 @@ func TestHungDiskHoldsNobodyUp(t *testing.T) {
 					}
 					pass(time.Second)
 				}
-				if _, known, err := g.store.Load(t.Context(), ann.Player); err != nil || !known {
+				r, known, err := g.store.Load(t.Context(), ann.Player)
+				if err != nil || !known {
 					t.Fatal(err)
+				}
+				g.store.NoteLoaded(r)
+				if n := len(g.store.mu.leaving); n != 1 {
+					t.Errorf("%d departures of one player are kept", n)
 				}
 				close(g.disk.Disk)
 				pass(time.Second)
@@ -352,6 +357,45 @@ func TestHungDiskHoldsNobodyUp(t *testing.T) {
 				g.wantPublished("when the disk answers", "ann", 4)
 				if len(g.store.mu.leaving) != 0 || len(g.store.mu.seqs) != 1 {
 					t.Errorf("%d are leaving, and %d sequences are known of the player who is here", len(g.store.mu.leaving), len(g.store.mu.seqs))
+				}
+			})
+		})
+	}
+}
+
+// Nothing is kept of a player who comes and does not arrive, whether they left here before or not, and whether they are
+// saved by then or not.
+func TestPlayersWhoDoNotArriveAreForgotten(t *testing.T) {
+	for name, c := range map[string]struct{ left, hangs bool }{
+		"new": {}, "left": {left: true}, "left, and the disk hangs": {left: true, hangs: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := run(t)
+				id := player.GuestID("ann")
+				thaw := make(chan struct{})
+				if c.hangs {
+					g.disk.Disk = thaw
+				}
+				if c.left {
+					g.store.Save(Presence{Player: id, Name: "ann", Guest: true})
+				} else {
+					write(g.disk, recordOf("ann", uint64(time.Now().UnixMilli()), 5))
+				}
+				pass(time.Second)
+				r, known, err := g.store.Load(t.Context(), id)
+				if err != nil || !known {
+					t.Fatal(err)
+				}
+				g.store.NoteLoaded(r)
+				g.store.Forget(id)
+				close(thaw)
+				pass(time.Second)
+				if s := &g.store.mu; len(s.leaving)+len(s.seqs)+len(s.done) != 0 {
+					t.Errorf("%d are leaving, %d sequences and %d counts are known", len(s.leaving), len(s.seqs), len(s.done))
+				}
+				if r, known, err = g.store.Load(t.Context(), id); err != nil || !known {
+					t.Errorf("loaded %+v, %t, %v", r, known, err)
 				}
 			})
 		})
