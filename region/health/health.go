@@ -594,7 +594,12 @@ func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, wha
 			do = "nothing: another copy is made by itself where there is a node for it; if this lasts, run voxeld doctor on the other nodes"
 		}
 		if len(answering) > 0 {
-			do = fmt.Sprintf("run voxeld doctor on %s, which answers, but stores nothing here: its disk may be full or hang", strings.Join(answering, ", "))
+			see := fmt.Sprintf("run voxeld doctor on %s, which answers, but stores nothing here: its disk may be full or hang", strings.Join(answering, ", "))
+			if len(answering) == len(silent) {
+				do = see
+			} else {
+				do += "; and " + see
+			}
 		}
 		add(census.UnderReplicated.String(), what, do)
 	}
