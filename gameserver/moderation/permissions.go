@@ -59,6 +59,7 @@ type Permissions struct {
 		claims  []sessionmsg.Claim // that the client was last sent
 		waiting []policy.Request   // of the player, when they were last judged
 		tasks   []task             // the first one is under way; the others wait for it
+		began   time.Time          // when the first one did
 	}
 }
 
@@ -253,15 +254,21 @@ func (s *Permissions) TooFast() error {
 func (s *Permissions) background(g Gateway, next task) {
 	s.mu.Lock()
 	waiting := len(s.mu.tasks)
+	stuck := waiting > 0 && time.Since(s.mu.began) > time.Second
 	if waiting < maxTasks {
 		s.mu.tasks = append(s.mu.tasks, next)
 	}
+	if waiting == 0 {
+		s.mu.began = time.Now()
+	}
 	s.mu.Unlock()
-	switch waiting {
-	case 0:
+	switch {
+	case waiting == 0:
 		g.Background(s.runTasks)
-	case maxTasks:
+	case waiting == maxTasks:
 		s.notice("Wait until your last commands are carried out.")
+	case stuck:
+		s.notice("This is carried out after your last command, which is not answered yet.")
 	}
 }
 
@@ -273,7 +280,7 @@ func (s *Permissions) runTasks(ctx context.Context) {
 		s.mu.Unlock()
 		answer := await(ctx, first)
 		s.mu.Lock()
-		s.mu.tasks = slices.Delete(s.mu.tasks, 0, 1)
+		s.mu.tasks, s.mu.began = slices.Delete(s.mu.tasks, 0, 1), time.Now()
 		left = len(s.mu.tasks)
 		s.mu.Unlock()
 		for _, line := range answer {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -45,6 +46,27 @@ func TestCommandsAreCarriedOutInOrder(t *testing.T) {
 	if !slices.Equal(said, want) {
 		t.Errorf("said %q, want %q", said, want)
 	}
+}
+
+// Whoever gives a command while the one before it is not answered for over a second is told that it waits.
+func TestCommandsThatWaitAreNoted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s Permissions
+		var said []string
+		s.send = func(m sessionmsg.FromServer) { said = append(said, m.(sessionmsg.Notice).Text) }
+		g := Gateway{Background: func(run func(context.Context)) { run(t.Context()) }}
+		answer := func(text string) task { return func(context.Context) []string { return []string{text} } }
+		s.background(g, func(context.Context) []string {
+			s.background(g, answer("at once"))
+			time.Sleep(2 * time.Second) //nolint:forbidigo // the clock is the bubble's
+			s.background(g, answer("later"))
+			return nil
+		})
+		want := []string{"This is carried out after your last command, which is not answered yet.", "at once", "later"}
+		if !slices.Equal(said, want) {
+			t.Errorf("said %q, want %q", said, want)
+		}
+	})
 }
 
 // fixedPolicy is a policy that only the test changes.
