@@ -124,7 +124,7 @@ func TestBackupsInAnObjectStore(t *testing.T) {
 	}
 }
 
-// While the object store refuses or cuts, the node goes on; status and doctor say what fails, without secrets;
+// While the object store refuses, cuts or hangs, the node goes on; status and doctor say what fails, without secrets;
 // and when it works again, the backups that it lacks get there by themselves.
 func TestObjectStoreFails(t *testing.T) {
 	t.Parallel()
@@ -156,7 +156,21 @@ func TestObjectStoreFails(t *testing.T) {
 	if failures := d.metric("voxeld_backup_target_failures_total"); failures < 2 {
 		t.Errorf("%v failures are counted", failures)
 	}
+	store.Break(objectstore.Hang)
+	ended := make(chan int, 1)
+	go func() {
+		_, code := d.backUpNow()
+		ended <- code
+	}()
+	eventually(t, "the node waits for the object store", patience, func() bool { return store.Hanging() })
+	ann.putPatiently(place, chunk.Planks)
+	if len(ended) > 0 {
+		t.Error("a backup has ended that the object store has not answered")
+	}
 	store.Break(objectstore.None)
+	if code := <-ended; code != 0 {
+		t.Errorf("the backup ends with code %d when the object store answers again", code)
+	}
 	eventually(t, "the backups reach the object store", patience, func() bool {
 		s := d.backups()
 		return s.Error == "" && !s.Last.IsZero()

@@ -174,6 +174,13 @@ func (n *Network) Sent() int64 {
 	return n.mu.sent
 }
 
+// Hanging reports whether a connection waits for an answer that does not come.
+func (n *Network) Hanging() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.mu.fault == Hang && len(n.mu.open) > 0
+}
+
 // track adds a connection, and returns what to do with it.
 func (n *Network) track(c net.Conn) Fault {
 	n.mu.Lock()
