@@ -79,6 +79,7 @@ func TestBackupsInAnObjectStore(t *testing.T) {
 	}
 	for i, pos := range places {
 		ann.putPatiently(pos, blocks[i])
+		eventually(t, "all regions have all their members", patience, func() bool { return complete(all) }) // a newcomer does not sign yet
 		before := store.Sent()
 		if errs, code := first.backUpNow(); code != 0 {
 			t.Fatalf("backup %d: exit %d: %s", i, code, errs)
