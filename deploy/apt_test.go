@@ -76,10 +76,11 @@ func TestAptRepository(t *testing.T) {
 	for _, name := range []string{"apt-get", "dpkg-deb", "gpg", "gpg-agent", "ar"} {
 		tool(t, name)
 	}
-	home := t.TempDir()
-	if err := os.Chmod(home, 0o700); err != nil {
+	home, err := os.MkdirTemp("/tmp", "gpg") //nolint:usetesting // the path of gpg's socket must be short
+	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { os.RemoveAll(home) }) //nolint:errcheck // it is a temporary directory
 	t.Setenv("GNUPGHOME", home)
 	t.Cleanup(func() { exec.Command("gpgconf", "--kill", "all").Run() }) //nolint:errcheck // there may be none
 	run(t, ".", "gpg", "--batch", "--quiet", "--passphrase", "", "--quick-generate-key", "Ann <ann@example.org>", "ed25519", "sign", "never")
@@ -118,6 +119,14 @@ func TestAptRepository(t *testing.T) {
 	installed("0.2.0")
 	mustApt(signed, "install", "--allow-downgrades", "voxeld=0.1.0") // earlier versions stay
 	installed("0.1.0")
+
+	// With a wrong key what is served stays.
+	wrong := exec.Command("../tools/apt-repository.sh", repository, makeDeb(t, debs, "0.2.1", "amd64"))
+	wrong.Env = append(os.Environ(), "APT_KEY=nobody@example.org")
+	if out, err := wrong.CombinedOutput(); err == nil {
+		t.Errorf("a wrong key signs:\n%s", out)
+	}
+	mustApt(newAptRoot(t, fmt.Sprintf("deb [signed-by=%s/voxeld.gpg] file:%[1]s stable main", repository)), "update")
 
 	// A repository that somebody has changed is refused.
 	packages := filepath.Join(repository, "dists/stable/main/binary-amd64/Packages")

@@ -10,8 +10,8 @@ mkdir -p "$repository/$pool"
 cp "$@" "$repository/$pool/"
 cd "$repository"
 
-suite=dists/stable
-rm -rf $suite voxeld.gpg
+suite=dists/stable.new # what is served is replaced last, when all of it is there
+rm -rf $suite voxeld.gpg.new
 for arch in amd64 arm64; do
 	dir=$suite/main/binary-$arch
 	mkdir -p $dir
@@ -38,5 +38,8 @@ mv Release $suite/
 if [ -n "${APT_KEY:-}" ]; then
 	gpg --batch --yes --local-user "$APT_KEY" --clearsign --output $suite/InRelease $suite/Release
 	gpg --batch --yes --local-user "$APT_KEY" --armor --detach-sign --output $suite/Release.gpg $suite/Release
-	gpg --batch --yes --output voxeld.gpg --export "$APT_KEY"
+	gpg --batch --yes --output voxeld.gpg.new --export "$APT_KEY"
 fi
+rm -rf dists/stable voxeld.gpg
+mv $suite dists/stable
+[ ! -e voxeld.gpg.new ] || mv voxeld.gpg.new voxeld.gpg
