@@ -40,6 +40,13 @@ const (
 	ScheduledBackupPath = "/backup/scheduled"
 )
 
+// ScheduledBackup is the answer once a scheduled backup was made at once.
+type ScheduledBackup struct {
+	File   string `json:"file,omitempty"`   // the backup, if it is good
+	Target string `json:"target,omitempty"` // where it was copied to; empty: nowhere
+	Error  string `json:"error,omitempty"`
+}
+
 // MaxBackupRequest bounds a BackupRequest, in bytes.
 const MaxBackupRequest = 64 << 20
 

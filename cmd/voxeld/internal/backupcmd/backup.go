@@ -75,18 +75,18 @@ func newBackup() *cobra.Command {
 
 // scheduledBackup has the node make its next scheduled backup.
 func scheduledBackup(c *cobra.Command, socket string) error {
-	var done admin.Done
+	var done admin.ScheduledBackup
 	if err := admin.PostWithin(c.Context(), 0, socket, admin.ScheduledBackupPath, &done); err != nil {
 		return err
 	}
 	if done.Error != "" {
 		return errors.New(done.Error)
 	}
-	var status admin.Status
-	if err := admin.Get(c.Context(), socket, "/status", &status); err != nil {
-		return err
+	text := "backup made: " + done.File
+	if done.Target != "" {
+		text += ", and copied to " + done.Target
 	}
-	fmt.Fprintf(c.OutOrStdout(), "backups: %v\n", status.Backups)
+	fmt.Fprintln(c.OutOrStdout(), text)
 	return nil
 }
 

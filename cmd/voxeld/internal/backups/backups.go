@@ -59,8 +59,8 @@ type Backups struct {
 	Options
 
 	metrics *metrics
-	busy    chan struct{}     // holds a token while a backup is made
-	orders  chan chan<- error // of scheduled backups that are to be made now
+	busy    chan struct{}                     // holds a token while a backup is made
+	orders  chan chan<- admin.ScheduledBackup // of scheduled backups that are to be made now
 
 	mu struct {
 		sync.Mutex
@@ -115,7 +115,7 @@ func New(o Options) *Backups {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Backups{Options: o, metrics: newMetrics(o.Registerer, o.Every), busy: make(chan struct{}, 1), orders: make(chan chan<- error)}
+	return &Backups{Options: o, metrics: newMetrics(o.Registerer, o.Every), busy: make(chan struct{}, 1), orders: make(chan chan<- admin.ScheduledBackup)}
 }
 
 // ServeHTTP answers an admin.BackupRequest.
@@ -178,23 +178,18 @@ func (f flusher) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ServeScheduled makes the next scheduled backup at once, and answers with admin.Done when it is at the target.
+// ServeScheduled makes the next scheduled backup at once, and answers when it is at the target.
 func (b *Backups) ServeScheduled(w http.ResponseWriter, r *http.Request) {
-	ended := make(chan error, 1)
-	var answer admin.Done
+	ended := make(chan admin.ScheduledBackup, 1)
 	select {
 	case b.orders <- ended:
 	case <-r.Context().Done():
 		return
 	}
 	select {
-	case err := <-ended:
-		if err != nil {
-			answer.Error = oneLine(err)
-		}
+	case answer := <-ended:
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(answer) //nolint:errcheck,errchkjson // the client left
 	case <-r.Context().Done():
-		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(answer) //nolint:errcheck,errchkjson // the client left
 }

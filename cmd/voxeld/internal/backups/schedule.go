@@ -40,8 +40,9 @@ func (b *Backups) Run(ctx context.Context) error {
 	pause := resendAfter
 	unsent := "" // the newest good backup of this run, until it is at the target
 	for {
-		var ordered chan<- error
+		var ordered chan<- admin.ScheduledBackup
 		fresh, send := true, false
+		var made string
 		var err error
 		select {
 		case <-ctx.Done():
@@ -52,7 +53,6 @@ func (b *Backups) Run(ctx context.Context) error {
 		case ordered = <-b.orders:
 		}
 		if fresh {
-			var made string
 			if made, err = b.attempt(ctx); made != "" {
 				send, unsent = true, made
 			}
@@ -68,9 +68,21 @@ func (b *Backups) Run(ctx context.Context) error {
 			}
 		}
 		if ordered != nil {
-			ordered <- cmp.Or(err, b.failure())
+			ordered <- b.answer(made, cmp.Or(err, b.failure()))
 		}
 	}
+}
+
+// answer returns that to an order, of which a backup was made, or none.
+func (b *Backups) answer(made string, err error) admin.ScheduledBackup {
+	a := admin.ScheduledBackup{File: made}
+	if b.Target != nil {
+		a.Target = b.Target.String()
+	}
+	if err != nil {
+		a.Error = oneLine(err)
+	}
+	return a
 }
 
 // pauseAfter returns when the next backup is due after one that was made, or failed.

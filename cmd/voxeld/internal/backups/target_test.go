@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/backup"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/region"
 	kit "github.com/voxelpopuli/voxeld/testkit/objectstore"
@@ -292,17 +293,17 @@ func TestOrdered(t *testing.T) {
 		o.Every = 0
 		b := New(o)
 		go b.Run(t.Context()) //nolint:errcheck // it returns none
-		order := func() error {
-			ended := make(chan error)
+		order := func() admin.ScheduledBackup {
+			ended := make(chan admin.ScheduledBackup)
 			b.orders <- ended
 			return <-ended
 		}
-		if err := order(); err != nil || len(target.files) != 1 {
-			t.Errorf("the target has %v: %v", target.files, err)
+		if a := order(); a.Error != "" || len(target.files) != 1 || filepath.Base(a.File) != target.files[0] || a.Target != "the shelf" {
+			t.Errorf("the target has %v: %+v", target.files, a)
 		}
 		target.fail = errors.New("quota")
-		if err := order(); err == nil || !strings.Contains(err.Error(), "quota") {
-			t.Errorf("a backup that does not reach the target: %v", err)
+		if a := order(); !strings.Contains(a.Error, "quota") {
+			t.Errorf("a backup that does not reach the target: %+v", a)
 		}
 	})
 }
