@@ -36,7 +36,7 @@ func TestCollect(t *testing.T) {
 			io.WriteString(w, "join "+token+"\nowner ABCD-EFGH-IJKL-MNOP remote=203.0.113.9:80\n") //nolint:errcheck // the test sees it
 		}
 	})}
-	go server.Serve(l)                   //nolint:errcheck // until it is closed
+	go server.Serve(l) //nolint:errcheck // until it is closed
 	t.Cleanup(func() { server.Close() })
 	for _, addresses := range []bool{false, true} {
 		var out bytes.Buffer
