@@ -58,7 +58,7 @@ func TestCommandsThatWaitAreNoted(t *testing.T) {
 		answer := func(text string) task { return func(context.Context) []string { return []string{text} } }
 		s.background(g, func(context.Context) []string {
 			s.background(g, answer("at once"))
-			time.Sleep(2 * time.Second) //nolint:forbidigo // the clock is the bubble's
+			time.Sleep(2 * time.Second) // of the bubble
 			s.background(g, answer("later"))
 			return nil
 		})
