@@ -25,8 +25,8 @@ func TestParseTarget(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"backups":                                  "neither",
-		"bin/copy":                                 "neither",
+		"backups":  "neither",
+		"bin/copy": "neither",
 		"https://id:hunter2@s3.example.org/backup": "s3://bucket",
 		"s3:///prefix?secret=hunter2":              "names no bucket",
 		"s3:///prefix":                             "names no bucket",

@@ -80,7 +80,7 @@ func TestAptRepository(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(home) }) //nolint:errcheck // it is a temporary directory
+	t.Cleanup(func() { os.RemoveAll(home) })
 	t.Setenv("GNUPGHOME", home)
 	t.Cleanup(func() { exec.Command("gpgconf", "--kill", "all").Run() }) //nolint:errcheck // there may be none
 	run(t, ".", "gpg", "--batch", "--quiet", "--passphrase", "", "--quick-generate-key", "Ann <ann@example.org>", "ed25519", "sign", "never")
