@@ -466,13 +466,16 @@ func TestLandListedAgainIsFoundedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, all := vacating(t, nil)
 		info, _ := all[0].founded(distant)
-		for _, it := range all {
-			if land := it.regions.Loaded(info.ID); land != nil {
-				land.Remove(false)
-				<-land.Done()
-			} else if err := it.regions.Delete(info); err != nil {
-				t.Fatal(err)
+		for stored := 3; stored > 0; stored, _ = copies(t, info.ID, all...) { // a message under way makes a copy anew
+			for _, it := range all {
+				if land := it.regions.Loaded(info.ID); land != nil {
+					land.Remove(false)
+					<-land.Done()
+				} else if err := it.regions.Delete(info); err != nil {
+					t.Fatal(err)
+				}
 			}
+			synctest.Wait()
 		}
 		wantCopies(t, info.ID, all, 0, true)
 		at, err := n.Catalog(t.Context())
