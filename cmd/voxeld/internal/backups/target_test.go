@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,22 +26,42 @@ import (
 
 // shelf is a target in memory. Every file that it is given must be the next one of a chain that it has.
 type shelf struct {
-	t     *testing.T
-	files []string
-	fail  error
+	t  *testing.T
+	mu struct {
+		sync.Mutex
+		files []string
+		fails error // why Send fails
+	}
+}
+
+// fail makes Send fail from now on, or not if the reason is nil.
+func (s *shelf) fail(reason error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.fails = reason
+}
+
+// files returns what it has.
+func (s *shelf) files() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.mu.files)
 }
 
 func (s *shelf) String() string { return "the shelf" }
 
 func (s *shelf) Send(_ context.Context, files []string) (sent int64, err error) {
-	if s.fail != nil {
-		return 0, s.fail
+	s.mu.Lock()
+	if s.mu.fails != nil {
+		defer s.mu.Unlock()
+		return 0, s.mu.fails
 	}
 	for _, file := range files {
-		if !slices.Contains(s.files, filepath.Base(file)) {
-			s.files, sent = append(s.files, filepath.Base(file)), sent+1
+		if !slices.Contains(s.mu.files, filepath.Base(file)) {
+			s.mu.files, sent = append(s.mu.files, filepath.Base(file)), sent+1
 		}
 	}
+	s.mu.Unlock()
 	if _, err := backup.VerifyFiles(context.Background(), files, nil); err != nil {
 		s.t.Errorf("%v were sent, which cannot be restored: %v", files, err)
 	}
@@ -47,8 +69,10 @@ func (s *shelf) Send(_ context.Context, files []string) (sent int64, err error) 
 }
 
 func (s *shelf) Prune(_ context.Context, newest backup.Name, keep int) error {
-	surplus := backup.Surplus(s.files, newest, keep)
-	s.files = slices.DeleteFunc(s.files, func(file string) bool { return slices.Contains(surplus, file) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	surplus := backup.Surplus(s.mu.files, newest, keep)
+	s.mu.files = slices.DeleteFunc(s.mu.files, func(file string) bool { return slices.Contains(surplus, file) })
 	return nil
 }
 
@@ -96,8 +120,8 @@ func TestChains(t *testing.T) {
 			if !slices.Equal(numbers(here), want) || err != nil {
 				t.Fatalf("after %d hours there are %v: %v", i+1, here, err)
 			}
-			if !slices.Equal(numbers(target.files), want) {
-				t.Fatalf("after %d hours the target has %v", i+1, target.files)
+			if !slices.Equal(numbers(target.files()), want) {
+				t.Fatalf("after %d hours the target has %v", i+1, target.files())
 			}
 			if s := b.Status(); s.Error != "" || s.Last.IsZero() || s.Target != "the shelf" {
 				t.Errorf("status: %+v", s)
@@ -109,10 +133,10 @@ func TestChains(t *testing.T) {
 		if err := os.Truncate(damaged, 10); err != nil {
 			t.Fatal(err)
 		}
-		target.files = nil
+		target.mu.files = nil
 		run(time.Hour)
-		if !slices.Equal(numbers(target.files), []int{3, 1}) {
-			t.Errorf("after damage to %s the target has %v, want the chain before it, and a full backup", damaged, target.files)
+		if !slices.Equal(numbers(target.files()), []int{3, 1}) {
+			t.Errorf("after damage to %s the target has %v, want the chain before it, and a full backup", damaged, target.files())
 		}
 	})
 }
@@ -156,7 +180,7 @@ func TestTargetFails(t *testing.T) {
 		b := New(o)
 		begun := time.Now()
 		go b.Run(t.Context()) //nolint:errcheck // it returns none
-		target.fail = errors.New("no route to host")
+		target.fail(errors.New("no route to host"))
 		time.Sleep(59 * time.Minute)
 		m := metricsOf(t, o)
 		if s := b.Status(); !strings.Contains(s.Error, "not copied to the target: no route to host") || !s.Last.IsZero() {
@@ -171,7 +195,7 @@ func TestTargetFails(t *testing.T) {
 		if files, err := b.files(backup.Good, time.Now()); len(files) != 1 || err != nil {
 			t.Errorf("while the target failed %v was made: %v", files, err)
 		}
-		target.fail = nil
+		target.fail(nil)
 		time.Sleep(retryEvery)
 		m = metricsOf(t, o)
 		if s := b.Status(); s.Error != "" || s.Last.Sub(begun) > 2*time.Hour {
@@ -180,8 +204,8 @@ func TestTargetFails(t *testing.T) {
 		if v := m.Value("voxeld_backup_last_success_timestamp_seconds"); v < float64(begun.Unix()) {
 			t.Errorf("the last success is that of %v", v)
 		}
-		if !slices.Equal(numbers(target.files), []int{2}) {
-			t.Errorf("the target has %v", target.files)
+		if !slices.Equal(numbers(target.files()), []int{2}) {
+			t.Errorf("the target has %v", target.files())
 		}
 	})
 }
@@ -190,8 +214,8 @@ func TestTargetFails(t *testing.T) {
 func TestTargetAndWrongClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, target, _ := drill(t)
-		var ahead time.Duration
-		o.Now = func() time.Time { return time.Now().Add(ahead) }
+		var ahead atomic.Int64
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 		o.Header = func() backup.Header {
 			g := genesis("Commons", 1)
 			return backup.Header{Genesis: g.Encode(), Begun: o.Now().UnixMilli()}
@@ -200,24 +224,24 @@ func TestTargetAndWrongClock(t *testing.T) {
 		b := New(o)
 		go b.Run(t.Context()) //nolint:errcheck // it returns none
 		const year = 365 * 24 * time.Hour
-		for i, ahead2 := range []time.Duration{0, 0, year, 0, -year, 0, 2 * year, 0, 0} {
-			ahead = ahead2
-			known := slices.Clone(target.files)
+		for i, by := range []time.Duration{0, 0, year, 0, -year, 0, 2 * year, 0, 0} {
+			ahead.Store(int64(by))
+			known := target.files()
 			time.Sleep(4 * time.Hour)
 			newest, err := b.newestChain(b.Now())
 			if !newest.Complete() || err != nil {
 				t.Fatalf("no chain: %v", err)
 			}
 			for _, file := range newest.Files {
-				if !slices.Contains(target.files, filepath.Base(file)) {
-					t.Errorf("step %d: the newest backup %s is not at the target, which has %v", i, file, target.files)
+				if !slices.Contains(target.files(), filepath.Base(file)) {
+					t.Errorf("step %d: the newest backup %s is not at the target, which has %v", i, file, target.files())
 				}
 			}
-			if len(numbers(target.files)) < min(2, len(numbers(known))) {
-				t.Errorf("step %d: of %v only %v is left", i, known, target.files)
+			if len(numbers(target.files())) < min(2, len(numbers(known))) {
+				t.Errorf("step %d: of %v only %v is left", i, known, target.files())
 			}
 		}
-		if n := len(numbers(target.files)); n > 2+3 {
+		if n := len(numbers(target.files())); n > 2+3 {
 			t.Errorf("the target has %d chains", n)
 		}
 	})
@@ -298,10 +322,10 @@ func TestOrdered(t *testing.T) {
 			b.orders <- ended
 			return <-ended
 		}
-		if a := order(); a.Error != "" || len(target.files) != 1 || filepath.Base(a.File) != target.files[0] || a.Target != "the shelf" {
-			t.Errorf("the target has %v: %+v", target.files, a)
+		if a := order(); a.Error != "" || len(target.files()) != 1 || filepath.Base(a.File) != target.files()[0] || a.Target != "the shelf" {
+			t.Errorf("the target has %v: %+v", target.files(), a)
 		}
-		target.fail = errors.New("quota")
+		target.fail(errors.New("quota"))
 		if a := order(); !strings.Contains(a.Error, "quota") {
 			t.Errorf("a backup that does not reach the target: %+v", a)
 		}
