@@ -230,7 +230,8 @@ func (v *verifier) whole() error {
 // Chain is a full backup and the incremental ones that follow it, each based on the one before.
 type Chain []Contents
 
-// VerifyFiles verifies the files and returns them as a chain. A single incremental backup is no chain. It fails when ctx ends.
+// VerifyFiles verifies the files and returns them as a chain. A single incremental backup is no chain. It fails when
+// ctx ends.
 func VerifyFiles(ctx context.Context, files []string, progress func(file string, groups int, rows uint64)) (Chain, error) {
 	var chain Chain
 	for i, name := range files {

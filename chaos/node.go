@@ -124,8 +124,8 @@ func (n *Node) running() *process.Process {
 	return n.mu.process
 }
 
-// Serves reports whether sessions may try the node: it has started, is not paused, and the driver is not ending it. What
-// a node does not answer while it serves is judged. Any goroutine may call it.
+// Serves reports whether sessions may try the node: it has started, is not paused, and the driver is not ending it.
+// What a node does not answer while it serves is judged. Any goroutine may call it.
 func (n *Node) Serves() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -203,7 +203,8 @@ func TestEvening(t *testing.T) {
 	step("the world is back on three machines, with each of %d edits", players.book.Edits())
 }
 
-// deploy/ssh/machines.sh installs, adds to and upgrades a world of several machines. Instead of sshd, a stand-in for ssh enters them.
+// deploy/ssh/machines.sh installs, adds to and upgrades a world of several machines. Instead of sshd, a stand-in for
+// ssh enters them.
 func TestMachinesOverSSH(t *testing.T) {
 	if *evening == "" {
 		t.Skip("make evening runs it")

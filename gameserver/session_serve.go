@@ -285,7 +285,7 @@ func (s *session) arrive() {
 	s.updateView()
 }
 
-// leave removes the player from the world and has them saved; then the place is free.
+// leave removes the player from the world and queues their record; then the place is free.
 func (s *session) leave() {
 	for pos, sub := range s.subs {
 		sub.Unwatch(pos, s)

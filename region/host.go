@@ -413,7 +413,8 @@ func (h *Host) BaseOf(ctx context.Context, pos grid.ChunkPos, hash [32]byte) (*c
 // Loaded is the state of a loaded region.
 type Loaded = actor.Summary
 
-// Regions returns the state of every loaded region. It does not wait for those that are being closed, which a hung disk delays.
+// Regions returns the state of every loaded region. It does not wait for those that are being closed, which a hung disk
+// delays.
 func (h *Host) Regions(ctx context.Context) []Loaded {
 	var asked []*actor.Land
 	var answers []chan Loaded

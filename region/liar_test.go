@@ -105,8 +105,8 @@ func TestLiarMovesNothing(t *testing.T) {
 	})
 }
 
-// A member says that it leads a region, in a later term than all others. Gateways whose edits wait keep their links with
-// the real leader.
+// A member says that it leads a region, in a later term than all others. Gateways whose edits wait keep their links
+// with the real leader.
 func TestLiarLeadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, lying := withLiar(t, "A", "B", "C")

@@ -178,7 +178,8 @@ func TestLeadersDiskHangs(t *testing.T) {
 	})
 }
 
-// A region that is closed while the disk hangs waits for it. The list of the loaded regions, which voxeld status shows, does not.
+// A region that is closed while the disk hangs waits for it. The list of the loaded regions, which voxeld status shows,
+// does not.
 func TestRegionsAreListedWhileOneCannotBeClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, _, g, info := built(t)

@@ -13,8 +13,8 @@ const (
 	// SlowFor is how long a disk counts as slow after a commit that took longer than HungAfter. A disk that has hung once is likely
 	// to hang again, and each time the groups that are led there wait for an election.
 	SlowFor = 5 * time.Minute
-	// hungLogged is how long a commit may be under way before that is logged. It is longer than HungAfter, so that a disk which is only slow
-	// does not fill the log.
+	// hungLogged is how long a commit may be under way before that is logged. It is longer than HungAfter, so that a
+	// disk which is only slow does not fill the log.
 	hungLogged = 5 * time.Second
 )
 

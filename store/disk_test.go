@@ -55,8 +55,8 @@ func TestFailingDiskEndsWriting(t *testing.T) {
 	}
 }
 
-// On a full disk commits that the free pages can hold succeed between those that are refused. The log says once that the disk is full, and
-// once that it is not.
+// On a full disk commits that the free pages can hold succeed between those that are refused. The log says once that
+// the disk is full, and once that it is not.
 func TestFullDiskIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder

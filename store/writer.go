@@ -159,8 +159,8 @@ func (w *writer) makeDurable(batch []*request, alone int) error {
 	return err
 }
 
-// logFull logs when the disk becomes full, and when no commit has been refused for a while. On a full disk a commit that the tables' free
-// pages can hold still succeeds: that is no space again.
+// logFull logs when the disk becomes full, and when no commit has been refused for a while. On a full disk a commit
+// that the tables' free pages can hold still succeeds: that is no space again.
 func (w *writer) logFull(full bool, err error) {
 	switch {
 	case full:

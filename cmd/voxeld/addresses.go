@@ -95,7 +95,8 @@ func (n *node) pageOrigins() (all []string) {
 	return all
 }
 
-// outwardAddress returns this machine's address on its network, of IPv6 only if it has none of IPv4, or loopback if it has none.
+// outwardAddress returns this machine's address on its network, of IPv6 only if it has none of IPv4, or loopback if it
+// has none.
 func outwardAddress() string {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,16 +29,7 @@ func startWithTarget(t *testing.T, target string, args ...string) *daemon {
 // voxeldWithStore runs voxeld with the credentials of the object store.
 func voxeldWithStore(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	path, err := daemonBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out, errs bytes.Buffer
-	c := exec.CommandContext(t.Context(), path, args...)
-	c.Env = append(os.Environ(), objectstore.Env()...)
-	c.Stdout, c.Stderr = &out, &errs
-	c.Run() //nolint:errcheck // the exit code is checked
-	return out.String(), errs.String(), c.ProcessState.ExitCode()
+	return voxeldWithEnv(t, append(os.Environ(), objectstore.Env()...), args...)
 }
 
 func (d *daemon) backups() admin.Backups {

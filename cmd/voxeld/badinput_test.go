@@ -325,7 +325,8 @@ func TestNodeStopsInOrder(t *testing.T) {
 	}
 }
 
-// What runs init before each start, such as an init container, succeeds also when there is a world planned, and changes nothing.
+// What runs init before each start, such as an init container, succeeds also when there is a world planned, and changes
+// nothing.
 func TestInitKeeps(t *testing.T) {
 	dir := t.TempDir()
 	for i, name := range []string{"First", "Second", "Third"} {

@@ -51,12 +51,19 @@ func TestMain(m *testing.M) {
 // voxeld runs a command to its end and returns what it printed.
 func voxeld(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
+	return voxeldWithEnv(t, os.Environ(), args...)
+}
+
+// voxeldWithEnv runs a command with these environment variables.
+func voxeldWithEnv(t *testing.T, variables []string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
 	path, err := daemonBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
 	c := exec.CommandContext(t.Context(), path, args...)
+	c.Env = variables
 	c.Stdout, c.Stderr = &out, &errs
 	c.Run() //nolint:errcheck // the exit code is checked
 	return out.String(), errs.String(), c.ProcessState.ExitCode()

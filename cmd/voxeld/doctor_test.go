@@ -68,8 +68,8 @@ func TestDoctor(t *testing.T) {
 	eventually(t, "all is well again", patience, well)
 }
 
-// Doctor and status say that a disk fills up before it is full, which is no problem yet: neither doctor's exit code nor any
-// test depends on how full the machine's disk is. That a disk is full is a finding of the examination.
+// Doctor and status say that a disk fills up before it is full, which is no problem yet: neither doctor's exit code nor
+// any test depends on how full the machine's disk is. That a disk is full is a finding of the examination.
 func TestDiskFills(t *testing.T) {
 	for _, c := range []struct {
 		disk admin.Disk

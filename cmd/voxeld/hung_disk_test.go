@@ -104,7 +104,8 @@ func (d *daemon) readyz() (int, string) {
 
 // The disk of the node that leads the land hangs: nothing is written, nothing fails, and everything that needs no disk
 // goes on. The others go on without it, and its own players with them. Players come and go on all nodes, also again and
-// again; those whom the hung node cannot read are redirected as soon as others are welcomed. Nobody who joins is shown land from before.
+// again; those whom the hung node cannot read are redirected as soon as others are welcomed. Nobody who joins is shown
+// land from before.
 func TestDiskHangs(t *testing.T) {
 	all := clusterOnDisks(t)
 	probe := join(t, all[0].Game, "ann", 1)

@@ -58,8 +58,8 @@ func namespaces(t *testing.T, n int) (names []string) {
 	return names
 }
 
-// Nodes on machines that have IPv6 only need no configuration: one joins with the other's token, and both tell players and
-// nodes addresses that work, in brackets where a port follows.
+// Nodes on machines that have IPv6 only need no configuration: one joins with the other's token, and both tell players
+// and nodes addresses that work, in brackets where a port follows.
 func TestIPv6Only(t *testing.T) {
 	t.Parallel()
 	binary, err := daemonBinary()

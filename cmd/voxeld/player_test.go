@@ -116,8 +116,8 @@ func (p *tester) trySend(m sessionmsg.FromClient) error {
 	return err
 }
 
-// keepAlive pings, as all clients do, until the connection or the test ends: a test may do something else for longer than a
-// client may be silent.
+// keepAlive pings, as all clients do, until the connection or the test ends: a test may do something else for longer
+// than a client may be silent.
 func (p *tester) keepAlive() {
 	ticker := time.NewTicker(15 * time.Second)
 	defer ticker.Stop()

@@ -42,7 +42,8 @@ func OwnBytes(g *Gate) []byte {
 	return g.mu.own
 }
 
-// RenewedBy returns what an issuer answers to this node's question for a newer certificate, whether or not it admits this node.
+// RenewedBy returns what an issuer answers to this node's question for a newer certificate, whether or not it admits
+// this node.
 func RenewedBy(ctx context.Context, g, issuer *Gate) ([]byte, error) {
 	question := g.show(issuer.Host.LibP2P().ID(), shown{})
 	question.Renew = true

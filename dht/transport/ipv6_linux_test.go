@@ -37,8 +37,8 @@ func refuseIPv6() error {
 	return nil
 }
 
-// A machine whose kernel has no IPv6 needs no configuration: the node listens on IPv4. If IPv6 is all that it was told, it
-// says so.
+// A machine whose kernel has no IPv6 needs no configuration: the node listens on IPv4. If IPv6 is all that it was told,
+// it says so.
 func TestWithoutIPv6(t *testing.T) {
 	if os.Getenv("WITHOUT_IPV6") == "" { // in a process of its own: the filter stays
 		self, err := os.Executable()

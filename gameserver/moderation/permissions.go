@@ -249,8 +249,8 @@ func (s *Permissions) TooFast() error {
 	return nil
 }
 
-// background runs what has to wait for other nodes, once the player's earlier commands are carried out, and then shows what it returns. Pages
-// register a name by themselves: what their player commands a moment later need not be repeated.
+// background runs what has to wait for other nodes, once the player's earlier commands are carried out, and then shows
+// what it returns. Pages register a name by themselves: what their player commands a moment later need not be repeated.
 func (s *Permissions) background(g Gateway, next task) {
 	s.mu.Lock()
 	waiting := len(s.mu.tasks)

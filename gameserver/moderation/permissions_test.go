@@ -20,8 +20,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// Commands are carried out one after the other, and a player who gives many before the first one is answered is told to wait. Who has the answer
-// to the last one may give the next at once.
+// Commands are carried out one after the other, and a player who gives many before the first one is answered is told to
+// wait. Who has the answer to the last one may give the next at once.
 func TestCommandsAreCarriedOutInOrder(t *testing.T) {
 	var s Permissions
 	var said []string
@@ -48,7 +48,7 @@ func TestCommandsAreCarriedOutInOrder(t *testing.T) {
 	}
 }
 
-// Whoever gives a command while the one before it is not answered for over a second is told that it waits.
+// A player whose command waits for one that has not been answered for over a second is told so.
 func TestCommandsThatWaitAreNoted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s Permissions

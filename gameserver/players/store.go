@@ -27,8 +27,8 @@ const (
 	// Table is this node's own table of the players it served: player id → record.
 	Table = "players"
 	// loadTimeout bounds a lookup of a player in the network. A new player also waits a second for their place
-	// (newcomer.Chooser). Together they are half a second less than the 3 s within which whoever joins is welcomed, whichever
-	// node does not answer: the rest is for the machine.
+	// (newcomer.Chooser). Together they are half a second less than the 3 s within which whoever joins is welcomed,
+	// whichever node does not answer: the rest is for the machine.
 	loadTimeout = 1500 * time.Millisecond
 	// confirmTimeout bounds a later lookup. It is longer than the network's own limit, after which what was found by then counts.
 	confirmTimeout = 12 * time.Second
@@ -225,8 +225,8 @@ func (ps *Store) Forget(id player.ID) {
 	delete(ps.mu.done, id)
 }
 
-// Save has a player saved who leaves: on this node's disk, and then in the network. It waits for neither: Load returns
-// where they left at once, so that they can come again while the disk hangs.
+// Save queues the record of a player who leaves, for this node's disk and then for the network. It waits for neither:
+// Load returns at once where they left, so that they can come again while the disk hangs.
 func (ps *Store) Save(p Presence) { ps.enqueueSave(p) }
 
 // SaveAndPublish saves a player who moves to another node: it returns when the record is in the network, or ctx ends.

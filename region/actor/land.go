@@ -221,8 +221,8 @@ type Summary struct {
 	Edits  int
 }
 
-// Summarize sends the region's state to answer, which must have room for it. It reports false if the region has ended, or is about to:
-// then nothing is sent. Any goroutine may call it.
+// Summarize sends the region's state to answer, which must have room for it. It reports false if the region has ended,
+// or is about to: then nothing is sent. Any goroutine may call it.
 func (l *Land) Summarize(answer chan<- Summary) bool {
 	return l.Enqueue(func() {
 		answer <- Summary{

@@ -9,7 +9,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// Of each member whose copy is missing it is said what to do: of those that do not answer, and of those whose disk is full.
+// Of each member whose copy is missing it is said what to do: of those that do not answer, and of those whose disk is
+// full.
 func TestMissingCopies(t *testing.T) {
 	const silent, full = "those that are silent", "run voxeld doctor on "
 	for name, c := range map[string]struct {

@@ -32,8 +32,8 @@ func (q *BackupRequest) Since(base backup.Contents) {
 	}
 }
 
-// BackupPath is the path of the handler that answers a BackupRequest, and BackupError its trailer. ScheduledBackupPath is that of the handler
-// that makes the next scheduled backup at once.
+// BackupPath is the path of the handler that answers a BackupRequest, and BackupError its trailer. ScheduledBackupPath
+// is that of the handler that makes the next scheduled backup at once.
 const (
 	BackupPath          = "/backup"
 	BackupError         = "Voxeld-Error"

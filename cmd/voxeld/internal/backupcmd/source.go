@@ -42,8 +42,8 @@ func (s source) name(file string) string {
 	return file
 }
 
-// find returns what the arguments name: the files themselves; or, of a directory or bucket, the chain that ends last there;
-// or, of an object, the chain up to it. Objects are fetched into a temporary directory.
+// find returns what the arguments name: the files themselves; or, of a directory or bucket, the chain that ends last
+// there; or, of an object, the chain up to it. Objects are fetched into a temporary directory.
 func find(ctx context.Context, out io.Writer, args []string) (source, error) {
 	where := slices.IndexFunc(args, func(arg string) bool { return config.IsBucket(arg) || isDirectory(arg) })
 	switch {
@@ -62,7 +62,7 @@ func find(ctx context.Context, out io.Writer, args []string) (source, error) {
 	for _, e := range entries {
 		all = append(all, filepath.Join(args[0], e.Name()))
 	}
-	chain, err := choose(out, chainsUntil(time.Now(), all), backup.HeaderOf)
+	chain, err := choose(out, chainsUntil(out, time.Now(), all), backup.HeaderOf)
 	if err != nil {
 		return source{}, fmt.Errorf("%s: %w", args[0], err)
 	}
@@ -98,7 +98,7 @@ func fetch(ctx context.Context, out io.Writer, address string) (s source, err er
 		if last != "" {
 			chain, err = chainUpTo(all, last)
 		} else {
-			chain, err = choose(out, newestOfDirectories(chainsUntil(time.Now(), all)), func(object string) (backup.Header, error) {
+			chain, err = choose(out, newestOfDirectories(chainsUntil(out, time.Now(), all)), func(object string) (backup.Header, error) {
 				return headerOfObject(ctx, b, object)
 			})
 		}
@@ -142,11 +142,17 @@ func chainUpTo(all []string, last string) ([]string, error) {
 	return nil, fmt.Errorf("there is no %s", last)
 }
 
-// chainsUntil returns the complete chains among the files that were begun until then: others were begun while a clock was
-// wrong.
-func chainsUntil(now time.Time, all []string) []backup.FileChain {
+// chainsUntil returns the complete chains among the files that were begun until now. It prints which ones say that they
+// were begun later: then the clock of the node that made them was wrong, or this machine's is.
+func chainsUntil(out io.Writer, now time.Time, all []string) []backup.FileChain {
 	until := now.UTC().Format(backup.TimeLayout)
-	return slices.DeleteFunc(backup.FileChains(all), func(c backup.FileChain) bool { return !c.Complete() || c.Begun > until })
+	return slices.DeleteFunc(backup.FileChains(all), func(c backup.FileChain) bool {
+		later := c.Complete() && c.Begun > until
+		if later {
+			fmt.Fprintf(out, "%s and what follows it are left out: by their names they were begun after now, which is %s here; correct the clock, or name the files\n", c.Files[0], until)
+		}
+		return later || !c.Complete()
+	})
 }
 
 // newestOfDirectories returns of each directory the chain that was begun last. In a bucket each node has its own.

@@ -38,8 +38,8 @@ func TestChoose(t *testing.T) {
 	}
 	want := "a/Commons-1-20260302T000000Z-006.voxback"
 	for _, some := range [][]backup.FileChain{
-		chainsUntil(at(9, 0), all), newestOfDirectories(chainsUntil(at(9, 0), all)),
-		chainsUntil(at(9, 0), append(chain("c", at(8, 0), 1), all...)),
+		chainsUntil(io.Discard, at(9, 0), all), newestOfDirectories(chainsUntil(io.Discard, at(9, 0), all)),
+		chainsUntil(io.Discard, at(9, 0), append(chain("c", at(8, 0), 1), all...)),
 	} {
 		var out strings.Builder
 		files, err := choose(&out, some, header)
@@ -52,11 +52,15 @@ func TestChoose(t *testing.T) {
 			}
 		}
 	}
-	if n := len(newestOfDirectories(chainsUntil(at(9, 0), all))); n != 2 {
+	if n := len(newestOfDirectories(chainsUntil(io.Discard, at(9, 0), all))); n != 2 {
 		t.Errorf("%d newest chains in two directories", n)
 	}
-	if files, err := choose(io.Discard, chainsUntil(at(1, 0).AddDate(-1, 0, 0), all), header); err == nil {
+	var out strings.Builder
+	if files, err := choose(io.Discard, chainsUntil(&out, at(1, 0).AddDate(-1, 0, 0), all), header); err == nil {
 		t.Errorf("before all of them %v is taken", files)
+	}
+	if named := strings.Count(out.String(), "left out"); named != 4 || !strings.Contains(out.String(), "which is 20250301T000000Z here") {
+		t.Errorf("of four chains that are left out are named:\n%s", &out)
 	}
 	if files, err := chainUpTo(all, all[2]); !slices.Equal(files, all[:3]) || err != nil {
 		t.Errorf("up to %s: %v, %v", all[2], files, err)

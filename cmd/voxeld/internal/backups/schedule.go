@@ -131,7 +131,8 @@ func (b *Backups) untilDue(now time.Time) time.Duration {
 	return max(newest.Add(b.Every).Sub(now), soon)
 }
 
-// scheduled makes a backup in the directory, and deletes the oldest ones there. It returns the file if the backup is good.
+// scheduled makes a backup in the directory, and deletes the oldest ones there. It returns the file if the backup is
+// good.
 func (b *Backups) scheduled(ctx context.Context) (made string, err error) {
 	if err := os.MkdirAll(b.Dir, 0o700); err != nil {
 		return "", fmt.Errorf("create directory of backups: %w", err)

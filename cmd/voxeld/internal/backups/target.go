@@ -63,8 +63,8 @@ func (b *Backups) send(ctx context.Context, made string) bool {
 	return true
 }
 
-// copy copies the files of a chain to the target, and returns the header of the last one. What the disk has damaged must
-// not replace what is good there.
+// copy copies the files of a chain to the target, and returns the header of the last one. What the disk has damaged
+// must not replace what is good there.
 func (b *Backups) copy(ctx context.Context, files []string) (h backup.Header, sent int64, err error) {
 	verified, err := backup.VerifyFiles(ctx, files, nil)
 	if err != nil {

@@ -59,7 +59,8 @@ func known(bytes int64) float64 {
 	return float64(bytes)
 }
 
-// DiskSpace returns the bytes that are free for the daemon on the disk of a directory, and the size of that disk; -1 if that is not known.
+// DiskSpace returns the bytes that are free for the daemon on the disk of a directory, and the size of that disk; -1 if
+// that is not known.
 func DiskSpace(dir string) (free, size int64) {
 	var s syscall.Statfs_t
 	if syscall.Statfs(dir, &s) != nil {
