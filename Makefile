@@ -74,16 +74,16 @@ fmt: web/node_modules/.package-lock.json ## format the Go code and the client as
 # depguard cannot see a go statement: floors 0 to 2 are step machines and start no goroutine.
 lint-floors:
 	@! grep -nE '^[[:space:]]*go[[:space:]]+(func|[A-Za-z_.]+\()' --include='*.go' --exclude='*_test.go' -r \
-		blocktable chunk gameserver/interest grid history kv motion overlay player policy region/balance region/divide region/membership \
+		blocktable chunk gameserver/interest grid history internal/kv motion overlay player policy region/balance region/divide region/membership \
 		terrain trust vclock wire world 2>/dev/null \
 		|| { echo 'floors 0 to 2 start no goroutine (docs/ARCHITECTURE.md)' >&2; exit 1; }
 
-e2e/minecraft/node_modules/.package-lock.json: e2e/minecraft/package.json e2e/minecraft/package-lock.json
+test/e2e/minecraft/node_modules/.package-lock.json: test/e2e/minecraft/package.json test/e2e/minecraft/package-lock.json
 	@echo '== a Minecraft client, for the tests'
-	npm --prefix e2e/minecraft ci --no-audit --no-fund --loglevel=error
+	npm --prefix test/e2e/minecraft ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-test-go: build e2e/minecraft/node_modules/.package-lock.json
+test-go: build test/e2e/minecraft/node_modules/.package-lock.json
 	@echo '== go test'
 	@tools/need.sh promtool prometheus || echo 'promtool is missing: the tests of deploy/ skip its part'
 	@for need in 'pebble pebble' 'caddy caddy' 'nginx nginx-light'; do \
@@ -98,7 +98,7 @@ chart: ## render and check the Helm chart (a module of its own: Helm and Kuberne
 	@echo '== Helm chart'
 	cd deploy/helm && go test -vet=off ./...
 
-visitors: build e2e/minecraft/node_modules/.package-lock.json ## players of all games in one world, with a killed leader (BOTS=20 of each, for PLAY=5m)
+visitors: build test/e2e/minecraft/node_modules/.package-lock.json ## players of all games in one world, with a killed leader (BOTS=20 of each, for PLAY=5m)
 	go test ./cmd/voxeld -run '^TestGamesTogether$$' -count 1 -v -timeout 30m -games.bots $(or $(BOTS),20) -games.play $(or $(PLAY),5m)
 
 race: build ## go test with the race detector (needs a C compiler)
@@ -128,7 +128,7 @@ released-client: ## the released client's behaviour against real daemons, for MI
 	go test ./cmd/voxeld -run '^TestReleasedClient$$' -count 1 -v -timeout 24h -released.minutes=$(MINUTES)
 
 chaos: daemon ## faults against real daemons, for hours (CHAOS="kill --events 20" selects; needs root for disks and networks)
-	go run ./cmd/chaos $(CHAOS)
+	go run ./test/chaos/cmd $(CHAOS)
 
 object-store: ## backups in a real object store, versitygw, which checks signatures (go test uses gofakes3)
 	GOBIN=$(CURDIR)/bin $(OBJECT_STORE)
@@ -145,20 +145,20 @@ dashboard-pictures: ## draw the dashboards World and Node, with data of real dae
 	go test ./deploy/monitoring -run '^TestNodesFail$$' -count 1 -v -monitoring.pictures ../../docs/images
 
 bench: ## measure daemons under load into docs/performance.md (BENCH_ARGS="one-chunk --players 100,500"; --help lists)
-	go run ./bench/cmd --write $(BENCH_ARGS)
+	go run ./test/bench/cmd --write $(BENCH_ARGS)
 
 bench-micro: ## Go's micro-benchmarks of all packages (BENCH=regexp selects)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
 bench-durable: ## durable edits/s beside a three-member etcd, in the same run (ARGS="-rounds 5 …"; needs etcd-server)
 	@tools/need.sh etcd etcd-server
-	go run ./bench/durable $(ARGS)
+	go run ./test/bench/durable $(ARGS)
 
 split-edits: ## edits while their region is split and merged by hand, 50 times each: how long they take, into docs/scale.md (ARGS="-changes 10 …")
-	go run ./bench/dividing edits -docs docs $(ARGS)
+	go run ./test/bench/dividing edits -docs docs $(ARGS)
 
 split-crowd: ## 600 players walk into one spot and leave again: the cell splits and merges; into docs/scale.md (ARGS="-players 60 -limit 10 -stay 15s -docs ''": a small run, 5 min, which only prints; "-kills 200": leaders are killed while their regions split)
-	go run ./bench/dividing crowd -docs docs $(ARGS)
+	go run ./test/bench/dividing crowd -docs docs $(ARGS)
 
 clocks: ## daemons whose clocks are stepped, a day off, or months ahead: compiles Go's library with another clock (a quarter of an hour)
 	go test ./cmd/voxeld -clocks -run 'TestClockSteps|TestClocksADayOff|TestCertificatesExpire' -v -count 1 -timeout 30m
@@ -169,7 +169,7 @@ backup-proof: ## back up and restore a world of 2,000 regions and a million edit
 balance-proof: ## five daemons, and players in regions of one of them, without balancing and with it: how the load spreads, and whether it then stays quiet
 	go test ./cmd/voxeld -run '^TestBalance$$' -v -count 1 -timeout 30m -balance-time 5m
 
-e2e: build ## a real browser against a real daemon (PICTURES=1: with a picture of each step in e2e/screenshots)
+e2e: build ## a real browser against a real daemon (PICTURES=1: with a picture of each step in test/e2e/screenshots)
 	@echo '== end to end, in Chromium and Firefox'
 	@tools/need.sh chromium chromium
 	@for need in 'firefox-esr firefox-esr' 'Xvfb xvfb'; do \
@@ -221,7 +221,7 @@ evening: release ## an operator's first evening with the packages, on three fres
 	tools/evening.sh
 
 clean: ## remove build output; the world in ./data stays
-	rm -rf bin web/node_modules e2e/minecraft/node_modules
+	rm -rf bin web/node_modules test/e2e/minecraft/node_modules
 	find web/dist -mindepth 1 -not -name .gitkeep -delete
 
 help: ## show this list

@@ -3,7 +3,7 @@ module github.com/voxelpopuli/voxeld
 go 1.26.0
 
 ignore (
-	./e2e/minecraft/node_modules
+	./test/e2e/minecraft/node_modules
 	./web/node_modules
 )
 

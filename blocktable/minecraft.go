@@ -2,7 +2,7 @@ package blocktable
 
 import "github.com/voxelpopuli/voxeld/chunk"
 
-//go:generate node ../e2e/minecraft/blocktable.mjs
+//go:generate node ../test/e2e/minecraft/blocktable.mjs
 
 // MinecraftStateBits is how many bits the state of any block takes in Minecraft Java 1.20.2.
 const MinecraftStateBits = 15

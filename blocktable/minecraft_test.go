@@ -142,9 +142,9 @@ func TestPlacedBy(t *testing.T) {
 
 // The table is what its generator writes. make test installs what that needs, where it can.
 func TestMinecraftTableIsGenerated(t *testing.T) {
-	const generator = "../e2e/minecraft/"
+	const generator = "../test/e2e/minecraft/"
 	if _, err := os.Stat(generator + "node_modules/minecraft-data"); err != nil {
-		t.Skip("minecraft-data is missing: run npm --prefix e2e/minecraft ci")
+		t.Skip("minecraft-data is missing: run npm --prefix test/e2e/minecraft ci")
 	}
 	path := filepath.Join(t.TempDir(), "table.go")
 	if out, err := exec.CommandContext(t.Context(), "node", generator+"blocktable.mjs", path).CombinedOutput(); err != nil {

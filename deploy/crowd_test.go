@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/bot"
-	"github.com/voxelpopuli/voxeld/testkit/ledger"
+	"github.com/voxelpopuli/voxeld/test/bot"
+	"github.com/voxelpopuli/voxeld/test/testkit/ledger"
 )
 
 // patience is how long the tests with players wait for anything.

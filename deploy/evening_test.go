@@ -21,7 +21,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/voxelpopuli/voxeld/testkit/netns"
+	"github.com/voxelpopuli/voxeld/test/testkit/netns"
 )
 
 var evening = flag.String("evening", "", "run TestEvening with the packages in this directory; make evening prepares it")

@@ -13,7 +13,7 @@ import (
 	dsq "github.com/ipfs/go-datastore/query"
 
 	"github.com/voxelpopuli/voxeld/dht/transport"
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // datastore stores kad-dht's records in a table of the node's storage. kad-dht uses the prefixes "/chunk/…" for chunk

@@ -15,7 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/dht/address"
 	"github.com/voxelpopuli/voxeld/dht/redial"
 	"github.com/voxelpopuli/voxeld/dht/transport"
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 )
 
 // hills are the chunk where players enter a natural world, trees and all, and the way strollers cross it: straight towards a
-// goal, straight up before what is higher, and down behind it. The players of bench/crowd do the same.
+// goal, straight up before what is higher, and down behind it. The players of test/bench/crowd do the same.
 type hills struct {
 	top   [grid.ChunkSize][grid.ChunkSize]float64 // the height of feet, by x and z
 	goals map[int][2]float64                      // of each stroller

@@ -6,8 +6,8 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/httpd"
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
-	"github.com/voxelpopuli/voxeld/isolate"
-	"github.com/voxelpopuli/voxeld/metric"
+	"github.com/voxelpopuli/voxeld/internal/isolate"
+	"github.com/voxelpopuli/voxeld/internal/metric"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"

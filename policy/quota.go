@@ -9,7 +9,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
-	"github.com/voxelpopuli/voxeld/netaddr"
+	"github.com/voxelpopuli/voxeld/internal/netaddr"
 )
 
 // Quota is what some players together may add to the policy within a day.

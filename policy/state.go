@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/netaddr"
+	"github.com/voxelpopuli/voxeld/internal/netaddr"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy/sanction"
 )

@@ -3,7 +3,7 @@ package replica
 import (
 	"fmt"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )

@@ -6,7 +6,7 @@ import (
 
 	"go.etcd.io/raft/v3"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/replica/raftframe"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // disk is a node's storage: a successful Commit survives a crash, as a whole or not at all.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // undetected returns the entries of want that an open store returns wrong or not at all, although it neither listed them as

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // sample returns the bytes of a store with branch pages, a long value, an inline table and free pages, and its contents.

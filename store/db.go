@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // DB is an open store. Commits wait until Run runs.

@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // A process that may open no more files, because of its clients perhaps, goes on committing, in either file of the journal.

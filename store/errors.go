@@ -9,7 +9,7 @@ import (
 
 	bolterrors "go.etcd.io/bbolt/errors"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // Errors that callers branch on. Each is wrapped in a message with the remedy.

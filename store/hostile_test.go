@@ -19,7 +19,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // mimic is a complete record of format 2 with the number 500,000. A guest wrote it by standing at chosen coordinates: length,

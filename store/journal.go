@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // A transaction of bbolt costs two fdatasyncs and, for every small row, a page. So a commit goes to the journal first:

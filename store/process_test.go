@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // writerEnv makes the test binary a process that writes to the store at the path until it is killed.

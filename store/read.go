@@ -7,7 +7,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // Get returns a copy of the value at key, or nil, nil if there is none. It sees every commit that has returned. It fails

@@ -5,7 +5,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // Bounds of one record or transaction. It takes whole commits until it reaches one of them; a single commit may exceed

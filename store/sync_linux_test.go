@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // TestCommitIsOnTheDisk: when Commit has returned, the kernel has nothing of the journal left to write. Killing a process

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // A view shows one moment of all tables, whatever is committed while it is open.

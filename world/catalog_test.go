@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 

@@ -2,7 +2,7 @@ package world
 
 import (
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // This file splits a region between the two halves of its cell (docs/adr/0031). The split is an entry in the region's log: the

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
 )
 
 // After a world was restored on one node and two others have joined, every region gets its three replicas. make backup-proof measures

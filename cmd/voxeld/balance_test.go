@@ -14,8 +14,8 @@ import (
 	"github.com/mr-tron/base58"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
-	"github.com/voxelpopuli/voxeld/testkit/metrics"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/test/testkit/metrics"
 )
 
 var (

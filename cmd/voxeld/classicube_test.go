@@ -13,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/testkit/classicclient"
+	"github.com/voxelpopuli/voxeld/test/testkit/classicclient"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/historycmd"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/testkit/clockstep"
+	"github.com/voxelpopuli/voxeld/test/testkit/clockstep"
 )
 
 // clockStep is a step of the wall clocks of some nodes of three, and back.

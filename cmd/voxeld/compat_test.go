@@ -10,7 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
 )
 
 var compatRecord = flag.String("compat.record", "", "record what the tests of compatibility expect, from this voxeld binary")

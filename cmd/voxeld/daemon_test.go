@@ -18,7 +18,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
 )
 
 // The tests of this package run the real binary in separate processes and observe it from outside. Tests that mostly

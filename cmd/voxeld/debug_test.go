@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
-	"github.com/voxelpopuli/voxeld/testkit/objectstore"
-	"github.com/voxelpopuli/voxeld/testkit/process"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/test/testkit/objectstore"
+	"github.com/voxelpopuli/voxeld/test/testkit/process"
 )
 
 // bundle runs voxeld debug bundle on a node and returns the files of the bundle.

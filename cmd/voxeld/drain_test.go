@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/bot"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/operate"
-	"github.com/voxelpopuli/voxeld/testkit/ledger"
+	"github.com/voxelpopuli/voxeld/test/bot"
+	"github.com/voxelpopuli/voxeld/test/testkit/ledger"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 

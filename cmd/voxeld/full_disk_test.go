@@ -7,11 +7,11 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/chaos/machine"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/region"
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/test/chaos/machine"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
 )
 
 // Status and doctor say of a full disk which it is, how much is free, what is refused and what to do; and nothing once it has room again.

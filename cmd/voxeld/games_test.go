@@ -10,9 +10,9 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/testkit/classicclient"
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
-	"github.com/voxelpopuli/voxeld/testkit/luanticlient"
+	"github.com/voxelpopuli/voxeld/test/testkit/classicclient"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/test/testkit/luanticlient"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 

@@ -23,8 +23,8 @@ import (
 
 	"github.com/coder/websocket"
 
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
-	"github.com/voxelpopuli/voxeld/testkit/process"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/test/testkit/process"
 )
 
 const nodeName = "a.example.org"

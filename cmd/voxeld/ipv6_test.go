@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
-	"github.com/voxelpopuli/voxeld/testkit/process"
+	"github.com/voxelpopuli/voxeld/test/testkit/process"
 )
 
 // namespaces makes network namespaces that reach each other by IPv6 only, and returns their names. The first has the

@@ -12,8 +12,8 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
-	"github.com/voxelpopuli/voxeld/testkit/process"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/test/testkit/process"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/testkit/classicclient"
-	"github.com/voxelpopuli/voxeld/testkit/luanticlient"
+	"github.com/voxelpopuli/voxeld/test/testkit/classicclient"
+	"github.com/voxelpopuli/voxeld/test/testkit/luanticlient"
 )
 
 // gamePlayer is a player with a client of another game.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/store"
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
 )
 
 // A node that creates a world because --join is not set warns about it, and about how to join another one. A node whose

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
-	"github.com/voxelpopuli/voxeld/testkit/process"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/test/testkit/process"
 )
 
 // luantiProgram is where Debian's package minetest has its client, which shells of root may not find.

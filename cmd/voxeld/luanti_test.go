@@ -10,7 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/testkit/luanticlient"
+	"github.com/voxelpopuli/voxeld/test/testkit/luanticlient"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 

@@ -22,10 +22,10 @@ import (
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
-	"github.com/voxelpopuli/voxeld/config"
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
-	testmetrics "github.com/voxelpopuli/voxeld/testkit/metrics"
-	"github.com/voxelpopuli/voxeld/testkit/process"
+	"github.com/voxelpopuli/voxeld/internal/config"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
+	testmetrics "github.com/voxelpopuli/voxeld/test/testkit/metrics"
+	"github.com/voxelpopuli/voxeld/test/testkit/process"
 )
 
 var update = flag.Bool("update", false, "write the reference tables into docs/")

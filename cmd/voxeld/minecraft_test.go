@@ -29,7 +29,7 @@ const (
 	// minecraftPort is where the daemons of these tests serve Minecraft.
 	minecraftPort = ":25566"
 	// minecraftClient has the client, and its packages.
-	minecraftClient = "../../e2e/minecraft/"
+	minecraftClient = "../../test/e2e/minecraft/"
 )
 
 // minecraftClients are players of Minecraft in a process of their own: players.mjs says how it is driven.
@@ -53,7 +53,7 @@ type minecraftAnswer struct {
 func startMinecraftClients(t *testing.T) *minecraftClients {
 	t.Helper()
 	if _, err := os.Stat(minecraftClient + "node_modules/mineflayer"); err != nil {
-		t.Skip("mineflayer is missing: run npm --prefix e2e/minecraft ci")
+		t.Skip("mineflayer is missing: run npm --prefix test/e2e/minecraft ci")
 	}
 	node, err := exec.LookPath("node")
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
-	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/internal/config"
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/replica"
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
 )
 
 // The command that the first node prints starts a second node, which finds the leader of the catalog.

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/bot"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/test/bot"
 )
 
 var releasedMinutes = flag.Float64("released.minutes", 0, "minutes that TestReleasedClient plays at least; it ends after three nodes have stopped")

@@ -6,8 +6,8 @@ import (
 	"net/http"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
-	"github.com/voxelpopuli/voxeld/config"
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
+	"github.com/voxelpopuli/voxeld/internal/config"
 	"github.com/voxelpopuli/voxeld/region/divide"
 	"github.com/voxelpopuli/voxeld/region/rollback"
 	"github.com/voxelpopuli/voxeld/wire"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
-	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/internal/config"
 )
 
 func newRun() *cobra.Command {

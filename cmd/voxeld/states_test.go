@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/testkit/metrics"
+	"github.com/voxelpopuli/voxeld/test/testkit/metrics"
 )
 
 // noticedWithin is how soon the metrics, voxeld status and voxeld doctor must show that regions have lost their majority.

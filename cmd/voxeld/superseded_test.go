@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/chaos/hostile"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/test/chaos/hostile"
 )
 
 // An admitted node of four says that the catalog, and every region, continues with itself as the only member, while the others restart: one after

@@ -18,7 +18,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
 )
 
 // What clients send and are answered, recorded from a running daemon, and replayed against this one. Each line of a

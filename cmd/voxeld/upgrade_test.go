@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/bot"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
-	"github.com/voxelpopuli/voxeld/testkit/ledger"
+	"github.com/voxelpopuli/voxeld/test/bot"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/test/testkit/ledger"
 )
 
 // previousFile names the version that the tests of upgrades start with: a commit or tag of this repository. It is the

@@ -21,9 +21,9 @@ import (
 	"testing"
 	"time"
 
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
-	"github.com/voxelpopuli/voxeld/testkit/process"
-	"github.com/voxelpopuli/voxeld/testkit/sessionclient"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/test/testkit/process"
+	"github.com/voxelpopuli/voxeld/test/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 

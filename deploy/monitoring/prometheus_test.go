@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
-	"github.com/voxelpopuli/voxeld/testkit/process"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/test/testkit/process"
 )
 
 const (

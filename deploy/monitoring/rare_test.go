@@ -21,10 +21,10 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
-	"github.com/voxelpopuli/voxeld/testkit/cgroup"
-	kit "github.com/voxelpopuli/voxeld/testkit/daemon"
-	"github.com/voxelpopuli/voxeld/testkit/netns"
-	"github.com/voxelpopuli/voxeld/testkit/process"
+	"github.com/voxelpopuli/voxeld/test/testkit/cgroup"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/test/testkit/netns"
+	"github.com/voxelpopuli/voxeld/test/testkit/process"
 )
 
 // The disk of a node is full, and gets room again.

@@ -13,7 +13,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 
 	"github.com/voxelpopuli/voxeld/dht/address"
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // Schedule holds the bootstrap addresses and the known peers, and when each is due to be dialled.

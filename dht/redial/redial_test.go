@@ -10,7 +10,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 
 	"github.com/voxelpopuli/voxeld/dht/address"
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // peerTable is the table of known peers.

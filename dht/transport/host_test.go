@@ -14,7 +14,7 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 
 	"github.com/voxelpopuli/voxeld/dht/internal/nettest"
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 func startHost(t *testing.T, x int, storage Storage) *Host {

@@ -23,7 +23,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/dht/address"
-	"github.com/voxelpopuli/voxeld/isolate"
+	"github.com/voxelpopuli/voxeld/internal/isolate"
 )
 
 // Options configure a Host.

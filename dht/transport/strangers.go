@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
-	"github.com/voxelpopuli/voxeld/metric"
+	"github.com/voxelpopuli/voxeld/internal/metric"
 )
 
 // What peers that are not admitted may use.

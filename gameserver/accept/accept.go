@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/isolate"
+	"github.com/voxelpopuli/voxeld/internal/isolate"
 )
 
 // firstPause is the pause after a connection could not be accepted; each further one is twice as long, up to a second.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/isolate"
+	"github.com/voxelpopuli/voxeld/internal/isolate"
 )
 
 // A panic ends its own connection, and no other one.

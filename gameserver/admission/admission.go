@@ -11,8 +11,8 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/voxelpopuli/voxeld/metric"
-	"github.com/voxelpopuli/voxeld/netaddr"
+	"github.com/voxelpopuli/voxeld/internal/metric"
+	"github.com/voxelpopuli/voxeld/internal/netaddr"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 

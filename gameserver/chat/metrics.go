@@ -3,7 +3,7 @@ package chat
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/voxelpopuli/voxeld/metric"
+	"github.com/voxelpopuli/voxeld/internal/metric"
 )
 
 // metrics are the sequencer's metrics; docs/metrics.md explains each.

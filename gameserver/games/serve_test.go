@@ -10,8 +10,8 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/classicube"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
-	"github.com/voxelpopuli/voxeld/isolate"
-	"github.com/voxelpopuli/voxeld/testkit/classicclient"
+	"github.com/voxelpopuli/voxeld/internal/isolate"
+	"github.com/voxelpopuli/voxeld/test/testkit/classicclient"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 

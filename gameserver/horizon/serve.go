@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/netaddr"
+	"github.com/voxelpopuli/voxeld/internal/netaddr"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 

@@ -21,7 +21,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/realip"
 	"github.com/voxelpopuli/voxeld/gameserver/weborigin"
-	"github.com/voxelpopuli/voxeld/isolate"
+	"github.com/voxelpopuli/voxeld/internal/isolate"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 

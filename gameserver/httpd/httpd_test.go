@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/voxelpopuli/voxeld/isolate"
+	"github.com/voxelpopuli/voxeld/internal/isolate"
 )
 
 // client is a small browser client. The copies are not really compressed: the server never looks inside.

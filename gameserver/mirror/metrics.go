@@ -3,7 +3,7 @@ package mirror
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/voxelpopuli/voxeld/metric"
+	"github.com/voxelpopuli/voxeld/internal/metric"
 )
 
 // metrics are the mirror's metrics; docs/metrics.md explains each.

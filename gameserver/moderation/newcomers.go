@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/voxelpopuli/voxeld/metric"
+	"github.com/voxelpopuli/voxeld/internal/metric"
 	"github.com/voxelpopuli/voxeld/player"
 )
 

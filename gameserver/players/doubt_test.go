@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/gameserver/players/playerstest"
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"

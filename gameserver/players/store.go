@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"

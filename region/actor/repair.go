@@ -1,7 +1,7 @@
 package actor
 
 import (
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/world"
 )
 

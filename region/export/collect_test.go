@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/backup"
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/backup"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 

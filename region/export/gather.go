@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/voxelpopuli/voxeld/backup"
+	"github.com/voxelpopuli/voxeld/internal/backup"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/trust"
 	"github.com/voxelpopuli/voxeld/wire"

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/backup"
+	"github.com/voxelpopuli/voxeld/internal/backup"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/replica"

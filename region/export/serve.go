@@ -8,7 +8,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/backup"
+	"github.com/voxelpopuli/voxeld/internal/backup"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/transport"

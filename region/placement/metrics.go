@@ -3,7 +3,7 @@ package placement
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/voxelpopuli/voxeld/metric"
+	"github.com/voxelpopuli/voxeld/internal/metric"
 	"github.com/voxelpopuli/voxeld/region/balance"
 )
 

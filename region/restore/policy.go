@@ -9,8 +9,8 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
-	"github.com/voxelpopuli/voxeld/backup"
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/backup"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/policysync"
 	"github.com/voxelpopuli/voxeld/replica"

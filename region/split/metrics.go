@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/voxelpopuli/voxeld/metric"
+	"github.com/voxelpopuli/voxeld/internal/metric"
 )
 
 // Metrics are the metrics of splits and merges; docs/metrics.md explains each.

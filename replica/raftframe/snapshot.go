@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 

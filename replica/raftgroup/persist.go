@@ -3,7 +3,7 @@ package raftgroup
 import (
 	"go.etcd.io/raft/v3"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 

@@ -1,6 +1,6 @@
 package raftgroup
 
-import "github.com/voxelpopuli/voxeld/kv"
+import "github.com/voxelpopuli/voxeld/internal/kv"
 
 // positions are indexes of the log.
 // Invariant: replica.stored.Applied ≤ applied ≤ mailed ≤ advanced ≤ commit ≤ log.Last.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // tables is a Reader in memory: keys are table + key.

@@ -1,6 +1,6 @@
 package raftlog
 
-import "github.com/voxelpopuli/voxeld/kv"
+import "github.com/voxelpopuli/voxeld/internal/kv"
 
 // Reader reads durable tables.
 type Reader interface {

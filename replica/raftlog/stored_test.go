@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // A group with a log but no state was stored here once: it must not be founded again.

@@ -2,7 +2,7 @@ package walk
 
 import "fmt"
 
-// SizeTable returns the growth of the clocks, a row for each Size, as a head and rows for testkit/figure.
+// SizeTable returns the growth of the clocks, a row for each Size, as a head and rows for test/testkit/figure.
 func (r Result) SizeTable() (head []string, rows [][]string) {
 	head = []string{"after s", "in vision", "pruned", "largest", "bytes", "sparse", "largest", "bytes"}
 	for _, s := range r.Sizes {
@@ -15,7 +15,7 @@ func (r Result) SizeTable() (head []string, rows [][]string) {
 	return head, rows
 }
 
-// Table returns the results of each comparison, a row for each, as a head and rows for testkit/figure.
+// Table returns the results of each comparison, a row for each, as a head and rows for test/testkit/figure.
 func (j Judged) Table() (head []string, rows [][]string) {
 	head = []string{"compared by", "recognised", "called equal", "called concurrent", "wrong way round", "concurrent called ordered", "concurrent called equal"}
 	for c := range comparisons {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/voxelpopuli/voxeld/kv"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
 // Memory is a storage that is lost when the process ends.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
-	"github.com/voxelpopuli/voxeld/backup"
+	"github.com/voxelpopuli/voxeld/internal/backup"
 )
 
 // progress shows how far a command has come, at a terminal only.

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/objectstore"
-	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/internal/backup"
+	"github.com/voxelpopuli/voxeld/internal/config"
 )
 
 // This file finds the backups that a command names: files, a directory, or a bucket.

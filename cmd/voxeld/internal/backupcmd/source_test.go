@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/backup"
+	"github.com/voxelpopuli/voxeld/internal/backup"
 )
 
 // The newest data is taken, and not the chain that was begun last; one of the future was begun while a clock was wrong.

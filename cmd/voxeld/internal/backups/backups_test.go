@@ -17,11 +17,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/internal/backup"
 	"github.com/voxelpopuli/voxeld/region"
-	testmetrics "github.com/voxelpopuli/voxeld/testkit/metrics"
+	testmetrics "github.com/voxelpopuli/voxeld/test/testkit/metrics"
 	"github.com/voxelpopuli/voxeld/trust"
 	"github.com/voxelpopuli/voxeld/world"
 )

@@ -14,9 +14,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/objectstore"
-	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/internal/backup"
+	"github.com/voxelpopuli/voxeld/internal/config"
 )
 
 // sendTime bounds one attempt to copy a chain, if backups are made more often. A silent object store, or a program,

@@ -17,11 +17,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/voxelpopuli/voxeld/backup"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
-	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/internal/backup"
+	"github.com/voxelpopuli/voxeld/internal/config"
 	"github.com/voxelpopuli/voxeld/region"
-	kit "github.com/voxelpopuli/voxeld/testkit/objectstore"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/objectstore"
 )
 
 // shelf is a target in memory. Every file that it is given must be the next one of a chain that it has.

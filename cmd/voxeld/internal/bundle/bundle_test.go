@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/internal/config"
 	"github.com/voxelpopuli/voxeld/trust"
 )
 

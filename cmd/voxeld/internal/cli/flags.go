@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/internal/config"
 )
 
 // LoadConfig returns the configuration from the file, the environment and the command's flags.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/config"
-	kit "github.com/voxelpopuli/voxeld/testkit/objectstore"
+	"github.com/voxelpopuli/voxeld/internal/config"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/objectstore"
 )
 
 // start returns a bucket in a new object store, with credentials in the environment.

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
-	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/internal/config"
 )
 
 // newHealthcheck returns the command for a container's health check: scratch images have no shell.

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
-	"github.com/voxelpopuli/voxeld/config"
+	"github.com/voxelpopuli/voxeld/internal/config"
 )
 
 // Subscriber checks a new configuration, and returns what applies its part of it. If it returns an error, no part is

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/overlay/sim"
-	"github.com/voxelpopuli/voxeld/testkit/figure"
+	"github.com/voxelpopuli/voxeld/test/testkit/figure"
 )
 
 // middleOf returns the median over seeds, which a single failed run does not distort.

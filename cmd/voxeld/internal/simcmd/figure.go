@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/overlay/sim"
-	"github.com/voxelpopuli/voxeld/testkit/figure"
+	"github.com/voxelpopuli/voxeld/test/testkit/figure"
 )
 
 // simFigure runs a figure, prints it as a table, and writes its CSV and its plot if --out is set.

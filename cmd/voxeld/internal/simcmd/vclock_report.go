@@ -3,7 +3,7 @@ package simcmd
 import (
 	"fmt"
 
-	"github.com/voxelpopuli/voxeld/testkit/figure"
+	"github.com/voxelpopuli/voxeld/test/testkit/figure"
 	"github.com/voxelpopuli/voxeld/vclock/walk"
 )
 

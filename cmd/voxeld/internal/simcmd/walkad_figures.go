@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/grid/walkad"
-	"github.com/voxelpopuli/voxeld/testkit/figure"
+	"github.com/voxelpopuli/voxeld/test/testkit/figure"
 )
 
 // walkadFigure is a figure of the Walkad paper.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/testkit/metrics"
+	"github.com/voxelpopuli/voxeld/test/testkit/metrics"
 )
 
 // frame returns the view of an interval as lines of at most width columns; at most height lines.

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
-	"github.com/voxelpopuli/voxeld/testkit/metrics"
+	"github.com/voxelpopuli/voxeld/test/testkit/metrics"
 )
 
 // The view fits into any terminal, also without metrics and with many regions.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
-	"github.com/voxelpopuli/voxeld/testkit/metrics"
+	"github.com/voxelpopuli/voxeld/test/testkit/metrics"
 )
 
 // sample is the state of a node at one time.

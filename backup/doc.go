@@ -1,9 +1,0 @@
-// Package backup is the format of backups: the catalog, the land of all regions and the players of a world, in one compressed stream
-// with checksums. It writes, reads and verifies them, and has no part in how they are collected (region/export) or put back
-// (backup/restore). docs/backup.md describes the bytes.
-//
-// A backup is full, or incremental: the latter refers to its base for the regions that have not changed since. A Chain is a full
-// backup and the incremental ones that follow it.
-//
-// A Writer and a Reader belong to their caller's goroutine. Any package from region upwards may import this one.
-package backup

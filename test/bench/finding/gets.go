@@ -1,0 +1,72 @@
+package finding
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/dht"
+	"github.com/voxelpopuli/voxeld/dht/transport"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/internal/config"
+	"github.com/voxelpopuli/voxeld/store"
+	"github.com/voxelpopuli/voxeld/test/testkit/daemon"
+	"github.com/voxelpopuli/voxeld/test/testkit/histogram"
+	"github.com/voxelpopuli/voxeld/test/testkit/process"
+)
+
+// OwnNode makes this program a node of the daemons' DHT. stop removes it again.
+func OwnNode(ctx context.Context, d *daemon.Daemon, dir string) (node *dht.DHT, stop func(), err error) {
+	invite, err := d.Invite(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	token, err := config.ParseToken(invite)
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := store.Open(store.Options{Path: filepath.Join(dir, "own.db")})
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, end := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { db.Run(ctx) }) //nolint:errcheck // errors show in the measurement
+	stop = func() {
+		end()
+		wg.Wait()
+		db.Close() //nolint:errcheck // its contents are not needed
+	}
+	host, err := transport.NewHost(transport.Options{Storage: db, Listen: []string{"/ip4/127.100.0.1/tcp/4001"}, Bootstrap: token.Addrs})
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	node, err = dht.Join(host, dht.Options{World: token.World, Placement: grid.PlacementWalkad, Storage: db})
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	wg.Go(func() { node.Run(ctx) }) //nolint:errcheck // errors show in the measurement
+	inner := stop
+	stop = func() {
+		node.Close() //nolint:errcheck // its contents are not needed
+		host.Close() //nolint:errcheck // its contents are not needed
+		inner()
+	}
+	return node, stop, process.Pause(ctx, 15*time.Second) // until its routing table is full
+}
+
+// PlainGets gets the cells' records, each a few times.
+func PlainGets(ctx context.Context, node *dht.DHT, land []grid.ChunkPos) (took *histogram.Histogram, err error) {
+	took = new(histogram.Histogram)
+	for i := range 5 * len(land) {
+		began := time.Now()
+		if _, err := node.Region(ctx, grid.CellAt(land[i%len(land)], grid.FoundingLabel)); err != nil {
+			return took, err
+		}
+		took.Add(time.Since(began).Seconds())
+	}
+	return took, nil
+}

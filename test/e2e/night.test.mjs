@@ -1,0 +1,118 @@
+// Night: how light it is, with and without a lamp in the hand. And rain. Run as browser.test.mjs.
+
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { Daemon, HILLS } from './daemon.mjs'
+import { Player } from './player.mjs'
+
+// vite is a dependency of the client's package
+const { runnerImport } = createRequire(new URL('../../web/package.json', import.meta.url))('vite')
+const LAMP_SLOT = 7 // in the default hotbar
+let dayMs = 1e10 // the time stands still, nearly
+
+let daemon
+let player
+let ground // the luminance of the ground at midnight
+let minutes // since midnight, as the page gets it from the node
+
+before(async () => {
+  daemon = await Daemon.start(null, [], HILLS)
+})
+
+after(async () => {
+  await player?.close()
+  await daemon?.remove()
+})
+
+/** Replaces the time of day in what the node sends, and the length of the day. */
+async function setTimes(page) {
+  await page.routeWebSocket(/\/ws/, (socket) => {
+    socket.connectToServer().onMessage((message) => {
+      if (typeof message === 'string') return socket.send(message)
+      return socket.send(replaceNumber(replaceNumber(message, 'time_of_day', minutes), 'day_ms', dayMs))
+    })
+  })
+}
+
+/** Returns a message in CBOR in which a field has another number, if it has the field. */
+function replaceNumber(message, field, number) {
+  const key = Buffer.from(field)
+  const at = message.indexOf(Buffer.concat([Buffer.from([0x60 + key.length]), key])) + 1 + key.length
+  if (at <= key.length) return message
+  const value = Buffer.alloc(9, 0xfb) // a double
+  value.writeDoubleBE(number, 1)
+  const info = message[at] & 31 // of the number there: its length, if not itself
+  const length = info < 24 ? 1 : 1 + 2 ** (info - 24)
+  return Buffer.concat([message.subarray(0, at), value, message.subarray(at + length)])
+}
+
+/** The ground before the player. */
+const GROUND = { left: 0.25, top: 0.6, right: 0.75, bottom: 1 }
+
+async function at(time, name) {
+  minutes = time
+  await player.reload()
+  await player.nextFrames(3)
+  return player.medianLuminance(name)
+}
+
+test('land can be seen at midnight, and a lamp in the hand lights it', async () => {
+  minutes = 12 * 60
+  player = await Player.open(daemon.url, 'nightly', { prepare: setTimes })
+  await player.play()
+  const noon = await player.medianLuminance('night-noon')
+  const dusk = await at(18.2 * 60, 'night-dusk')
+  const midnight = await at(0, 'night-midnight')
+  ground = await player.medianLuminance('night-midnight', GROUND)
+  await player.page.keyboard.press(`Digit${LAMP_SLOT + 1}`)
+  await player.nextFrames(10) // until the hand is up
+  const lamp = await player.medianLuminance('night-lamp', GROUND)
+  console.log('median luminance', { noon, dusk, midnight, ground, lamp })
+  assert.ok(midnight >= 45, `the median is ${midnight} at midnight`)
+  assert.ok(noon > dusk && dusk > midnight, `it is ${noon} at noon, ${dusk} at dusk, ${midnight} at midnight`)
+  assert.ok(lamp > ground + 15, `the ground is ${ground}, and ${lamp} with a lamp`)
+})
+
+test('the brightness is a setting', async () => {
+  await player.page.keyboard.press('Digit1')
+  await player.page.evaluate(() => document.exitPointerLock())
+  await player.page.fill('.menu input[aria-label=Brightness]', '1.6')
+  await player.page.click('.menu button.primary')
+  await player.nextFrames(10)
+  const bright = await player.medianLuminance('night-bright', GROUND)
+  assert.ok(bright > ground + 15, `the ground was ${ground}, and is ${bright}`)
+  assert.deepEqual(player.troubles, [])
+})
+
+/** Returns a length of the day with which it pours now, and goes on for some minutes. */
+async function rainyDay(world) {
+  const { module } = await runnerImport(fileURLToPath(new URL('../../web/src/world/weather.ts', import.meta.url)))
+  const now = Date.now()
+  for (let ms = 3_600_000; ; ms += 60_000)
+    if ([0, 180_000].every((later) => module.rainAt(world, (now + later) / ms) > 0.9)) return ms
+}
+
+test('it rains, and it is darker, unless the player does without', async () => {
+  dayMs = await rainyDay((await player.state()).world)
+  const weather = (on) =>
+    player.page.evaluate((weather) => {
+      const stored = JSON.parse(localStorage.getItem('voxeld.settings'))
+      localStorage.setItem('voxeld.settings', JSON.stringify({ ...stored, brightness: 1, weather }))
+    }, on)
+  await weather(true)
+  minutes = 12 * 60
+  await player.reload()
+  await player.until(() => window.__voxeld.state().raining > 0.7 && window.__voxeld.state().drops > 0)
+  const rain = await player.medianLuminance('rain', GROUND)
+  await weather(false)
+  await player.reload()
+  await player.nextFrames(3)
+  const dry = await player.medianLuminance('rain-off', GROUND)
+  console.log('median luminance', { rain, dry })
+  const { raining, drops } = await player.state()
+  assert.deepEqual([raining, drops], [0, 0])
+  assert.ok(rain < dry - 15, `the ground is ${rain} in the rain, and ${dry} without`)
+  assert.deepEqual(player.troubles, [])
+})
