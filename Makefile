@@ -26,7 +26,7 @@ COMMIT        ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || true)
 CLIENT_SOURCES := $(shell find web -not -path '*/node_modules*' -not -path 'web/dist*' -type f \
 	\( -name '*.ts' -o -name '*.html' -o -name '*.css' -o -name '*.json' -o -name '*.glsl' -o -path 'web/public/*' \))
 
-.PHONY: run build daemon client test steps client-test lint lint-floors test-go fuzz-short fuzz mutants simulate races released-client bench bench-micro bench-durable split-edits split-crowd clocks backup-proof balance-proof visitors race chaos chart monitoring dashboard-pictures e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
+.PHONY: run build daemon client test steps client-test lint lint-floors test-go fuzz-short fuzz mutants simulate races released-client bench bench-micro bench-durable split-edits split-crowd clocks backup-proof visitors race chaos chart monitoring dashboard-pictures e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
 
 run: build ## build everything, start a node on ./data, print the URL (ARGS="--join …" adds flags)
 	exec bin/voxeld run --data-dir $(DATA) $(ARGS)
@@ -74,7 +74,7 @@ fmt: web/node_modules/.package-lock.json ## format the Go code and the client as
 # depguard cannot see a go statement: floors 0 to 2 are step machines and start no goroutine.
 lint-floors:
 	@! grep -nE '^[[:space:]]*go[[:space:]]+(func|[A-Za-z_.]+\()' --include='*.go' --exclude='*_test.go' -r \
-		blocktable chunk gameserver/interest grid history internal/kv motion overlay player policy region/balance region/divide region/membership \
+		blocktable chunk gameserver/interest grid history internal/kv motion overlay player policy region/divide region/membership \
 		terrain trust vclock wire world 2>/dev/null \
 		|| { echo 'floors 0 to 2 start no goroutine (docs/ARCHITECTURE.md)' >&2; exit 1; }
 
@@ -165,9 +165,6 @@ clocks: ## daemons whose clocks are stepped, a day off, or months ahead: compile
 
 backup-proof: ## back up and restore a world of 2,000 regions and a million edits while 40 players edit; count late ticks, also without a backup
 	go test ./cmd/voxeld -run '^(TestLargeBackup|TestReplicasAfterRestore)$$' -v -count 1 -timeout 50m -backup-regions 2000 -backup-edits 500 -backup-players 40 -backup-rounds 10
-
-balance-proof: ## five daemons, and players in regions of one of them, without balancing and with it: how the load spreads, and whether it then stays quiet
-	go test ./cmd/voxeld -run '^TestBalance$$' -v -count 1 -timeout 30m -balance-time 5m
 
 e2e: build ## a real browser against a real daemon (PICTURES=1: with a picture of each step in test/e2e/screenshots)
 	@echo '== end to end, in Chromium and Firefox'

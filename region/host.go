@@ -84,7 +84,6 @@ type Options struct {
 	World      string                 // its id; if empty, edits are not signed
 	Issued     policy.Issued          // which nodes are issuers; nil in an open world: all may be
 	Operator   policysync.Operator    // signs commands that are typed on this node
-	Balance    placement.Balance      // of load between nodes; the zero value: none
 	Clock      *wallclock.Clock       // the time of the world; nil: one that begins now
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -177,10 +176,9 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	}
 	h.supervisor = placement.New(placement.Options{
 		Self: o.Self.Peer, Copies: o.Copies, Records: o.Records, Directory: h.Directory, Registry: registry, Questions: h.questions,
-		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.failures, Slow: o.Replicas.Slow, Balance: o.Balance, Logger: o.Logger, Registerer: o.Registerer,
+		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.failures, Slow: o.Replicas.Slow, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	h.supervisor.Watch = h.observer.watch
-	h.supervisor.InUse = func() []placement.Use { return useOf(h.regions.lands()) }
 	if err := h.wireIntegrity(); err != nil {
 		return nil, err
 	}

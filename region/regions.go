@@ -92,17 +92,6 @@ func (r *regions) Led() []placement.Group {
 	return led
 }
 
-// useOf returns how much the lands that have a group use of this node.
-func useOf(lands []*actor.Land) []placement.Use {
-	var all []placement.Use
-	for _, l := range lands {
-		if g := l.Raft(); g != nil {
-			all = append(all, placement.Use{ID: l.ID(), Cell: l.Cell(), Leader: g.Status().Leader, Busy: l.Work.Total()})
-		}
-	}
-	return all
-}
-
 // GroupOf returns the group of a land for the supervisor.
 func (r *regions) GroupOf(l *actor.Land) placement.Group {
 	return placement.Group{ID: l.ID(), Key: r.Directory.Key(l.Cell()), Copies: r.copies, Raft: l.Raft(), Actor: l.Actor}

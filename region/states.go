@@ -36,7 +36,7 @@ type States struct {
 	CatalogQuorum bool           // this node sees a catalog with a leader
 	Settled       bool           // this node has run for long enough to know the catalog's leader, if there is one
 	Skew          time.Duration  // the largest difference between this node's clock and that of a node that answers
-	Load          *nodemsg.Load  // how busy this node is; nil if that is not known
+	Led           int            // open regions that this node leads, the catalog included
 }
 
 // StateNames lists the names of the states of regions, in the order in which people should see them.
@@ -130,7 +130,7 @@ func (o *observer) count() States {
 	}
 	exist := map[string]bool{h.Self.Peer: true}
 	quarantined := h.failures.AllQuarantined()
-	now := States{Load: h.supervisor.Load()}
+	now := States{Led: len(h.regions.Led())}
 	leader := false
 	var times []wallclock.Reading
 	for peer, n := range nodes {
@@ -218,6 +218,6 @@ func (o *observer) description() nodemsg.Answer {
 		Slow: o.host.Replicas.Slow(), Hung: o.host.Replicas.Hung(), NotReady: notReady,
 		Member: &o.host.Self, Clock: time.Now().UnixMilli(), Time: at.UnixMilli(), TimeAge: uint32(min(age/time.Second, math.MaxUint32)), //nolint:gosec // not negative
 		CatalogLeader: o.host.regions.catalogLeader(),
-		Quarantined:   quarantined[:min(len(quarantined), nodemsg.MaxQuarantined)], Version: nodemsg.Version, Load: o.host.supervisor.Load(),
+		Quarantined:   quarantined[:min(len(quarantined), nodemsg.MaxQuarantined)], Version: nodemsg.Version,
 	}
 }

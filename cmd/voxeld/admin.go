@@ -39,7 +39,7 @@ func (n *node) status(ctx context.Context) admin.Status {
 	answer := admin.Status{
 		Version: version(), World: n.world.Name, WorldID: n.world.ID(), Peer: n.host.PeerID(),
 		Game: n.gameAddress(), HTTP: n.http.Addr().String(), Uptime: time.Since(n.started),
-		Peers: connected, Regions: len(n.regions.Regions(ctx)), Players: len(n.gateway.Online()),
+		Peers: connected, Regions: len(n.regions.Regions(ctx)), Led: states.Led, Players: len(n.gateway.Online()),
 		Database: n.db.Size(), Catalog: n.catalogLeader(ctx), URL: n.playerURL(), Draining: n.gateway.Draining(),
 		CatalogQuorum: states.CatalogQuorum, CatalogUnknown: !states.Settled && !states.CatalogQuorum, NodeRegions: states.Node.Named(),
 		Access: n.access.Status(), Disk: n.disk(), Backups: n.backups.Status(),
@@ -51,9 +51,6 @@ func (n *node) status(ctx context.Context) admin.Status {
 		} else {
 			answer.Damaged++
 		}
-	}
-	if l := states.Load; l != nil {
-		answer.Load = &admin.Load{Cores: float64(l.Busy) / 1000, Capacity: float64(l.Capacity) / 1000, Led: int(l.Led)}
 	}
 	if states.World != nil {
 		answer.WorldRegions = states.World.Named()

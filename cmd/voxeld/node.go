@@ -26,8 +26,6 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/cputime"
 	"github.com/voxelpopuli/voxeld/internal/wallclock"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/region/budget"
-	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/terrain"
@@ -142,19 +140,6 @@ func (n *node) takesPlayers() error {
 		return errors.New("this node is draining")
 	}
 	return n.ready()
-}
-
-// load returns how the node's load is measured.
-func (n *node) load() placement.Balance {
-	return placement.Balance{
-		Shed: n.cfg.Balance, Capacity: n.cfg.Cores(cputime.FindLimit().Cores()), CPU: budget.ProcessTime, Stored: n.db.Size, Sent: n.host.Sent,
-		Players: func() int {
-			if g := n.sessions.Load(); g != nil {
-				return len(g.Online())
-			}
-			return 0
-		},
-	}
 }
 
 func (n *node) alone() bool { return len(n.peers().Connected()) == 0 }

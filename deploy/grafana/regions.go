@@ -29,11 +29,6 @@ func regions() dashboard {
 				{title: "Regions isolated, by reason", alert: "VoxeldRegionIsolated", description: "Regions that failed on a node. Normal: none.", unit: rate, queries: one(some("voxeld_regions_isolated_total", "reason"), "{{reason}}")},
 				{title: "Members of the catalog", description: "As each member of the catalog counts them. Normal: 5, or the number of nodes if that is less.", unit: count, queries: one("voxeld_catalog_members{SEL}", "{{instance}}")},
 			}},
-			{"Balance", []panel{
-				{title: "Load by node", description: "Processor time that each node uses, as a share of its capacity. Above 0.6 it moves regions to nodes that use less than half as much.", unit: share, queries: one("voxeld_node_busy_cores{SEL} / voxeld_node_capacity_cores{SEL}", "{{instance}}")},
-				{title: "Regions moved because of load", description: "By kind and result. leader: another member leads; member: a node with more room became a member. Normal: none, and some when crowds come.", unit: rate, kind: stacked, queries: one(some("voxeld_balance_moves_total", "kind, result"), "{{result}} {{kind}}")},
-				{title: "Time spent on moves", description: "Seconds of each second. A hand-over of leadership takes some hundredths of a second; a new member copies the land.", unit: share, queries: one(perSecond("voxeld_balance_seconds_total", "instance"), "{{instance}}")},
-			}},
 			{"Splits and merges", []panel{
 				{title: "Splits and merges, by trigger", description: "Regions split because of their load, quiet halves merged, and those that failed. Normal: none for days, and a few when crowds come and go.", unit: rate, kind: stacked, queries: []query{
 					{some("voxeld_region_splits_total", "trigger, result"), "split: {{result}} {{trigger}}"},

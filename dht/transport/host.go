@@ -24,7 +24,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/voxelpopuli/voxeld/dht/address"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -107,15 +106,6 @@ func (h *Host) Connected() []string {
 		all = append(all, id.String())
 	}
 	return all
-}
-
-// Sent returns the bytes sent on streams so far.
-func (h *Host) Sent() uint64 {
-	var m dto.Metric
-	if err := h.metrics.streamOut.Write(&m); err != nil {
-		return 0
-	}
-	return uint64(m.GetCounter().GetValue())
 }
 
 // Peers returns the peers that this node is connected to or has an address of, by id.

@@ -64,8 +64,6 @@ type Replication struct {
 	Replicas     int           `koanf:"replicas"`      // members of a region's raft group, 1 to 7
 	ReplaceAfter time.Duration `koanf:"replace_after"` // how long a member may be silent, or its disk hang, before it is replaced
 	ScrubEvery   time.Duration `koanf:"scrub_every"`   // how often the replicas of a region are compared; 0: never
-	Balance      bool          `koanf:"balance"`       // whether a busy node moves regions to others
-	Capacity     int           `koanf:"capacity"`      // what it gives to the world, in percent of a core; 0: see Cores
 }
 
 // Dividing is when regions are split and merged. A limit of 0 is none.
@@ -134,7 +132,6 @@ const (
 	MaxSplit              = 1_000_000_000
 	MaxBackups            = 10_000
 	MaxIncremental        = 999 // the names of backups have three digits for it
-	MaxCapacity           = 1_000_000
 	MaxEditsPerSecond     = 1_000_000
 	MaxPerAddress         = 1_000_000     // of connections, and of joins a second
 	MaxBytesPerAddress    = 1_000_000_000 // a second
@@ -154,14 +151,6 @@ func (c Config) BackupDirectory() string {
 		return c.BackupDir
 	}
 	return filepath.Join(c.DataDir, "backups")
-}
-
-// Cores returns how many cores the node gives to the world: Capacity, or all that it may use.
-func (c Config) Cores(available float64) float64 {
-	if c.Capacity == 0 {
-		return available
-	}
-	return float64(c.Capacity) / 100
 }
 
 // maxSocketPath is the longest path of a Unix socket, in bytes, that all supported systems accept.

@@ -139,14 +139,6 @@ var Groups = []Group{
 			Name: "scrub-every", Kind: Duration, Default: "1h", check: atLeast(time.Second, true),
 			Usage: "interval at which the replicas of a region are compared and repaired, at least 1s; hibernating regions are compared 24 times less often; 0 disables it",
 		},
-		{
-			Name: "balance", Kind: Switch, Default: "false",
-			Usage: "experimental: while this node uses more than 60 % of its capacity, move regions to nodes whose share is at most half as large",
-		},
-		{
-			Name: "capacity", Kind: Number, Default: "0", check: upTo(MaxCapacity),
-			Usage: "processor time that this node gives to the world, in percent of a core (150 is one and a half cores), for --balance; not enforced; 0: all cores that the daemon may use",
-		},
 	}},
 	{"Regions that divide", []Option{
 		{

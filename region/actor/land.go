@@ -78,8 +78,6 @@ type LandOptions struct {
 type Land struct {
 	*Actor
 	LandOptions
-	// Work is how long the region has been at work, for any goroutine.
-	Work budget.Stopwatch
 	// Needs is the version of the first nodes that understand the region's log, for any goroutine.
 	Needs atomic.Int64
 

@@ -37,7 +37,7 @@ func (l *Land) loop(ctx context.Context) {
 			return
 		case <-l.group.Ready():
 			// Answer waiting gateways now, not at the next tick.
-			l.Work.Time(func() { l.budget.Run(l.handleCommits) })
+			l.budget.Run(l.handleCommits)
 			if l.failure == nil && !l.removed {
 				continue
 			}
@@ -46,7 +46,7 @@ func (l *Land) loop(ctx context.Context) {
 				l.step()
 				break
 			}
-			l.Work.Time(func() { l.budget.Run(l.handleInbox) })
+			l.budget.Run(l.handleInbox)
 			continue
 		case <-l.edits.gatherTimer.C:
 			l.edits.gathering = false
@@ -62,7 +62,7 @@ func (l *Land) loop(ctx context.Context) {
 				l.Metrics.lateTicks.Inc()
 				due = start
 			}
-			l.Work.Time(func() { l.Metrics.tickSeconds.Observe(l.runTick(start).Seconds()) })
+			l.Metrics.tickSeconds.Observe(l.runTick(start).Seconds())
 		}
 		if l.fault != nil {
 			return // isolated: the host does the rest

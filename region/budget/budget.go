@@ -3,7 +3,6 @@ package budget
 
 import (
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/motion"
@@ -93,16 +92,3 @@ func (b *Budget) Rest() {
 		*b = Budget{cpu: b.cpu, used: b.used}
 	}
 }
-
-// Stopwatch adds up how long pieces of work take by the wall clock. Any goroutine may read it while one works.
-type Stopwatch struct{ total atomic.Int64 }
-
-// Time does a piece of work.
-func (s *Stopwatch) Time(work func()) {
-	start := time.Now()
-	work()
-	s.total.Add(int64(time.Since(start)))
-}
-
-// Total returns how long all of it took so far.
-func (s *Stopwatch) Total() time.Duration { return time.Duration(s.total.Load()) }

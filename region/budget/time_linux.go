@@ -20,9 +20,6 @@ func ThreadTime(work func()) time.Duration {
 	return after - before
 }
 
-// ProcessTime returns the CPU time that the process has used, and whether it is known.
-func ProcessTime() (time.Duration, bool) { return used(syscall.RUSAGE_SELF) }
-
 func used(by int) (time.Duration, bool) {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(by, &r); err != nil {

@@ -10,6 +10,3 @@ func ThreadTime(work func()) time.Duration {
 	work()
 	return time.Since(start)
 }
-
-// ProcessTime returns the CPU time that the process has used, and whether it is known: only Linux's is.
-func ProcessTime() (time.Duration, bool) { return 0, false }

@@ -90,7 +90,6 @@ type About struct {
 	CatalogLeader string             // the catalog's leader as that node sees it, if it is a member of the catalog
 	Skew          time.Duration      // how far its machine's clock is ahead of this one's; 0 if that is less than can be measured
 	Time          *wallclock.Reading // the time of the world as it has it; nil if it did not say
-	Load          *nodemsg.Load      // how busy it is; nil if it did not say
 	Version       int                // of the messages between nodes; 0 is one before versions were numbered
 	Slow          bool               // its disk does not answer, or did not lately: it should not lead
 	Hung          bool               // its disk does not answer now: its votes are missing
@@ -248,7 +247,7 @@ func (d *Detector) Check(ctx context.Context, peer string) (nodemsg.Member, erro
 	}
 	took := time.Since(asked)
 	about := About{
-		Quarantined: answer.Quarantined, CatalogLeader: answer.CatalogLeader, Skew: Skew(answer.Clock, asked, took), Load: answer.Load, Version: answer.Version,
+		Quarantined: answer.Quarantined, CatalogLeader: answer.CatalogLeader, Skew: Skew(answer.Clock, asked, took), Version: answer.Version,
 		Slow: answer.Slow, Hung: answer.Hung, NotReady: answer.NotReady,
 	}
 	if answer.Time != 0 && d.Clock != nil {
@@ -392,20 +391,6 @@ func (d *Detector) About(peer string) (About, time.Time) {
 		return p.about, p.described
 	}
 	return About{}, time.Time{}
-}
-
-// loadFor is how long a node's load stays valid.
-const loadFor = 45 * time.Second
-
-// Load returns how busy a node was, and when it said so; nil if that is not known, or too long ago.
-func (d *Detector) Load(peer string) (*nodemsg.Load, time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p := d.mu.nodes[peer]
-	if p == nil || time.Since(p.described) > loadFor {
-		return nil, time.Time{}
-	}
-	return p.about.Load, p.described
 }
 
 // Liveness is what is known of a node.

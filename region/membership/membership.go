@@ -15,7 +15,6 @@ type Member struct {
 	Failed   bool // the region has failed there lately
 	Slow     bool // its disk does not answer, or did not lately
 	Leaving  bool // has announced that it is about to stop: it stays a member, but must not lead
-	Full     bool // too busy to be given the region
 }
 
 // MayLead reports whether leadership may be transferred to the member.
@@ -47,26 +46,6 @@ const (
 type Step struct {
 	Kind Kind
 	Peer string
-}
-
-// Preferred returns nearest with the nodes first that should be the members: those that fit, nearest first, among the first want+spare
-// nodes. The others follow, nearest first, and fill up what is missing. A member should always fit, so that it does not lose its place
-// because it is busy.
-func Preferred(nearest []string, want, spare int, fits func(peer string) bool) []string {
-	window := nearest[:min(want+spare, len(nearest))]
-	preferred := make([]string, 0, len(nearest))
-	for _, peer := range window {
-		if len(preferred) < want && fits(peer) {
-			preferred = append(preferred, peer)
-		}
-	}
-	chosen := preferred
-	for _, peer := range nearest {
-		if !slices.Contains(chosen, peer) {
-			preferred = append(preferred, peer)
-		}
-	}
-	return preferred
 }
 
 // Next returns the next step that the leader self has to take so that its group converges to the first want nodes of nearest.
@@ -161,7 +140,6 @@ func surplus(self string, voters []Member, nearest []string, want int) Step {
 	}
 	// The leader itself is surplus: another member must lead first.
 	for _, able := range []func(Member) bool{
-		func(m Member) bool { return !m.Impaired() && !m.Full },
 		func(m Member) bool { return !m.Impaired() },
 		func(Member) bool { return true },
 	} {
@@ -175,7 +153,7 @@ func surplus(self string, voters []Member, nearest []string, want int) Step {
 	return Step{Kind: Wait}
 }
 
-// preferredLeader transfers leadership to the nearest live member that has nearly all of the log, room for the region, and is not impaired.
+// preferredLeader transfers leadership to the nearest live member that has nearly all of the log and is not impaired.
 // If none is better, the leader stays.
 func preferredLeader(self string, voters []Member, target []string) Step {
 	impaired := slices.ContainsFunc(voters, func(m Member) bool { return m.Peer == self && m.Impaired() })
@@ -184,7 +162,7 @@ func preferredLeader(self string, voters []Member, target []string) Step {
 			return Step{Kind: Stay}
 		}
 		for _, m := range voters {
-			if m.Peer == peer && m.MayLead() && !m.Impaired() && !m.Full {
+			if m.Peer == peer && m.MayLead() && !m.Impaired() {
 				return Step{Transfer, peer}
 			}
 		}

@@ -46,9 +46,9 @@ func (sv *Supervisor) ledFor(id, term uint64) time.Duration {
 // member could take over, or could in time. It may be called again.
 func (sv *Supervisor) Drain(ctx context.Context) (handed, kept int) {
 	sv.StartLeaving()
-	var crew sync.WaitGroup
-	defer crew.Wait()
-	crew.Go(func() { sv.announceLeaving(ctx) })
+	var announcing sync.WaitGroup
+	defer announcing.Wait()
+	announcing.Go(func() { sv.announceLeaving(ctx) })
 	return sv.HandOver(ctx)
 }
 
@@ -108,13 +108,13 @@ func (sv *Supervisor) HandOver(ctx context.Context) (handed, kept int) {
 	var transfers errgroup.Group
 	transfers.SetLimit(maxHandOvers)
 	for _, w := range groups {
-		heir := sv.Successor(w)
-		if heir == "" {
+		successor := sv.Successor(w)
+		if successor == "" {
 			continue
 		}
 		transfers.Go(func() error {
-			if err := sv.Transfer(ctx, w, heir); err != nil {
-				sv.Logger.Warn("leadership not handed over", "group", w.ID, "peer", heir, "error", err)
+			if err := sv.Transfer(ctx, w, successor); err != nil {
+				sv.Logger.Warn("leadership not handed over", "group", w.ID, "peer", successor, "error", err)
 				return nil
 			}
 			done.Add(1)
@@ -127,15 +127,13 @@ func (sv *Supervisor) HandOver(ctx context.Context) (handed, kept int) {
 }
 
 // Transfer hands the leadership of a group to another member, and waits until this node no longer leads.
-func (sv *Supervisor) Transfer(ctx context.Context, w Group, heir string) error {
-	load := sv.meter.region(w.ID)
-	if err := w.Raft.Transfer(heir); err != nil {
+func (sv *Supervisor) Transfer(ctx context.Context, w Group, successor string) error {
+	if err := w.Raft.Transfer(successor); err != nil {
 		return err
 	}
 	if err := AwaitGroup(ctx, func() bool { return !w.Raft.Status().Self }); err != nil {
 		return err
 	}
-	sv.meter.remember(sv.Self, heir, load, time.Now())
 	sv.metrics.changes.WithLabelValues("transfer").Inc()
 	return nil
 }
@@ -154,12 +152,8 @@ func (sv *Supervisor) Successor(w Group) string {
 	if len(states) == 0 {
 		return ""
 	}
-	for _, avoid := range []func(membership.Member) bool{
-		membership.Member.Impaired, func(m membership.Member) bool { return m.Full },
-	} {
-		if better := slices.DeleteFunc(slices.Clone(states), avoid); len(better) > 0 {
-			states = better
-		}
+	if better := slices.DeleteFunc(slices.Clone(states), membership.Member.Impaired); len(better) > 0 {
+		states = better
 	}
 	for _, peer := range sv.Records.NearestKnown(w.Key, directory.Candidates) {
 		if slices.ContainsFunc(states, func(m membership.Member) bool { return m.Peer == peer }) {

@@ -124,9 +124,7 @@ func (sv *Supervisor) misplaced(info nodemsg.Region, peers failuredetector.Watch
 		return !lives || sv.avoids(info.ID, peer) || version < nodemsg.VersionMarks // what is in the log is not known before the region is open
 	})
 	size, nearest := membership.Choose(sv.Copies, voters, nearest, sv.Records.Operator)
-	isMember := func(peer string) bool { return actor.HasMember(info, peer) }
-	nearest = sv.meter.preferred(info.ID, nearest, size, 0, isMember)
 	target := nearest[:min(size, len(nearest))]
 	return len(voters) > size || membership.Departing(states, target, size) != "" ||
-		slices.ContainsFunc(target, func(peer string) bool { return !isMember(peer) })
+		slices.ContainsFunc(target, func(peer string) bool { return !actor.HasMember(info, peer) })
 }

@@ -58,7 +58,6 @@ func (sv *Supervisor) superviseOnce(ctx context.Context) {
 	sv.metrics.led.Set(float64(len(groups)))
 	delete(peers, sv.Self)
 	sv.Detector.Refresh(ctx, peers)
-	sv.balance(groups)
 	for _, w := range groups {
 		if !sv.BeginChange(w.ID) {
 			continue

@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,13 +19,11 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
-	"github.com/voxelpopuli/voxeld/region/balance"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/world"
 )
 
 const (
@@ -68,7 +65,7 @@ type Regions interface {
 	Open(ctx context.Context, id uint64, cell grid.Cell) (*actor.Land, error)
 }
 
-// Options configure a Supervisor. All fields but Balance are required.
+// Options configure a Supervisor. All fields are required.
 type Options struct {
 	Self       string
 	Copies     int // least number of members of a region
@@ -81,7 +78,6 @@ type Options struct {
 	Regions    Regions
 	Failures   Failures
 	Slow       func() bool // reports whether this node's disk does not answer, or did not lately: others should lead
-	Balance    Balance     // the zero value: load has no influence
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -102,13 +98,8 @@ type Supervisor struct {
 	NotifyEvicted func(context.Context)
 	// Watch adds the nodes to watch besides the members of the groups that this node leads.
 	Watch func(failuredetector.Watched)
-	// InUse lists how much the open regions use.
-	InUse func() []Use
 
 	metrics *metrics
-	meter   *meter
-	pace    balance.Pace // of Run's goroutine
-	moving  atomic.Bool  // a region is being moved because of load
 	closed  closedRegions
 	leave   sync.Once     // closes leaving
 	leaving chan struct{} // closed when this node is about to stop: see Drain
@@ -124,10 +115,9 @@ type Supervisor struct {
 // New returns a supervisor.
 func New(o Options) *Supervisor {
 	sv := &Supervisor{
-		Options: o, metrics: newMetrics(o.Registerer, o.Balance.Capacity), leaving: make(chan struct{}),
-		NotifyEvicted: func(context.Context) {}, Watch: func(failuredetector.Watched) {}, InUse: func() []Use { return nil },
+		Options: o, metrics: newMetrics(o.Registerer), leaving: make(chan struct{}),
+		NotifyEvicted: func(context.Context) {}, Watch: func(failuredetector.Watched) {},
 	}
-	sv.meter = newMeter(o.Balance, o.Self, o.Detector.Load)
 	sv.closed.moving = make(map[uint64]int)
 	sv.mu.reconciling = make(map[uint64]struct{})
 	sv.announcements = newAnnouncements(o.Directory, o.Tasks, o.Logger)
@@ -159,7 +149,6 @@ func (sv *Supervisor) EndChange(id uint64) {
 func (sv *Supervisor) memberStates(w Group, s replica.Status) []membership.Member {
 	states := make([]membership.Member, len(s.Members))
 	failed := sv.Failures.FailedPeers(w.ID)
-	load := sv.meter.region(w.ID)
 	for i, m := range s.Members {
 		self := m.Peer == sv.Self
 		slow := sv.Slow()
@@ -174,7 +163,6 @@ func (sv *Supervisor) memberStates(w Group, s replica.Status) []membership.Membe
 			Lost:     !self && sv.Detector.Lost(m.Peer),
 			Failed:   failed[m.Peer],
 			Slow:     slow,
-			Full:     !self && w.ID != world.CatalogID && !sv.meter.hasRoom(m.Peer, load),
 		}
 	}
 	return states
@@ -218,14 +206,7 @@ func (sv *Supervisor) nearestOf(w Group, s replica.Status) (size int, nearest []
 		_, lives := sv.Detector.Alive(peer)
 		return !lives || i < 0 && (sv.outdated(w, peer) || sv.avoids(w.ID, peer))
 	})
-	size, nearest = membership.Choose(w.Copies, voters, nearest, sv.Records.Operator)
-	isMember := func(peer string) bool { return slices.Contains(members, peer) }
-	if sv.Balance.Shed && w.ID != world.CatalogID && sv.ledFor(w.ID, s.Term) < balance.Settled {
-		// It is not known yet what the region costs here, nor what else its last leader gave away: whoever is a member stays one.
-		known := slices.DeleteFunc(slices.Clone(nearest), func(peer string) bool { return !isMember(peer) })
-		nearest = append(known, slices.DeleteFunc(nearest, isMember)...)
-	}
-	return size, sv.meter.preferred(w.ID, nearest, size, sv.meter.region(w.ID), isMember)
+	return membership.Choose(w.Copies, voters, nearest, sv.Records.Operator)
 }
 
 // Forget forgets a region that was deleted here.

@@ -69,7 +69,6 @@ func laterMessages() []interface{ Valid() error } {
 		SignedIncarnation{Incarnation: Incarnation{ID: [16]byte{9}, PutBack: 3}, Signature: []byte{5}},
 		Lineage{Incarnations: []Incarnation{{ID: [16]byte{5}, Count: 6}, {ID: [16]byte{7}}}, Signature: []byte{8}, Remembered: &seen},
 		RegionStatus{Region: 7, State: StateFailed, Why: "x", Last: 20, Outdated: true, Until: 1700000000},
-		Answer{Member: &aMember, Load: &Load{Capacity: 4000, Busy: 1500, Led: 12, Players: 34, Stored: 56 << 20, Sent: 789}},
 		Answer{Member: &aMember, Clock: 1700000000000, Time: 1700000000123, TimeAge: 86400},
 		Question{Range: &RangeRequest{Area: Rectangle{MinX: -1, MaxX: 3, MaxZ: 2}, After: 3, Regions: []uint64{9}, Players: true, Surface: true}},
 		Question{Range: &RangeRequest{Area: Rectangle{MaxX: 300, MaxZ: 2}, Listed: true}},

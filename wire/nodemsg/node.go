@@ -227,8 +227,6 @@ type Answer struct {
 	Version int `cbor:"10,keyasint,omitempty"`
 	// Attempt, with Region, answers Structure: the number of the attempt to merge that is under way or comes next.
 	Attempt uint64 `cbor:"11,keyasint,omitempty"`
-	// Load, with Member, is how busy the peer is; nil if it does not know.
-	Load *Load `cbor:"12,keyasint,omitempty"`
 	// Slow, with Member, means that the peer's disk does not answer, or did not lately: others should lead.
 	Slow bool `cbor:"31,keyasint,omitempty"`
 	// Hung, with Member, means that the peer's disk does not answer now: its votes are missing.
@@ -245,16 +243,6 @@ type Answer struct {
 	History *HistoryAnswer `cbor:"28,keyasint,omitempty"`
 	// Number answers Act: how many acts there are, with this one.
 	Number uint64 `cbor:"26,keyasint,omitempty"`
-}
-
-// Load is how busy a node is, smoothed over some seconds.
-type Load struct {
-	Capacity uint32 `cbor:"1,keyasint"`           // processor time that it gives to the world, in thousandths of a core; never 0
-	Busy     uint32 `cbor:"2,keyasint,omitempty"` // processor time that it uses, likewise
-	Led      uint32 `cbor:"3,keyasint,omitempty"` // open regions that it leads
-	Players  uint32 `cbor:"4,keyasint,omitempty"` // sessions of its gateway
-	Stored   uint64 `cbor:"5,keyasint,omitempty"` // size of its database, in bytes
-	Sent     uint64 `cbor:"6,keyasint,omitempty"` // bytes a second sent to other nodes
 }
 
 // Versions of the messages between nodes, and of regions' logs.

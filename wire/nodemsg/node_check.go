@@ -134,7 +134,6 @@ func (a Answer) Valid() error {
 	return firstError(
 		alternativeOf(a.Region).err,
 		alternativeOf(a.Member).err,
-		alternativeOf(a.Load).err,
 		checkList(a.Statuses, MaxStatuses, RegionStatus.Valid),
 		checkList(a.Regions, RegionsPage, Region.Valid),
 		checkList(a.Quarantined, MaxQuarantined, checkRegionID),
@@ -144,14 +143,6 @@ func (a Answer) Valid() error {
 		checkList(a.Acts, ActsPage, Act.Valid),
 		wire.CheckText(a.Error),
 	)
-}
-
-// Valid returns an error if the node has no capacity.
-func (l Load) Valid() error {
-	if l.Capacity == 0 {
-		return wire.Refuse(wire.FailBadValue, "the capacity must not be 0")
-	}
-	return nil
 }
 
 // Valid returns an error if the record is invalid. A guest's id must match the name.

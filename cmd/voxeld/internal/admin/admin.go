@@ -28,6 +28,7 @@ type Status struct {
 	Uptime   time.Duration `json:"uptime_ns"`
 	Peers    int           `json:"peers"`
 	Regions  int           `json:"regions_loaded"`
+	Led      int           `json:"regions_led"` // the catalog included
 	Players  int           `json:"players"`
 	Database int64         `json:"database_bytes"`
 	Disk     Disk          `json:"disk"`
@@ -42,8 +43,6 @@ type Status struct {
 
 	Access  Access  `json:"access"`
 	Backups Backups `json:"backups"`
-
-	Load *Load `json:"load,omitempty"` // none while it is not known
 
 	CatalogQuorum  bool           `json:"catalog_quorum"`            // the node sees a catalog with a leader
 	CatalogUnknown bool           `json:"catalog_unknown,omitempty"` // it sees none, but has just started
@@ -148,13 +147,6 @@ type Doctor struct {
 	region.Health
 	Access Access   `json:"access"`
 	Notes  []string `json:"notes,omitempty"` // no problems, but what may become one
-}
-
-// Load is how busy the node is, as other nodes see it.
-type Load struct {
-	Cores    float64 `json:"cores"`    // that it uses
-	Capacity float64 `json:"capacity"` // cores that it gives to the world
-	Led      int     `json:"led"`      // open regions that it leads, with the catalog
 }
 
 // Problems lists what is wrong with the node, apart from the states of regions.

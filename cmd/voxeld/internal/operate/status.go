@@ -120,10 +120,7 @@ func printStatus(out io.Writer, a admin.Status) error {
 	fmt.Fprintf(w, "play at\t%s\n", a.URL)
 	fmt.Fprintf(w, "game address\t%s\n", a.Game)
 	fmt.Fprintf(w, "peers\t%d connected\n", a.Peers)
-	fmt.Fprintf(w, "regions\t%d loaded\n", a.Regions)
-	if l := a.Load; l != nil {
-		fmt.Fprintf(w, "load\t%.2f of %.3g cores, %s led here\n", l.Cores, l.Capacity, english.Plural(l.Led, "region", ""))
-	}
+	fmt.Fprintf(w, "regions\t%d loaded, %d led here\n", a.Regions, a.Led)
 	fmt.Fprintf(w, "players\t%d\n", a.Players)
 	if a.Damaged > 0 {
 		fmt.Fprintf(w, "damaged\t%s damaged and not repaired: see the log, and run voxeld region scrub --all on each node\n", english.Plural(a.Damaged, "replica is", "replicas are"))

@@ -31,7 +31,7 @@ func frame(i interval, width, height int) []string {
 		row("ticks", count(i.durations("voxeld_region_tick_seconds").Count/i.seconds()), "duration", times(i.durations("voxeld_region_tick_seconds"))),
 		row("late ticks", count(i.rate("voxeld_region_late_ticks_total")), "fsyncs", count(i.rate("voxeld_store_fsyncs_total"))),
 		"",
-		"regions       " + fmt.Sprintf("%d loaded; with the catalog %.0f led, %.0f moved away, %s", s.Regions, i.value("voxeld_regions_led"), i.value("voxeld_balance_moves_total", "result", "done"), states(s.NodeRegions)),
+		"regions       " + fmt.Sprintf("%d loaded; with the catalog %.0f led, %s", s.Regions, i.value("voxeld_regions_led"), states(s.NodeRegions)),
 	}
 	if divided := divisions(i); divided != "" {
 		lines = append(lines, "              "+divided)
