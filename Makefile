@@ -26,7 +26,7 @@ COMMIT        ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || true)
 CLIENT_SOURCES := $(shell find web -not -path '*/node_modules*' -not -path 'web/dist*' -type f \
 	\( -name '*.ts' -o -name '*.html' -o -name '*.css' -o -name '*.json' -o -name '*.glsl' -o -path 'web/public/*' \))
 
-.PHONY: run build daemon client test steps client-test lint lint-floors test-go fuzz-short fuzz mutants simulate races released-client bench bench-micro bench-durable split-edits split-crowd clocks backup-proof visitors race chaos chart monitoring dashboard-pictures e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
+.PHONY: run build daemon client test steps client-test lint lint-floors test-go fuzz-short fuzz mutants simulate races released-client bench bench-micro bench-durable split-edits clocks backup-proof visitors race chaos chart monitoring dashboard-pictures e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
 
 run: build ## build everything, start a node on ./data, print the URL (ARGS="--join …" adds flags)
 	exec bin/voxeld run --data-dir $(DATA) $(ARGS)
@@ -154,11 +154,8 @@ bench-durable: ## durable edits/s beside a three-member etcd, in the same run (A
 	@tools/need.sh etcd etcd-server
 	go run ./test/bench/durable $(ARGS)
 
-split-edits: ## edits while their region is split and merged by hand, 50 times each: how long they take, into docs/scale.md (ARGS="-changes 10 …")
-	go run ./test/bench/dividing edits -docs docs $(ARGS)
-
-split-crowd: ## 600 players walk into one spot and leave again: the cell splits and merges; into docs/scale.md (ARGS="-players 60 -limit 10 -stay 15s -docs ''": a small run, 5 min, which only prints; "-kills 200": leaders are killed while their regions split)
-	go run ./test/bench/dividing crowd -docs docs $(ARGS)
+split-edits: ## edits while their region is split and merged by hand, 50 times each: how long they take, into docs/scale.md (ARGS="--changes 10 …")
+	go run ./test/bench/cmd --write split-edits $(ARGS)
 
 clocks: ## daemons whose clocks are stepped, a day off, or months ahead: compiles Go's library with another clock (a quarter of an hour)
 	go test ./cmd/voxeld -clocks -run 'TestClockSteps|TestClocksADayOff|TestCertificatesExpire' -v -count 1 -timeout 30m

@@ -188,7 +188,7 @@ func (p *tester) receive(m sessionclient.Arrival) {
 	}
 	switch m := m.FromServer.(type) {
 	case sessionmsg.Challenge:
-		p.send(sessionmsg.Prove{Signature: hex.EncodeToString(ed25519.Sign(p.key, player.ProofText(m.Nonce, m.World)))})
+		p.send(sessionclient.Prove(p.key, m))
 	case sessionmsg.Notice:
 		p.Notices = append(p.Notices, m.Text)
 	case sessionmsg.Permissions:
@@ -217,8 +217,7 @@ func (p *tester) do(e sessionmsg.Edit) uint64 {
 	p.seq++
 	e.Seq = p.seq
 	if p.key != nil && p.Welcome.Signed {
-		text := player.EditText(p.Welcome.World, e.Seq, grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, e.Block, e.Text)
-		e.Signature = hex.EncodeToString(ed25519.Sign(p.key, text))
+		e = sessionclient.Sign(p.key, p.Welcome.World, e)
 	}
 	p.send(e)
 	return p.seq

@@ -3,8 +3,6 @@ package bot
 import (
 	"cmp"
 	"context"
-	"crypto/ed25519"
-	"encoding/hex"
 	"errors"
 	"maps"
 	"math"
@@ -13,7 +11,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/test/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -90,7 +88,7 @@ func (p *sessionPlayer) sendEdit(seq uint64) error {
 	e := p.pending[seq]
 	m := sessionmsg.Edit{Seq: seq, X: e.pos.X, Y: e.pos.Y, Z: e.pos.Z, Block: uint16(e.block)}
 	if p.signs != "" {
-		m.Signature = hex.EncodeToString(ed25519.Sign(p.key, player.EditText(p.signs, seq, e.pos, m.Block, "")))
+		m = sessionclient.Sign(p.key, p.signs, m)
 	}
 	return p.send("edit", m)
 }

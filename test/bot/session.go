@@ -10,7 +10,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/test/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -193,8 +192,7 @@ func (p *sessionPlayer) handle(a arrival) error {
 	}
 	switch m := a.message.(type) {
 	case sessionmsg.Challenge:
-		signature := ed25519.Sign(p.key, player.ProofText(m.Nonce, m.World))
-		return p.send("prove", sessionmsg.Prove{Signature: hex.EncodeToString(signature)})
+		return p.send("prove", sessionclient.Prove(p.key, m))
 	case sessionmsg.Welcome:
 		p.id, p.nextSeq, p.reach = m.Player, max(p.nextSeq, m.NextSeq), m.Reach
 		p.firstSeq, p.welcomedAt = m.NextSeq, time.Now()

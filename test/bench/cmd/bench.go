@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/test/bench/measure"
 	"github.com/voxelpopuli/voxeld/test/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/test/testkit/figure"
 	"github.com/voxelpopuli/voxeld/test/testkit/process"
@@ -20,10 +19,9 @@ import (
 // bench is what all figures share.
 type bench struct {
 	binary string
-	cores  measure.Cores
+	cores  cores
 	warm   time.Duration // 0: the figure's own
 	length time.Duration // 0: the figure's own
-	brief  bool          // measure all figures in about 25 minutes: see newAll
 	write  bool
 	docs   string
 	memory int64 // MiB
@@ -88,16 +86,13 @@ const playerPriority = 5
 type seconds struct{ warm, length float64 }
 
 // times returns the warm-up and the length of a measurement: the figure's own, unless flags set them.
-func (b *bench) times(own, brief seconds) (warm, length time.Duration) {
-	if b.brief {
-		own = brief
-	}
+func (b *bench) times(own seconds) (warm, length time.Duration) {
 	duration := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 	return cmp.Or(b.warm, duration(own.warm)), cmp.Or(b.length, duration(own.length))
 }
 
-func targetsOf(daemons []*daemon.Daemon) []measure.Target {
-	var all []measure.Target
+func targetsOf(daemons []*daemon.Daemon) []target {
+	var all []target
 	for _, d := range daemons {
 		all = append(all, d)
 	}

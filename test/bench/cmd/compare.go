@@ -19,29 +19,20 @@ type compared[T any] struct {
 	value func(T) float64
 }
 
-// compare measures the old binary and the new one alternately, and prints the means of both, and their ratios.
+// compare measures the old binary and the new one in turns, twice each, and prints the means of both, and their ratios.
 func compare[T any](b *bench, old, title string, measure func() (T, error), rows []compared[T]) error {
 	defer func(binary string) { b.binary = binary }(b.binary)
-	binaries := [2]string{old, b.binary}
-	return alternate(title, [2]string{"old", "new"}, func(i int) (T, error) {
-		b.binary = binaries[i]
-		return measure()
-	}, rows)
-}
-
-// alternate makes two measurements in turns, twice each, and prints the means of both, and their ratios.
-func alternate[T any](title string, names [2]string, measure func(i int) (T, error), rows []compared[T]) error {
+	binaries, names := [2]string{old, b.binary}, [2]string{"old", "new"}
 	var results [2][]T
-	for range 2 {
-		for i, name := range names {
-			result, err := measure(i)
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			results[i] = append(results[i], result)
+	for i := range 4 {
+		b.binary = binaries[i%2]
+		result, err := measure()
+		if err != nil {
+			return fmt.Errorf("%s: %w", names[i%2], err)
 		}
+		results[i%2] = append(results[i%2], result)
 	}
-	table := figure.Table{Head: []string{title, names[0], names[1], names[1] + " / " + names[0]}}
+	table := figure.Table{Head: []string{title, names[0], names[1], "new / old"}}
 	for _, row := range rows {
 		var means [2]float64
 		for i := range results {

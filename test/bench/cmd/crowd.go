@@ -9,7 +9,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/test/bench/crowd"
-	"github.com/voxelpopuli/voxeld/test/bench/measure"
 	"github.com/voxelpopuli/voxeld/test/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/test/testkit/process"
 )
@@ -46,7 +45,7 @@ func (b *bench) startSpreadCrowd(ctx context.Context, chunks int, flags ...strin
 
 // play runs a crowd of n players, calls during when all have joined, and ends the crowd. It returns an error if they
 // cannot all join in time.
-func (b *bench) play(ctx context.Context, o crowd.Options, n int, targets []measure.Target, during func(ctx context.Context, c *crowd.Crowd) error) error {
+func (b *bench) play(ctx context.Context, o crowd.Options, n int, targets []target, during func(ctx context.Context, c *crowd.Crowd) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	c := crowd.New(o)
@@ -71,7 +70,7 @@ func (b *bench) play(ctx context.Context, o crowd.Options, n int, targets []meas
 }
 
 // guard cancels the measurement when the daemons exceed their memory limit, to protect this machine.
-func (b *bench) guard(ctx context.Context, targets []measure.Target, cancel context.CancelCauseFunc) {
+func (b *bench) guard(ctx context.Context, targets []target, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -99,8 +98,8 @@ func (b *bench) guard(ctx context.Context, targets []measure.Target, cancel cont
 // measureCrowd lets n players play, and measures the targets once they have for the time of warm. begin, if not nil, is called
 // before the measurement, and what it returns afterwards.
 func (b *bench) measureCrowd(
-	ctx context.Context, targets []measure.Target, o crowd.Options, n int, warm, length time.Duration, begin func(context.Context) (end func() error),
-) (r measure.Reading, err error) {
+	ctx context.Context, targets []target, o crowd.Options, n int, warm, length time.Duration, begin func(context.Context) (end func() error),
+) (r reading, err error) {
 	err = b.play(ctx, o, n, targets, func(ctx context.Context, c *crowd.Crowd) (err error) {
 		if err := process.Pause(ctx, warm); err != nil {
 			return err

@@ -12,7 +12,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/test/bench/crowd"
 	"github.com/voxelpopuli/voxeld/test/bench/floor"
-	"github.com/voxelpopuli/voxeld/test/bench/measure"
 	"github.com/voxelpopuli/voxeld/test/testkit/metrics"
 	"github.com/voxelpopuli/voxeld/test/testkit/process"
 )
@@ -42,7 +41,7 @@ func (f floorServer) Scrape(ctx context.Context) (metrics.Metrics, error) {
 }
 
 // floorReading measures the floor program with n players, and frames and moves of that many bytes.
-func (b *bench) floorReading(ctx context.Context, n, frame, move int, warm, length time.Duration) (r measure.Reading, err error) {
+func (b *bench) floorReading(ctx context.Context, n, frame, move int, warm, length time.Duration) (r reading, err error) {
 	const game, address = "127.100.0.1:4002", "127.100.0.1:9102"
 	self, err := os.Executable()
 	if err != nil {
@@ -65,5 +64,5 @@ func (b *bench) floorReading(ctx context.Context, n, frame, move int, warm, leng
 		return r, err
 	}
 	players := crowd.Options{Targets: []string{game}, FloorMove: make([]byte, max(1, move)), JoinRate: 1000}
-	return b.measureCrowd(ctx, []measure.Target{server}, players, n, warm, length, nil)
+	return b.measureCrowd(ctx, []target{server}, players, n, warm, length, nil)
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -42,6 +44,8 @@ var (
 	leadFuncs    = []string{module + "region/actor.(*Land).loop", module + "region.(*Host).ServeLink", module + "region/transport.(*remoteLink).pump"}
 	streamFuncs  = []string{"github.com/libp2p/go-yamux/v5.(*Session).recvLoop"}
 )
+
+const module = "github.com/voxelpopuli/voxeld/"
 
 // gatewayRun is a measurement of a crowd on several gateways.
 type gatewayRun struct {
@@ -99,7 +103,7 @@ func leaderOf(ctx context.Context, daemons []*daemon.Daemon) (leader int, err er
 
 // through measures a crowd in one place that has joined through so many daemons.
 func (b *gateways) through(ctx context.Context, nodes int) (d gatewayRun, err error) {
-	warm, length := b.times(seconds{8, 20}, seconds{8, 20})
+	warm, length := b.times(seconds{8, 20})
 	d.wanted = b.players
 	daemons, err := b.daemons(ctx, nodes)
 	if err != nil {
@@ -111,17 +115,17 @@ func (b *gateways) through(ctx context.Context, nodes int) (d gatewayRun, err er
 	if err != nil {
 		return d, err
 	}
-	var names []string
+	var files []string
 	for i := range daemons {
-		names = append(names, fmt.Sprintf("gateways-%d-%d", nodes, i+1))
+		files = append(files, filepath.Join(b.dir, fmt.Sprintf("gateways-%d-%d.pprof", nodes, i+1)))
 	}
 	o := crowd.Options{Targets: gamesOf(daemons), Heights: heights, Homes: []grid.ChunkPos{spawn}, Samples: b.nodes}
 	var led error
-	d.Reading, err = b.measureCrowd(ctx, targetsOf(daemons), o, b.players, warm, length, func(ctx context.Context) func() error {
+	d.reading, err = b.measureCrowd(ctx, targetsOf(daemons), o, b.players, warm, length, func(ctx context.Context) func() error {
 		d.leader, led = leaderOf(ctx, daemons)
 		var profiled []func() error
 		for i, d := range daemons {
-			profiled = append(profiled, b.takeProfile(ctx, d, names[i], length))
+			profiled = append(profiled, takeProfile(ctx, d, files[i], length))
 		}
 		return func() (err error) {
 			for _, wait := range profiled {
@@ -133,7 +137,7 @@ func (b *gateways) through(ctx context.Context, nodes int) (d gatewayRun, err er
 	err = errors.Join(err, led)
 	for i := 0; i < nodes && err == nil; i++ {
 		var p map[string]float64
-		p, err = daemon.ReadProfile(ctx, b.profileFile(names[i]))
+		p, err = daemon.ReadProfile(ctx, files[i])
 		d.profiles = append(d.profiles, p)
 	}
 	return d, err
@@ -177,4 +181,16 @@ func (b *gateways) run(ctx context.Context) error {
 			"the functions that receive from the region's leader, in the CPU profile. Leading the region takes %s %% of a core.\n",
 			figure.Number(worst), share, figure.Number(dearest), figure.Number(percent(many.spent(many.leader, slices.Concat(leadFuncs, streamFuncs)...))))
 	return b.publish("gateways", text)
+}
+
+// takeProfile starts a CPU profile of a daemon, which is written to a file before a measurement of that length ends. wait awaits it.
+func takeProfile(ctx context.Context, d *daemon.Daemon, file string, length time.Duration) (wait func() error) {
+	done := make(chan error, 1)
+	go func() { done <- d.Profile(ctx, max(1, int(length.Seconds())-1), file) }() // awaited by wait, which every caller calls
+	return func() error {
+		if err := <-done; err != nil {
+			return fmt.Errorf("profile: %w", err)
+		}
+		return nil
+	}
 }

@@ -5,7 +5,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/test/testkit/daemon"
@@ -40,5 +43,28 @@ func TestLeaderIsFoundOrMissed(t *testing.T) {
 	daemons[1] = daemon.New(daemon.Options{Admin: filepath.Join(dir, "silent")})
 	if leader, err := leaderOf(t.Context(), daemons); err == nil {
 		t.Errorf("one does not answer, and %d leads", leader)
+	}
+}
+
+// The functions that profiles are read by exist: a renamed one would count as 0 without an error.
+func TestProfiledFunctionsExist(t *testing.T) {
+	method := regexp.MustCompile(`^` + module + `((?:gameserver|region)(?:/\w+)*)\.\(\*(\w+)\)\.(\w+)$`)
+	for _, name := range slices.Concat(receiveFuncs, leadFuncs) {
+		m := method.FindStringSubmatch(name)
+		if m == nil {
+			t.Errorf("%s is no method of gameserver or region", name)
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join("..", "..", "..", m[1], "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		declared := regexp.MustCompile(`(?m)^func \(\w+ \*` + m[2] + `\) ` + m[3] + `\(`)
+		if !slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			return err == nil && declared.Match(text)
+		}) {
+			t.Errorf("there is no %s", name)
+		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/test/bench/crowd"
-	"github.com/voxelpopuli/voxeld/test/bench/measure"
 	"github.com/voxelpopuli/voxeld/test/bot"
 	"github.com/voxelpopuli/voxeld/test/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/test/testkit/figure"
@@ -48,7 +47,7 @@ const probes = 12
 
 // arrivals is how fast land and edits arrived.
 type arrivals struct {
-	measure.Reading
+	reading
 	warm, cold loads
 	edits      bot.Latency
 }
@@ -98,8 +97,8 @@ func (l *land) arrivals(ctx context.Context) (a arrivals, err error) {
 	defer d.Kill()
 	spawn := o.Homes[0]
 	o.View = warmRadius
-	err = l.play(ctx, o, l.players, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) (err error) {
-		first, err := measure.ReadInstant(ctx, []measure.Target{d}, c)
+	err = l.play(ctx, o, l.players, []target{d}, func(ctx context.Context, c *crowd.Crowd) (err error) {
+		first, err := readInstant(ctx, []target{d}, c)
 		if err != nil {
 			return err
 		}
@@ -116,8 +115,8 @@ func (l *land) arrivals(ctx context.Context) (a arrivals, err error) {
 			return err
 		}
 		a.edits = built.Ack
-		last, err := measure.ReadInstant(ctx, []measure.Target{d}, c)
-		a.Reading = l.cores.Between(first, last)
+		last, err := readInstant(ctx, []target{d}, c)
+		a.reading = l.cores.Between(first, last)
 		return err
 	})
 	return a, err
@@ -188,7 +187,7 @@ func (l *land) changes(ctx context.Context) (each, alone float64, err error) {
 	}
 	defer d.Kill()
 	o.Still = true
-	err = l.play(ctx, o, players, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) error {
+	err = l.play(ctx, o, players, []target{d}, func(ctx context.Context, c *crowd.Crowd) error {
 		measured := func(builders int, rate float64, seed uint64) (float64, error) {
 			// The builders stand still too. Their traffic without edits is measured first.
 			empty, err := stillBytes(ctx, d, c, builders, 0, seed)

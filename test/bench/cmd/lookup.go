@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/test/bench/finding"
 	"github.com/voxelpopuli/voxeld/test/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/test/testkit/figure"
 	"github.com/voxelpopuli/voxeld/test/testkit/histogram"
@@ -49,7 +48,7 @@ func (b *lookup) run(ctx context.Context) error {
 		return err
 	}
 	defer daemon.KillAll(daemons)
-	kad, stop, err := finding.OwnNode(ctx, daemons[0], b.dir)
+	kad, stop, err := ownNode(ctx, daemons[0], b.dir)
 	if err != nil {
 		return err
 	}
@@ -92,7 +91,7 @@ func (b *lookup) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	got, err := finding.PlainGets(ctx, kad, land)
+	got, err := plainGets(ctx, kad, land)
 	if err != nil {
 		return err
 	}
@@ -113,7 +112,7 @@ type lookups struct {
 
 // phase makes n lookups of one kind.
 func (l *lookups) phase(ctx context.Context, name string, n int, each func(i int) (*daemon.Daemon, grid.ChunkPos)) (*histogram.Histogram, error) {
-	before, err := finding.Count(ctx, l.daemons)
+	before, err := countSources(ctx, l.daemons)
 	if err != nil {
 		return nil, err
 	}
@@ -129,10 +128,10 @@ func (l *lookups) phase(ctx context.Context, name string, n int, each func(i int
 		}
 		took.Add(t.Seconds())
 	}
-	after, err := finding.Count(ctx, l.daemons)
+	after, err := countSources(ctx, l.daemons)
 	row := []any{name, fmt.Sprint(n), 1000 * took.Quantile(.5), 1000 * took.Quantile(.99)}
 	for _, source := range sources {
-		row = append(row, fmt.Sprintf("%.0f", after.Sources[source]-before.Sources[source]))
+		row = append(row, fmt.Sprintf("%.0f", after[source]-before[source]))
 	}
 	l.table.Add(row...)
 	return &took, err
@@ -170,43 +169,4 @@ func openOriginal(ctx context.Context, game string, h legacymsg.Handshake) (*leg
 		return nil, err
 	}
 	return c, c.SetDeadline(time.Now().Add(30 * time.Second))
-}
-
-// crossing measures players who cross borders of regions.
-type crossing struct {
-	*bench
-	nodes, side int
-	placements  []string
-}
-
-func newCrossings(b *bench) *cobra.Command {
-	l := &crossing{bench: b}
-	c := b.command("crossings", "Lookups of players who cross borders on 30 nodes, and common leaders of neighbouring regions, by placement",
-		"A third of the players, one on a node, found a square of cells, whose borders those on the other nodes then cross. The\n"+
-			"daemons' metrics say where they found the regions; their admin sockets, where these are led.",
-		l.run)
-	c.Flags().IntVar(&l.nodes, "nodes", 30, "daemons")
-	c.Flags().IntVar(&l.side, "side", 5, "founded cells along the square's side")
-	c.Flags().StringSliceVar(&l.placements, "placement", []string{"walkad", "hash"}, "placements to compare")
-	return c
-}
-
-func (b *crossing) run(ctx context.Context) error {
-	_, length := b.times(seconds{0, 180}, seconds{0, 120})
-	var results []finding.Result
-	for _, placement := range b.placements {
-		logf("placement %s: starting %d daemons", placement, b.nodes)
-		daemons, err := b.daemonsOf(ctx, b.nodes, daemon.Options{Init: []string{"--placement", placement}})
-		if err != nil {
-			return err
-		}
-		result, err := finding.Run(ctx, finding.Options{Daemons: daemons, Side: b.side, Length: length, Logf: logf})
-		daemon.KillAll(daemons)
-		if err != nil {
-			return err
-		}
-		results = append(results, result)
-		logf("%s", finding.Table(b.placements[:len(results)], results).Markdown())
-	}
-	return b.publishIn("scale.md", "crossings", finding.Table(b.placements, results).Markdown())
 }

@@ -1,5 +1,5 @@
 // Command cmd measures voxeld under load, against real daemons in processes of their own, and writes the results into
-// docs/performance.md: `go run ./test/bench/cmd --help`, or `make bench`.
+// docs/performance.md and docs/scale.md: `go run ./test/bench/cmd --help`, or `make bench`.
 package main
 
 import (
@@ -31,9 +31,8 @@ func newRoot() *cobra.Command {
 	b := &bench{docs: "docs"}
 	root := &cobra.Command{
 		Use: "bench", Short: "Measure voxeld under load",
-		Long: "Measures voxeld under load: real daemons, real sockets, thousands of lightweight players. Each command is one figure\n" +
-			"of the VoxelPopuli dissertation (chapter 4) or one claim of voxeld; it prints tables, and with --write puts them,\n" +
-			"with CSV files and plots, into docs/performance.md. Linux only. As root it runs in a network namespace of its own.",
+		Long: "Measures voxeld under load: real daemons, real sockets, thousands of lightweight players. Each command is one table\n" +
+			"of docs/performance.md or docs/scale.md: it prints it, and with --write puts it there, with CSV files and plots. Linux only. As root it runs in a network namespace of its own.",
 		SilenceUsage: true, SilenceErrors: true,
 	}
 	f := root.PersistentFlags()
@@ -42,25 +41,22 @@ func newRoot() *cobra.Command {
 	f.IntSliceVar(&b.cores.Players, "bot-cpus", []int{1}, "cores of the players")
 	f.DurationVar(&b.warm, "warm", b.warm, "time between the last join and the measurement (default: the figure's)")
 	f.DurationVar(&b.length, "duration", b.length, "length of one measurement (default: the figure's)")
-	f.BoolVar(&b.write, "write", false, "update docs/performance.md, and the CSV files and plots beside it")
+	f.BoolVar(&b.write, "write", false, "update the page of docs, and the CSV files and plots beside it")
 	f.Int64Var(&b.memory, "memory", 12<<10, "memory limit of all daemons together in MiB; beyond it a measurement is cancelled")
 	f.IntVar(&b.nice, "nice", 0, "niceness of daemons and players; a negative one takes priority over other programs (requires root)")
 	figures := []*cobra.Command{
-		newOneChunk(b), newOriginal(b), newUtilisation(b), newRamp(b), newManyChunks(b), newNetwork(b), newGateways(b), newLand(b), newMemory(b), newLookup(b), newProfile(b),
+		newOneChunk(b), newManyChunks(b), newNetwork(b), newGateways(b), newLand(b), newMemory(b), newLookup(b), newCrossings(b), newSplitEdits(b),
 	}
 	root.AddCommand(figures...)
-	root.AddCommand(newAll(b, figures), newFloorServer(), newOverlays(b), newCrossings(b), newAddress(b))
+	root.AddCommand(newAll(b, figures), newFloorServer())
 	return root
 }
 
 // newAll returns the command that measures everything. If one figure fails, the others are still measured.
 func newAll(b *bench, figures []*cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use: "all", Short: "Measure all figures, one after another", Args: cobra.NoArgs,
-		Long: "Measures all figures, one after another, in about 25 minutes. Some measurements are shorter than those of the figure's\n" +
-			"own command; run that command to replace them.",
+		Use: "all", Short: "Measure all figures, one after another, in about an hour", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
-			b.brief = true
 			if ran, err := netns.OwnNetwork(c.Context()); ran || err != nil {
 				return err
 			}

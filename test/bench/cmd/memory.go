@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/test/bench/crowd"
-	"github.com/voxelpopuli/voxeld/test/bench/measure"
 	"github.com/voxelpopuli/voxeld/test/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/test/testkit/figure"
 	"github.com/voxelpopuli/voxeld/test/testkit/process"
@@ -136,7 +135,7 @@ func (b memory) ofPlayer(ctx context.Context) (each memoryUse, err error) {
 	defer d.Kill()
 	o.Still = true
 	var before memoryUse
-	err = b.play(ctx, o, 1, []measure.Target{d}, func(ctx context.Context, c *crowd.Crowd) (err error) {
+	err = b.play(ctx, o, 1, []target{d}, func(ctx context.Context, c *crowd.Crowd) (err error) {
 		if before, err = memoryOf(ctx, d); err != nil {
 			return err
 		}

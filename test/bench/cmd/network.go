@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/voxelpopuli/voxeld/test/bench/crowd"
-	"github.com/voxelpopuli/voxeld/test/bench/measure"
 	"github.com/voxelpopuli/voxeld/test/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/test/testkit/figure"
 	"github.com/voxelpopuli/voxeld/test/testkit/process"
@@ -34,11 +33,7 @@ func newNetwork(b *bench) *cobra.Command {
 }
 
 func (b *network) run(ctx context.Context) error {
-	warm, length := b.times(seconds{60, 600}, seconds{60, 300}) // players fly for a minute to where they wander
-	joinRate := 10.
-	if b.brief {
-		joinRate = 20
-	}
+	warm, length := b.times(seconds{60, 300}) // players fly for a minute to where they wander
 	logf("starting %d daemons", b.nodes)
 	daemons, err := b.daemons(ctx, b.nodes)
 	if err != nil {
@@ -50,13 +45,14 @@ func (b *network) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o := crowd.Options{Targets: gamesOf(daemons), Roam: 800, JoinRate: joinRate}
-	var series []measure.Moment
-	var r measure.Reading
+	o := crowd.Options{Targets: gamesOf(daemons), Roam: 800, JoinRate: 20}
+	var moments []moment
+	var r reading
 	joined := 0.0
 	err = b.play(ctx, o, 1, targets, func(ctx context.Context, c *crowd.Crowd) error {
-		rec := measure.Record(ctx, targets, c, 2*time.Second)
-		defer rec.Stop()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		stop := record(ctx, targets, 2*time.Second)
 		began := time.Now()
 		if err := c.Add(ctx, b.players-1); err != nil {
 			logf("not all players could join: %v", err) // the table has the number of those who joined
@@ -69,13 +65,13 @@ func (b *network) run(ctx context.Context) error {
 		logf("all players are in place: measuring for %v", length)
 		var err error
 		r, err = b.cores.Measure(ctx, targets, c, length)
-		series = rec.Stop()
+		moments = stop()
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return b.report(series, r, before, joined)
+	return b.report(moments, r, before, joined)
 }
 
 // idleUsage is what idle daemons have used.
@@ -85,7 +81,7 @@ type idleUsage struct {
 }
 
 // unused waits until newly started daemons are idle, and measures what they use then.
-func unused(ctx context.Context, targets []measure.Target) (r idleUsage, err error) {
+func unused(ctx context.Context, targets []target) (r idleUsage, err error) {
 	settle, length := 30*time.Second, 20*time.Second
 	r.starting = usedBy(targets)
 	logf("starting took %.0f s of a core; waiting %v until the daemons are idle", r.starting.Seconds(), settle)
@@ -102,27 +98,26 @@ func unused(ctx context.Context, targets []measure.Target) (r idleUsage, err err
 }
 
 // usedBy returns the processor time that all have used since they started.
-func usedBy(targets []measure.Target) (sum time.Duration) {
-	for _, u := range measure.Usages(targets) {
+func usedBy(targets []target) (sum time.Duration) {
+	for _, u := range usages(targets) {
 		sum += u.CPU
 	}
 	return sum
 }
 
-func (b *network) report(series []measure.Moment, r measure.Reading, before idleUsage, joined float64) error {
+func (b *network) report(moments []moment, r reading, before idleUsage, joined float64) error {
 	if why := r.Caveat(); why != "" {
 		return unreliable(why)
 	}
 	nodes := len(r.CPU)
 	var most, mean, all []figure.Point
 	peak := 0.0
-	for _, m := range series {
-		high := slices.Max(m.CPU)
-		cpu, _ := m.Total()
-		most = append(most, figure.Point{X: m.At, Y: percent(high)})
-		mean = append(mean, figure.Point{X: m.At, Y: percent(cpu) / float64(nodes)})
-		all = append(all, figure.Point{X: m.At, Y: percent(cpu)})
-		if m.At > joined {
+	for _, m := range moments {
+		high, cpu := slices.Max(m.cpu), m.total()
+		most = append(most, figure.Point{X: m.at, Y: percent(high)})
+		mean = append(mean, figure.Point{X: m.at, Y: percent(cpu) / float64(nodes)})
+		all = append(all, figure.Point{X: m.at, Y: percent(cpu)})
+		if m.at > joined {
 			peak = max(peak, high)
 		}
 	}
@@ -130,11 +125,11 @@ func (b *network) report(series []measure.Moment, r measure.Reading, before idle
 	if err := figure.WriteSVG(b.file("network.svg"),
 		figure.Plot{
 			Title: fmt.Sprintf("%d daemons, %d wandering players", nodes, r.Players), X: axis, Y: figure.Axis{Label: "CPU of a daemon, % of one core"},
-			Lines: []figure.Line{{Name: "the busiest daemon", Points: smooth(most)}, {Name: "mean of all daemons", Points: smooth(mean)}},
+			Lines: []figure.Line{{Name: "the busiest daemon", Points: most}, {Name: "mean of all daemons", Points: mean}},
 		},
 		figure.Plot{
 			Title: "All daemons together", X: axis, Y: figure.Axis{Label: "CPU, % of one core", Max: 100},
-			Lines: []figure.Line{{Name: "all daemons", Points: smooth(all)}},
+			Lines: []figure.Line{{Name: "all daemons", Points: all}},
 		}); err != nil {
 		return err
 	}

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/voxelpopuli/voxeld/test/bench/crowd"
-	"github.com/voxelpopuli/voxeld/test/bench/measure"
 	"github.com/voxelpopuli/voxeld/test/testkit/figure"
 )
 
@@ -18,7 +17,7 @@ type oneChunk struct {
 	*bench
 	numbers []int  // of players
 	old     string // binary to compare with; "": none
-	game    string // whose players to compare with those of sessions; "": none
+	profile string // directory for a CPU profile of each daemon; "": none
 }
 
 func newOneChunk(b *bench) *cobra.Command {
@@ -31,17 +30,17 @@ func newOneChunk(b *bench) *cobra.Command {
 		o.run)
 	c.Flags().IntSliceVar(&o.numbers, "players", []int{100, 500, 1000, 1500}, "numbers of players to measure")
 	compareFlag(c, &o.old)
-	c.Flags().StringVar(&o.game, "game", "", "print what players of this game cost beside players of sessions, in place of the figure: "+crowd.Games())
+	c.Flags().StringVar(&o.profile, "profile", "", "directory for a CPU profile of the daemon with each number of players, for go tool pprof")
 	return c
 }
 
 func (o *oneChunk) run(ctx context.Context) error {
-	if o.old != "" || o.game != "" {
+	if o.old != "" {
 		return o.compare(ctx)
 	}
 	var rows, floors []crowdRow
 	for _, n := range o.numbers {
-		row, err := retryUnreliable(func() (crowdRow, error) { return o.crowdOf(ctx, "", n) })
+		row, err := retryUnreliable(func() (crowdRow, error) { return o.crowdOf(ctx, n) })
 		if err != nil {
 			return err
 		}
@@ -61,21 +60,13 @@ func (o *oneChunk) run(ctx context.Context) error {
 	return o.report(rows, floors)
 }
 
-// compare measures an old daemon and this one, or players of two kinds, with each number of players.
+// compare measures an old daemon and this one with each number of players.
 func (o *oneChunk) compare(ctx context.Context) error {
 	for _, n := range o.numbers {
-		measure := func(i int) (crowdRow, error) {
-			row, err := o.crowdOf(ctx, [2]string{"", o.game}[i], n)
+		if err := compare(o.bench, o.old, fmt.Sprintf("with %d players in one chunk", n), func() (crowdRow, error) {
+			row, err := o.crowdOf(ctx, n)
 			return row, errors.Join(err, row.failed)
-		}
-		title := fmt.Sprintf("with %d players in one chunk", n)
-		err := error(nil)
-		if o.game != "" {
-			err = alternate(title, [2]string{"sessions", o.game}, measure, costs)
-		} else {
-			err = compare(o.bench, o.old, title, func() (crowdRow, error) { return measure(0) }, costs)
-		}
-		if err != nil {
+		}, costs); err != nil {
 			return err
 		}
 	}
@@ -89,6 +80,28 @@ var costs = []compared[crowdRow]{
 	{"kB/s from each player", crowdRow.kBOut},
 	{"tick p99, ms", crowdRow.tickMS},
 	{"RSS, MiB", crowdRow.rssMiB},
+}
+
+// crowdOf measures a fresh daemon with n players in the chunk where they enter the world. An error is that of ctx: any other is in
+// the row.
+func (o *oneChunk) crowdOf(ctx context.Context, n int) (row crowdRow, err error) {
+	d, players, err := o.startSpreadCrowd(ctx, 1)
+	if err != nil {
+		return row, err
+	}
+	defer d.Kill()
+	warm, length := o.times(seconds{8, 15})
+	var begin func(context.Context) func() error
+	if o.profile != "" {
+		begin = func(ctx context.Context) func() error {
+			return takeProfile(ctx, d, filepath.Join(o.profile, fmt.Sprintf("one-chunk-%d.pprof", n)), length)
+		}
+	}
+	row.wanted = n
+	if row.reading, row.failed = o.measureCrowd(ctx, []target{d}, players, n, warm, length, begin); ctx.Err() == nil {
+		logf("%s", row.line("voxeld"))
+	}
+	return row, ctx.Err()
 }
 
 // retryUnreliable repeats a measurement that failed the rule and is in doubt: on a shared machine other programs may have
@@ -126,9 +139,9 @@ func loadAt(rows []crowdRow, n int) (like crowdRow, found bool) {
 
 // floorOf measures the floor program with n players, and the bytes that each player of a row received and sent.
 func (o *oneChunk) floorOf(ctx context.Context, n int, like crowdRow) (row crowdRow, err error) {
-	warm, length := o.times(seconds{3, 10}, seconds{3, 10})
+	warm, length := o.times(seconds{3, 10})
 	row.wanted = n
-	row.Reading, row.failed = o.floorReading(ctx, n, int(like.bytesIn()/measure.TickRate), int(like.bytesOut()/measure.TickRate), warm, length)
+	row.reading, row.failed = o.floorReading(ctx, n, int(like.bytesIn()/tickRate), int(like.bytesOut()/tickRate), warm, length)
 	if ctx.Err() == nil {
 		logf("%s", row.line("floor"))
 	}

@@ -1,21 +1,15 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"slices"
-	"time"
 
-	"github.com/voxelpopuli/voxeld/test/bench/crowd"
-	"github.com/voxelpopuli/voxeld/test/bench/measure"
-	"github.com/voxelpopuli/voxeld/test/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/test/testkit/figure"
 )
 
 // crowdRow is the measurement of a crowd, a row of a figure.
 type crowdRow struct {
-	measure.Reading
+	reading
 	wanted int
 	failed error // the measurement ended early
 }
@@ -24,14 +18,26 @@ func (c crowdRow) missed() string {
 	if c.failed != nil {
 		return c.failed.Error()
 	}
-	return c.Reading.Missed(c.wanted)
+	return c.reading.Missed(c.wanted)
 }
 
 // What columns show of a row, in the units of their names.
 
-func (c crowdRow) players() string        { return fmt.Sprint(c.wanted) }
-func (c crowdRow) holds() string          { return yesOrNo(c.missed()) }
-func (c crowdRow) held() float64          { return zeroOrOne(c.missed() == "") }
+func (c crowdRow) players() string { return fmt.Sprint(c.wanted) }
+func (c crowdRow) holds() string {
+	if why := c.missed(); why != "" {
+		return "no: " + why
+	}
+	return "yes"
+}
+
+func (c crowdRow) held() float64 {
+	if c.missed() != "" {
+		return 0
+	}
+	return 1
+}
+
 func (c crowdRow) cpuPercent() float64    { return percent(c.TotalCPU()) }
 func (c crowdRow) cpuEach() float64       { return c.cpuPercent() / float64(c.Players) }
 func (c crowdRow) botPercent() float64    { return percent(c.BotCPU) }
@@ -121,28 +127,15 @@ func (c crowdRow) line(who string) string {
 	if c.failed != nil {
 		return fmt.Sprintf("%s, %d players: %v", who, c.wanted, c.failed)
 	}
-	return fmt.Sprintf("%s, %d players: %.1f %% of a core, %s B/s in per player, %.1f frames/s, tick p99 %.1f ms, seen p50 %.0f p99 %.0f ms, players' core %.0f %%",
-		who, c.wanted, c.cpuPercent(), figure.Number(c.bytesIn()), c.FrameRate(), c.tickMS(), c.seen50(), c.seen99(), c.botPercent()) +
-		c.doubts(c.missed())
-}
-
-// doubts returns the end of a summary: why the rule is not met, and why the measurement may be unreliable.
-func (c crowdRow) doubts(missed string) (text string) {
-	if missed != "" {
-		text += "; NOT HELD: " + missed
+	text := fmt.Sprintf("%s, %d players: %.1f %% of a core, %s B/s in per player, %.1f frames/s, tick p99 %.1f ms, seen p50 %.0f p99 %.0f ms, players' core %.0f %%",
+		who, c.wanted, c.cpuPercent(), figure.Number(c.bytesIn()), c.FrameRate(), c.tickMS(), c.seen50(), c.seen99(), c.botPercent())
+	if why := c.missed(); why != "" {
+		text += "; NOT HELD: " + why
 	}
 	if why := c.Caveat(); why != "" {
 		text += "; DOUBTFUL: " + why
 	}
 	return text
-}
-
-// yesOrNo is "yes" if nothing was missed.
-func yesOrNo(missed string) string {
-	if missed != "" {
-		return "no: " + missed
-	}
-	return "yes"
 }
 
 // reliable returns the rows that are published: those that are not in doubt.
@@ -155,44 +148,4 @@ func unreliable(why string) error {
 	return fmt.Errorf("not published, measure it again on a quiet machine: %s", why)
 }
 
-// startCrowd starts one daemon for players in the chunk where they enter the world: with sessions, or of another game.
-func (b *bench) startCrowd(ctx context.Context, game string) (*daemon.Daemon, crowd.Options, error) {
-	if game == "" {
-		return b.startSpreadCrowd(ctx, 1)
-	}
-	const at = "127.101.0.1:25565" // the address of the first daemon
-	d, o, err := b.startSpreadCrowd(ctx, 1, "--"+game, at, "--sessions-per-address", "10000")
-	o.Game, o.Targets = game, []string{at}
-	return d, o, err
-}
-
-// crowdOf measures a fresh daemon with n players.
-func (b *bench) crowdOf(ctx context.Context, game string, n int) (row crowdRow, err error) {
-	d, o, err := b.startCrowd(ctx, game)
-	if err != nil {
-		return row, err
-	}
-	defer d.Kill()
-	warm, length := b.times(seconds{8, 15}, seconds{8, 10})
-	row, err = b.crowdOn(ctx, d, o, n, warm, length)
-	if err == nil {
-		logf("%s", row.line(cmp.Or(game, "voxeld")))
-	}
-	return row, err
-}
-
-// crowdOn measures a daemon with n players. An error is that of ctx: any other is in the row.
-func (b *bench) crowdOn(ctx context.Context, d *daemon.Daemon, o crowd.Options, n int, warm, length time.Duration) (row crowdRow, err error) {
-	row.wanted = n
-	row.Reading, row.failed = b.measureCrowd(ctx, []measure.Target{d}, o, n, warm, length, nil)
-	return row, ctx.Err()
-}
-
 func pair(a, b float64) string { return figure.Number(a) + " / " + figure.Number(b) }
-
-func zeroOrOne(v bool) float64 {
-	if v {
-		return 1
-	}
-	return 0
-}

@@ -11,7 +11,6 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/test/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire"
-	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -47,46 +46,22 @@ func (a *HeightMap) add(m sessionmsg.ChunkData) error {
 	if err != nil {
 		return fmt.Errorf("decode chunk %v: %w", m.Chunk, err)
 	}
-	a.store(m.Chunk, c.Height(), func(x, y, z int) bool {
-		b := c.Get(chunk.IndexOf(x, y, z))
-		return b.Solid() || b == chunk.Water
-	})
-	return nil
-}
-
-// addOriginal decodes a chunk from a line of CHUNK_DATA, unless the height map has it. Its heights are those of the
-// original protocol: 0 to 32.
-func (a *HeightMap) addOriginal(at grid.ChunkPos, line []byte) error {
-	if a.chunk(at) != nil {
-		return nil
-	}
-	packet, err := legacymsg.DecodePacket(line)
-	if err != nil {
-		return fmt.Errorf("decode chunk %v: %w", at, err)
-	}
-	m, ok := packet.(legacymsg.ChunkContents)
-	if !ok || m.Chunk != at {
-		return fmt.Errorf("decode chunk %v: unexpected %T", at, packet)
-	}
-	a.store(at, legacymsg.SlabHeight, func(x, y, z int) bool { return m.Blocks[legacymsg.SlabIndex(x, y, z)] != 0 })
-	return nil
-}
-
-// store stores a chunk of that height, in which players stand on blocks with footing.
-func (a *HeightMap) store(at grid.ChunkPos, height int, footing func(x, y, z int) bool) {
 	l := new(chunkHeights)
 	for x := range grid.ChunkSize {
 		for z := range grid.ChunkSize {
-			y := height
-			for y > 0 && !footing(x, y-1, z) {
-				y--
+			y := c.Height()
+			for ; y > 0; y-- {
+				if b := c.Get(chunk.IndexOf(x, y-1, z)); b.Solid() || b == chunk.Water {
+					break
+				}
 			}
 			l[grid.ChunkSize*x+z] = int16(y)
 		}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.mu.chunks[at] = l
+	a.mu.chunks[m.Chunk] = l
+	return nil
 }
 
 func (a *HeightMap) chunk(at grid.ChunkPos) *chunkHeights {
@@ -103,15 +78,13 @@ func (l *chunkHeights) groundHeight(x, z float64) float64 {
 	top := int16(0)
 	for _, dx := range [2]float64{-bodyHalf, bodyHalf} {
 		for _, dz := range [2]float64{-bodyHalf, bodyHalf} {
-			in := grid.Pos{X: floor(x + dx), Z: floor(z + dz)}
+			in := grid.Pos{X: int32(math.Floor(x + dx)), Z: int32(math.Floor(z + dz))}
 			cx, cz := int(in.X)&(grid.ChunkSize-1), int(in.Z)&(grid.ChunkSize-1)
 			top = max(top, l[grid.ChunkSize*cx+cz])
 		}
 	}
 	return float64(top)
 }
-
-func floor(v float64) int32 { return int32(math.Floor(v)) }
 
 // Fetch joins a server as one player with the widest view, waits for the land around them, and leaves. It returns
 // the chunk in which they entered. The height map then has every chunk within radius of it.

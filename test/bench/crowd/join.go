@@ -65,19 +65,16 @@ func (c *Crowd) Add(ctx context.Context, n int) error {
 func (c *Crowd) join(ctx context.Context, i int) (*client, error) {
 	var at arrival
 	var early []byte
-	fd, err := connect(ctx, c.o.network(), c.o.Targets[i%len(c.o.Targets)], func(conn net.Conn) (err error) {
-		at, early, err = c.codec.enter(conn, fmt.Sprintf("crowd-%d", i), c.o.View, c.o.Heights)
+	fd, err := connect(ctx, c.o.Targets[i%len(c.o.Targets)], func(conn net.Conn) (err error) {
+		at, early, err = c.protocol.enter(conn, fmt.Sprintf("crowd-%d", i), c.o.View, c.o.Heights)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	p := &client{number: i, fd: fd, arrival: at, history: newMoveHistory(shortHistory)}
-	if c.o.Original != nil {
-		p.history = newMoveHistory(deliveryHistory)
-	}
+	p := &client{fd: fd, arrival: at}
 	p.mover = mover{
-		rng: rand.New(rand.NewPCG(1, uint64(i)+1)), pose: at.pose, sky: float64(at.height) + overLand, base: c.o.Roam, grain: at.grain,
+		rng: rand.New(rand.NewPCG(1, uint64(i)+1)), pose: at.pose, sky: float64(at.height) + overLand, base: c.o.Roam,
 	}
 	if len(c.o.Homes) > 0 {
 		p.mover.home = c.o.Homes[i%len(c.o.Homes)]
@@ -87,20 +84,17 @@ func (c *Crowd) join(ctx context.Context, i int) (*client, error) {
 		}
 	}
 	if i < c.o.Samples {
-		p.sampler = newSampler(i, c.codec)
+		p.sampler = newSampler()
 		p.sampler.received.rest = bytes.Clone(early) // it arrived with the welcome
 	}
-	if p.hear != nil {
-		err = p.answer(early)
-	}
-	return p, err
+	return p, nil
 }
 
 // connect connects a player, lets them enter the world, and returns a descriptor of the connection.
-func connect(ctx context.Context, network, target string, enter func(net.Conn) error) (fd int, err error) {
+func connect(ctx context.Context, target string, enter func(net.Conn) error) (fd int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, network, target)
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", target)
 	if err != nil {
 		return -1, err
 	}

@@ -24,7 +24,6 @@ type mover struct {
 	sky     float64 // height above all land
 	home    grid.ChunkPos
 	heights *chunkHeights // of home; nil for a player without one
-	grain   float64       // positions are multiples of it, in blocks; 0: any
 	base    float64       // for a player without a home: radius in blocks around the entry within which they begin
 	goalX   float64
 	goalZ   float64
@@ -34,14 +33,6 @@ type mover struct {
 
 // step moves for dt seconds.
 func (b *mover) step(dt float64) {
-	b.advance(dt)
-	if b.grain > 0 {
-		round := func(v float64) float64 { return math.Round(v/b.grain) * b.grain }
-		b.pose.X, b.pose.Y, b.pose.Z = round(b.pose.X), round(b.pose.Y), round(b.pose.Z)
-	}
-}
-
-func (b *mover) advance(dt float64) {
 	if !b.placed {
 		b.begin()
 	}
@@ -113,18 +104,6 @@ func (b *mover) moveTowards(step float64) bool {
 	b.pose.X += dx / far * step
 	b.pose.Z += dz / far * step
 	return false
-}
-
-// goHome sends the player to a chunk.
-func (b *mover) goHome(home grid.ChunkPos, heights *chunkHeights) {
-	b.home, b.heights, b.placed, b.flying = home, heights, true, true
-	b.choose()
-}
-
-// flyTo sends the player through the air to a place.
-func (b *mover) flyTo(p Point) {
-	b.heights, b.placed, b.flying = nil, true, true
-	b.goalX, b.goalZ = p.X, p.Z
 }
 
 // walk moves towards the goal over the land: straight up in front of a higher column, and down behind it.

@@ -15,13 +15,10 @@ type sampler struct {
 	received inbound
 	shown    map[string]motion.Pose
 	last     time.Time // the last frame with moves
-	bit      uint64    // of sentMove.received
 	seen     uint64    // avatars so far, to choose those whose delay is measured
 }
 
-func newSampler(sample int, codec codec) *sampler {
-	return &sampler{shown: make(map[string]motion.Pose), received: inbound{split: codec.split}, bit: 1 << sample}
-}
+func newSampler() *sampler { return &sampler{shown: make(map[string]motion.Pose)} }
 
 const (
 	// delayEvery is the number of sightings of which one is measured for its delay.
@@ -41,8 +38,8 @@ func (c *Crowd) readSample(p *client) {
 	}
 	now := time.Now()
 	e := p.sampler
-	err := e.received.each(c.buffer[:n], func(message []byte) error {
-		frame, err := c.codec.decode(&e.scene, message, func(id string, pose motion.Pose) { c.recordSighting(p, id, pose, now) })
+	err := e.received.each(c.carrier, c.buffer[:n], func(message []byte) error {
+		frame, err := c.protocol.decode(&e.scene, message, func(id string, pose motion.Pose) { c.recordSighting(p, id, pose, now) })
 		if frame {
 			c.mu.Frames++
 			e.last = now
@@ -58,10 +55,6 @@ func (c *Crowd) readSample(p *client) {
 func (c *Crowd) recordSighting(p *client, id string, pose motion.Pose, now time.Time) {
 	e := p.sampler
 	e.shown[id] = pose
-	if c.o.Original != nil {
-		c.receive(p, id, pose, now)
-		return
-	}
 	e.seen++
 	if e.seen%delayEvery != 0 {
 		return
@@ -70,15 +63,8 @@ func (c *Crowd) recordSighting(p *client, id string, pose motion.Pose, now time.
 	if who == nil || who == p {
 		return
 	}
-	if sent, ok := who.history.find(pose); ok {
-		c.recordDelay(p, pose, now.Sub(sent))
-	}
-}
-
-// recordDelay records how long a sample waited for a move nearby.
-func (c *Crowd) recordDelay(p *client, pose motion.Pose, delay time.Duration) {
-	if distance(p.mover.pose, pose) <= nearby {
-		c.mu.Delay.Add(delay.Seconds())
+	if sent, ok := who.history.find(pose); ok && distance(p.mover.pose, pose) <= nearby {
+		c.mu.Delay.Add(now.Sub(sent).Seconds())
 	}
 }
 
@@ -98,7 +84,7 @@ func (t *moveHistory) find(pose motion.Pose) (at time.Time, ok bool) {
 // when frames arrive. The crowd's lock is held.
 func (c *Crowd) measureErrors(p *client) {
 	now := p.sampler.shown
-	if c.o.Original == nil && !p.sampler.last.IsZero() { // session clients extrapolate avatars by their velocity
+	if !p.sampler.last.IsZero() { // clients extrapolate avatars by their velocity
 		now = make(map[string]motion.Pose, len(now))
 		ticks := time.Since(p.sampler.last).Seconds() / .05
 		p.sampler.scene.Each(ticks, func(_ uint32, id player.ID, pose motion.Pose) { now[id.String()] = pose })
@@ -108,7 +94,7 @@ func (c *Crowd) measureErrors(p *client) {
 		if who == p || who.history.n == 0 || who.fd < 0 {
 			continue
 		}
-		real := who.history.at[(who.history.next-1+len(who.history.at))%len(who.history.at)].pose
+		real := who.history.last()
 		if shown, ok := now[who.player]; ok && distance(p.mover.pose, real) <= nearby {
 			c.mu.Error.Add(distance(shown, real))
 		}

@@ -3,9 +3,8 @@ package main
 import (
 	"crypto/ed25519"
 	"crypto/sha256"
+	"fmt"
 
-	"github.com/voxelpopuli/voxeld/chunk"
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 )
 
@@ -33,6 +32,4 @@ func (e editor) id() player.ID {
 	return player.IDOf(e.public())
 }
 
-func (e editor) sign(world string, seq uint64, pos grid.Pos, block chunk.Block) []byte {
-	return ed25519.Sign(e.key, player.EditText(world, seq, pos, uint16(block), ""))
-}
+func writerName(w int) string { return fmt.Sprintf("writer%d", w) }

@@ -199,24 +199,17 @@ func (n *benchNode) visitOne(ctx context.Context, pos grid.ChunkPos) error {
 		return err
 	}
 	defer link.Close() //nolint:errcheck // never fails
+	c, err := newRegionClient(ctx, link, pos)
+	if err != nil {
+		return err
+	}
 	edit := nodemsg.Intent{
 		Player: player.GuestID("visitor"), Seq: uint64(time.Now().UnixMicro()),
 		Pos: grid.Pos{X: pos.X * grid.ChunkSize, Y: 100, Z: pos.Z * grid.ChunkSize}, Block: chunk.Brick, Proof: nodemsg.Proof{Name: "visitor"},
 	}
-	if err := link.Send(nodemsg.ToRegion{Edits: []nodemsg.Intent{edit}}); err != nil {
+	answers, err := c.answers(edit.Player)
+	if err != nil {
 		return err
 	}
-	for {
-		frame, err := link.Receive(ctx)
-		switch {
-		case err != nil:
-			return err
-		case frame.Closed != "":
-			return fmt.Errorf("link closed: %s", frame.Closed)
-		case len(frame.Results) > 0 && frame.Results[0].Refused != "":
-			return fmt.Errorf("edit refused: %s", frame.Results[0].Refused)
-		case len(frame.Results) > 0:
-			return nil
-		}
-	}
+	return c.commit(edit, answers)
 }

@@ -7,7 +7,6 @@
 //
 //   - player: three voxeld daemons; each writer is a player with their own TCP session in CBOR, who edits blocks
 //     within reach, on the node that leads their region.
-//   - five: the same with five daemons; operators: with five daemons of five operators, so that each region has five copies.
 //   - region: three processes with all of a daemon but its gateway (store, libp2p, DHT, raft, catalog, region loops);
 //     the writers are in these processes and use the regions as gateways do.
 //
@@ -37,15 +36,14 @@ func main() {
 		exit(runIdle(os.Args[2:]))
 	}
 	var o options
-	floors := flag.String("systems", "etcd,region,player", "which of etcd, region, player, five and operators, in this order in each round")
+	systems := flag.String("systems", "etcd,region,player", "which of etcd, region and player, in this order in each round")
 	writers := flag.String("writers", "512,1", "numbers of writers")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds")
 	flag.DurationVar(&o.duration, "duration", 8*time.Second, "time of each measuring")
-	flag.StringVar(&o.csv, "csv", "", "also write the rounds to this file")
 	flag.Float64Var(&o.rate, "rate", 0, "writes a second of all writers together; 0: unlimited; not for etcd")
 	flag.BoolVar(&o.keys, "keys", false, "writers are players with keys, who sign their edits; not for etcd")
 	flag.Parse()
-	o.systems = strings.Split(*floors, ",")
+	o.systems = strings.Split(*systems, ",")
 	for text := range strings.SplitSeq(*writers, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
@@ -81,10 +79,10 @@ func run(ctx context.Context, o options) error {
 	}()
 	for i, name := range o.systems {
 		begin := map[string]func(context.Context, options, int) (system, error){
-			"etcd": startEtcd, "region": startRegions, "player": startPlayers, "five": startFive, "operators": startOperators,
+			"etcd": startEtcd, "region": startRegions, "player": startPlayers,
 		}[name]
 		if begin == nil {
-			return fmt.Errorf("-systems: %q is not one of etcd, region, player, five, operators", name)
+			return fmt.Errorf("-systems: %q is not one of etcd, region, player", name)
 		}
 		fmt.Fprintf(os.Stderr, "starting %s\n", name)
 		s, err := begin(ctx, o, 180+5*i)
@@ -109,15 +107,7 @@ func run(ctx context.Context, o options) error {
 		}
 	}
 	report(os.Stdout, o, rows)
-	if o.csv == "" {
-		return nil
-	}
-	file, err := os.Create(o.csv)
-	if err != nil {
-		return err
-	}
-	writeCSV(file, rows)
-	return file.Close()
+	return nil
 }
 
 func measure(ctx context.Context, o options, name string, s system, writers int) (row, error) {

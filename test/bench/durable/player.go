@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"crypto/ed25519"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -21,87 +18,46 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/test/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/test/testkit/legacyclient"
-	"github.com/voxelpopuli/voxeld/test/testkit/process"
 	"github.com/voxelpopuli/voxeld/test/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// playerSystem is daemons of one world, and the sessions of all writers.
+// playerSystem is three daemons of one world, and the sessions of all writers.
 type playerSystem struct {
-	voxeld    string
-	name      string
-	nodes     int
-	operators bool // each node is another operator's
-	rate      float64
-	keys      bool
-	daemons   []*daemon.Daemon
-	sessions  []*session
+	options
+	daemons  []*daemon.Daemon
+	sessions []*session
 }
 
-func startPlayers(ctx context.Context, o options, net int) (system, error) {
-	return startDaemons(ctx, o, net, playerSystem{name: "player", nodes: 3})
-}
-
-func startFive(ctx context.Context, o options, net int) (system, error) {
-	return startDaemons(ctx, o, net, playerSystem{name: "five", nodes: 5})
-}
-
-func startOperators(ctx context.Context, o options, net int) (system, error) {
-	return startDaemons(ctx, o, net, playerSystem{name: "operators", nodes: 5, operators: true})
-}
-
-func startDaemons(ctx context.Context, o options, net int, f playerSystem) (system, error) {
-	f.rate, f.keys = o.rate, o.keys
-	var err error
-	if f.voxeld, err = daemon.Build(ctx, o.dir); err != nil {
+func startPlayers(ctx context.Context, o options, _ int) (system, error) {
+	f := &playerSystem{options: o}
+	voxeld, err := daemon.Build(ctx, o.dir)
+	if err != nil {
 		return nil, err
 	}
-	if err := f.start(ctx, o, net); err != nil {
+	regions, most := regionsAt(spreadOver), slices.Max(o.writers)
+	if f.daemons, err = daemon.Network(ctx, daemon.Options{
+		Binary: voxeld, Dir: o.dir, Args: []string{"--sessions-per-address", "10000", "--edits-per-second", "1000000"},
+		Prepare: func(dir string) error {
+			return f.writePlayerRecords(ctx, filepath.Join(dir, "voxeld.db"), regions, most)
+		},
+	}, 3, 33, nil); err != nil {
+		return nil, err
+	}
+	if err := f.join(ctx, regions, most); err != nil {
 		f.stop()
 		return nil, err
 	}
-	return &f, nil
+	return f, nil
 }
 
-// invite returns a token of the first node for the next one.
-func (f *playerSystem) invite(ctx context.Context, dir string, node int) (string, error) {
-	args := []string{"invite", "--data-dir", dir}
-	if f.operators {
-		args = append(args, "--operator", fmt.Sprint("operator", node))
-	}
-	out, err := exec.CommandContext(ctx, f.voxeld, args...).Output()
-	if err != nil {
-		return "", fmt.Errorf("voxeld %v: %w", args, err)
-	}
-	return strings.TrimSpace(string(out)), nil
-}
-
-func (f *playerSystem) start(ctx context.Context, o options, net int) error {
-	regions := regionsAt(spreadOver)
-	most := slices.Max(o.writers)
-	token, first := "", filepath.Join(o.dir, f.name+"-0")
-	for i := range f.nodes {
-		if i > 0 {
-			var err error
-			if token, err = f.invite(ctx, first, i); err != nil {
-				return err
-			}
-		}
-		dir := filepath.Join(o.dir, fmt.Sprintf("%s-%d", f.name, i))
-		d := daemon.New(daemon.Options{
-			Binary: f.voxeld, Dir: dir, IP: fmt.Sprintf("127.%d.0.1", net+i), Options: process.Options{Log: dir + ".log"},
-			Args: []string{"--sessions-per-address", "10000", "--edits-per-second", "1000000"},
-		})
-		if err := f.startDaemon(ctx, d, dir, regions, most, token); err != nil {
-			return err
-		}
-	}
+// join founds the regions, and has the players join, each on the daemon that leads their region.
+func (f *playerSystem) join(ctx context.Context, regions []grid.ChunkPos, players int) error {
 	var metrics []string
 	for _, d := range f.daemons {
 		metrics = append(metrics, d.Metrics)
@@ -119,7 +75,7 @@ func (f *playerSystem) start(ctx context.Context, o options, net int) error {
 		leads[leaders[i]]++
 	}
 	fmt.Fprintf(os.Stderr, "  daemons lead %v regions\n", leads)
-	f.sessions = make([]*session, most)
+	f.sessions = make([]*session, players)
 	var joining errgroup.Group
 	joining.SetLimit(64)
 	for w := range f.sessions {
@@ -133,27 +89,7 @@ func (f *playerSystem) start(ctx context.Context, o options, net int) error {
 	return joining.Wait()
 }
 
-// startDaemon starts a daemon whose database has the players at their places.
-func (f *playerSystem) startDaemon(ctx context.Context, d *daemon.Daemon, dir string, regions []grid.ChunkPos, players int, token string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	if token == "" {
-		if err := d.Init(ctx, "--seed", "33"); err != nil {
-			return err
-		}
-	}
-	if err := f.writePlayerRecords(ctx, filepath.Join(dir, "voxeld.db"), regions, players); err != nil {
-		return fmt.Errorf("write players' records: %w", err)
-	}
-	if err := d.Start(ctx, token); err != nil {
-		return err
-	}
-	f.daemons = append(f.daemons, d)
-	return nil
-}
-
-// writePlayerRecords writes records of players: walking to their regions would take half an hour.
+// writePlayerRecords writes records of players into a database: walking to their regions would take half an hour.
 func (f *playerSystem) writePlayerRecords(ctx context.Context, path string, regions []grid.ChunkPos, players int) error {
 	db, err := store.Open(store.Options{Path: path})
 	if err != nil {
@@ -175,8 +111,6 @@ func (f *playerSystem) writePlayerRecords(ctx context.Context, path string, regi
 	}
 	return errors.Join(db.Commit(writes), db.Close(), <-ended)
 }
-
-func writerName(w int) string { return fmt.Sprintf("writer%d", w) }
 
 // blockOf returns the block that a writer edits; the writer stands beside it. It is high in the air, out of the
 // terrain. Blocks of one region are above one another.
@@ -235,9 +169,7 @@ func (f *playerSystem) stop() {
 			s.conn.Close() //nolint:errcheck // no longer used
 		}
 	}
-	for _, d := range f.daemons {
-		d.Kill() // its data is not needed
-	}
+	daemon.KillAll(f.daemons)
 }
 
 // session is a player with their own TCP connection. Reads must continue between writes: so one goroutine reads, and
@@ -275,8 +207,7 @@ func joinAs(ctx context.Context, game string, by editor, w int, at grid.ChunkPos
 		if !asked {
 			return nil
 		}
-		proof := ed25519.Sign(by.key, player.ProofText(challenge.Nonce, challenge.World))
-		_, err := c.Send(sessionmsg.Prove{Signature: hex.EncodeToString(proof)})
+		_, err := c.Send(sessionclient.Prove(by.key, challenge))
 		return err
 	})
 	if err != nil {
@@ -346,7 +277,7 @@ func (s *session) next(t *measurement) error {
 	s.seq++
 	e := sessionmsg.Edit{Seq: s.seq, X: s.pos.X, Y: s.pos.Y, Z: s.pos.Z, Block: uint16(blocks[s.seq%2])}
 	if s.world != "" {
-		e.Signature = hex.EncodeToString(s.by.sign(s.world, s.seq, s.pos, chunk.Block(e.Block)))
+		e = sessionclient.Sign(s.by.key, s.world, e)
 	}
 	_, err := s.conn.Send(e)
 	return err

@@ -93,6 +93,21 @@ func (c *regionClient) fail(err error) {
 	}
 }
 
+// answers returns where the answers to a player's edits arrive, until forget is called.
+func (c *regionClient) answers(id player.ID) (answers chan nodemsg.EditResult, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	answers = make(chan nodemsg.EditResult, 1)
+	c.mu.waiting[id] = answers
+	return answers, c.mu.broken
+}
+
+func (c *regionClient) forget(id player.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.mu.waiting, id)
+}
+
 // commit commits one edit.
 func (c *regionClient) commit(e nodemsg.Intent, answers chan nodemsg.EditResult) error {
 	c.mu.Lock()
@@ -126,13 +141,10 @@ func (c *regionClient) writer(ctx context.Context, by editor, w int, pacer pacer
 	} else {
 		e.Key = [ed25519.PublicKeySize]byte(by.public())
 	}
-	answers := make(chan nodemsg.EditResult, 1)
-	c.mu.Lock()
-	broken := c.mu.broken
-	c.mu.waiting[e.Player] = answers
-	c.mu.Unlock()
-	if broken != nil {
-		return nil, broken
+	answers, err := c.answers(e.Player)
+	defer c.forget(e.Player)
+	if err != nil {
+		return nil, err
 	}
 	blocks := [...]chunk.Block{chunk.Brick, chunk.Planks}
 	for ctx.Err() == nil {
@@ -144,7 +156,7 @@ func (c *regionClient) writer(ctx context.Context, by editor, w int, pacer pacer
 		e.Seq++
 		e.Block = blocks[e.Seq%2]
 		if by.key != nil {
-			copy(e.Signature[:], by.sign(genesis.ID(), e.Seq, e.Pos, e.Block))
+			copy(e.Signature[:], ed25519.Sign(by.key, player.EditText(genesis.ID(), e.Seq, e.Pos, uint16(e.Block), "")))
 		}
 		if err := c.commit(e, answers); err != nil {
 			return nil, err
@@ -153,8 +165,5 @@ func (c *regionClient) writer(ctx context.Context, by editor, w int, pacer pacer
 			took = append(took, done.Sub(start))
 		}
 	}
-	c.mu.Lock()
-	delete(c.mu.waiting, e.Player)
-	c.mu.Unlock()
 	return took, ctx.Err()
 }

@@ -53,11 +53,3 @@ func middle(rows []row, system string, writers int, f func(row) float64) float64
 	slices.Sort(all)
 	return all[len(all)/2]
 }
-
-func writeCSV(out io.Writer, rows []row) {
-	fmt.Fprintln(out, "round,system,writers,acknowledged_per_s,p50_us,p99_us,cpu_s,client_cpu_s,fsyncs_per_s") //nolint:errcheck // Close tells
-	for _, r := range rows {
-		fmt.Fprintf(out, "%d,%s,%d,%.1f,%d,%d,%.2f,%.2f,%.1f\n", //nolint:errcheck // Close tells
-			r.round, r.system, r.writers, r.rate(), r.P50, r.P99, r.cpu.Seconds(), r.client.Seconds(), r.fsyncs/r.Seconds)
-	}
-}

@@ -19,7 +19,6 @@ type options struct {
 	writers  []int
 	rounds   int
 	duration time.Duration
-	csv      string
 	keys     bool    // writers sign their edits
 	rate     float64 // writes a second of all writers together; 0: unlimited
 }

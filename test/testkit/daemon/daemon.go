@@ -36,6 +36,8 @@ type Options struct {
 	LogLevel string // default warn
 	Args     []string
 	Init     []string // further flags of voxeld init, for the first daemon of a Network
+	// Prepare, if not nil, is called with the data directory of each daemon of a Network, which exists, before it starts.
+	Prepare func(dir string) error
 	process.Options
 }
 

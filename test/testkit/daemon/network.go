@@ -34,6 +34,11 @@ func Network(ctx context.Context, o Options, n int, seed int64, started func(n i
 				return all, err
 			}
 		}
+		if o.Prepare != nil {
+			if err := prepare(one); err != nil {
+				return all, err
+			}
+		}
 		if err := d.Start(ctx, invitation); err != nil {
 			return all, fmt.Errorf("start daemon %d of %d: %w", i+1, n, err)
 		}
@@ -48,6 +53,13 @@ func Network(ctx context.Context, o Options, n int, seed int64, started func(n i
 		}
 	}
 	return all, nil
+}
+
+func prepare(o Options) error {
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return fmt.Errorf("make directory: %w", err)
+	}
+	return o.Prepare(o.Dir)
 }
 
 // Build compiles this source's voxeld into a directory, and returns its path.

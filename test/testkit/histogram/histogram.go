@@ -35,19 +35,6 @@ func (h *Histogram) Add(v float64) {
 	h.max = max(h.max, v)
 }
 
-// Merge adds the values that o has counted.
-func (h *Histogram) Merge(o Histogram) {
-	if o.counts == nil {
-		return
-	}
-	if h.counts == nil {
-		h.counts = hdrhistogram.New(1, most, digits)
-	}
-	h.counts.Merge(o.counts)
-	h.sum += o.sum
-	h.max = max(h.max, o.max)
-}
-
 // Clone returns an independent copy.
 func (h Histogram) Clone() Histogram {
 	if h.counts != nil {

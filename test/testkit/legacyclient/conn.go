@@ -123,14 +123,5 @@ func (c *Conn) ReadLine() ([]byte, error) {
 	return line, nil
 }
 
-// Buffered returns what was received and not read yet.
-func (c *Conn) Buffered() []byte {
-	rest, _ := c.in.Peek(c.in.Buffered()) // so much is there
-	return rest
-}
-
 // IsChunkData reports whether a line is a CHUNK_DATA: 65 kB of numbers, which is not worth decoding if nobody stands there.
 func IsChunkData(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"type":5,`)) }
-
-// IsTime reports whether a line is a TIME, which only players who are registered receive.
-func IsTime(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"type":6,`)) }

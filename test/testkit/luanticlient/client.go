@@ -23,7 +23,6 @@ type Options struct {
 	Name    string
 	Version uint16 // of the protocol; 0: 39
 	First   bool   // as if for the first time: with a verifier of a password
-	NoLand  bool   // land is not unpacked
 }
 
 // Place is a place of the player's feet, in nodes: their middles are at whole numbers.
@@ -61,7 +60,6 @@ type Client struct {
 	split    [3][]byte
 	flying   map[[2]uint16][]byte // by channel and number
 	left     bool
-	done     chan struct{} // closed when the reader has ended
 }
 
 const (
@@ -85,7 +83,7 @@ func Dial(address string, o Options) (*Client, error) {
 // New joins over a socket that is connected to a server.
 func New(socket *net.UDPConn, o Options) (*Client, error) {
 	o.Version = cmp.Or(o.Version, 39)
-	c := &Client{socket: socket, o: o, done: make(chan struct{}), flying: make(map[[2]uint16][]byte), state: State{
+	c := &Client{socket: socket, o: o, flying: make(map[[2]uint16][]byte), state: State{
 		Blocks: make(map[Node]*[4096]uint16), Players: make(map[uint16]string), Media: make(map[string]int),
 		Packets: make(map[uint16]int),
 	}}
@@ -93,10 +91,7 @@ func New(socket *net.UDPConn, o Options) (*Client, error) {
 		c.next[i], c.expected[i], c.early[i] = first, first, make(map[uint16][]byte)
 	}
 	c.reliable(0, []byte{0, 0})
-	go func() { // ends with the connection, and when the client has left it
-		defer close(c.done)
-		c.read()
-	}()
+	go c.read() // ends with the connection, and when the client has left it
 	go c.again()
 	return c, nil
 }
@@ -115,18 +110,6 @@ func (c *Client) Leave() {
 	c.left = true
 	c.send(0, []byte{0, 3})
 	c.socket.Close() //nolint:errcheck // the reader ends
-}
-
-// Detach leaves the connection to the caller, who acknowledges what arrives from now on. It returns the head of the client's datagrams,
-// on channel 0.
-func (c *Client) Detach() (head []byte, err error) {
-	c.mu.Lock()
-	c.left = true
-	head = c.header(0)
-	err = c.socket.SetReadDeadline(time.Now())
-	c.mu.Unlock()
-	<-c.done
-	return head, errors.Join(err, c.socket.SetReadDeadline(time.Time{}))
 }
 
 // again sends again what was not acknowledged, and the first packet until it is answered.
@@ -332,9 +315,6 @@ func (c *Client) handle(packet []byte) error {
 		}
 		c.reliable(1, text([]byte{0, 67, 5, 6, 1, 0}, "test"))
 	case 32:
-		if c.o.NoLand {
-			break
-		}
 		at := f.node()
 		f.take(5)
 		raw := inflate(f.b)

@@ -5,24 +5,23 @@
 package sessionclient
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // Conn is one connection of a player.
 type Conn struct {
 	net.Conn
-	in   *bufio.Reader
-	cbor bool
+	carrier Carrier
+	cbor    bool
 
-	received      []byte // the latest message in CBOR
+	received      []byte // from the connection, and not read yet; part of buffer
+	buffer        []byte
 	plain, packet []byte // for Send; reused
 }
 
@@ -35,7 +34,7 @@ type Message struct {
 }
 
 // New returns the session of a new connection. Its first message must be sent by Join.
-func New(c net.Conn) *Conn { return &Conn{Conn: c, in: bufio.NewReaderSize(c, 16<<10)} }
+func New(c net.Conn) *Conn { return &Conn{Conn: c, carrier: Lines{}, buffer: make([]byte, 16<<10)} }
 
 // Dial connects to a game server, and joins.
 func Dial(ctx context.Context, game string, join sessionmsg.Join) (*Conn, error) {
@@ -53,34 +52,36 @@ func Dial(ctx context.Context, game string, join sessionmsg.Join) (*Conn, error)
 // Join sends the first message, which chooses the encoding of all others. It sets the join's version.
 func (c *Conn) Join(join sessionmsg.Join) (size int, err error) {
 	join.Version = sessionmsg.SessionVersion
-	c.cbor = join.Encoding == sessionmsg.EncodingCBOR
-	return c.sendLine(join)
+	line, err := sessionmsg.EncodeClient(join)
+	if err != nil {
+		return 0, err
+	}
+	size, err = c.write(line)
+	if c.cbor = join.Encoding == sessionmsg.EncodingCBOR; c.cbor {
+		c.carrier = Prefixed{}
+	}
+	return size, err
 }
 
 // Send sends a message, and returns its size on the connection.
 func (c *Conn) Send(m sessionmsg.FromClient) (size int, err error) {
-	if !c.cbor {
-		return c.sendLine(m)
-	}
-	if move, ok := m.(sessionmsg.Move); ok {
+	switch move, ok := m.(sessionmsg.Move); {
+	case !c.cbor:
+		c.plain, err = sessionmsg.EncodeClient(m)
+	case ok:
 		c.plain = sessionmsg.AppendMove(c.plain[:0], move.Pose)
-	} else if c.plain, err = sessionmsg.EncodeClientCBOR(m); err != nil {
-		return 0, err
+	default:
+		c.plain, err = sessionmsg.EncodeClientCBOR(m)
 	}
-	c.packet = sessionmsg.AppendMessage(c.packet[:0], c.plain)
-	return c.write(c.packet)
-}
-
-func (c *Conn) sendLine(m sessionmsg.FromClient) (size int, err error) {
-	line, err := sessionmsg.EncodeClient(m)
 	if err != nil {
 		return 0, err
 	}
-	return c.write(append(line, '\n'))
+	return c.write(c.plain)
 }
 
-func (c *Conn) write(packet []byte) (size int, err error) {
-	if size, err = c.Write(packet); err != nil {
+func (c *Conn) write(message []byte) (size int, err error) {
+	c.packet = c.carrier.Append(c.packet[:0], message)
+	if size, err = c.Write(c.packet); err != nil {
 		return size, fmt.Errorf("send: %w", err)
 	}
 	return size, nil
@@ -88,35 +89,45 @@ func (c *Conn) write(packet []byte) (size int, err error) {
 
 // Read reads the next message. After an error with a Size, which is of a message that cannot be decoded, reading can continue.
 func (c *Conn) Read() (m Message, err error) {
-	if !c.cbor {
-		line, err := wire.ReadLine(c.in, wire.MaxServerLine)
-		if err != nil {
-			return m, fmt.Errorf("read line: %w", err)
-		}
-		m.Size, m.At = len(line)+1, time.Now()
-		m.FromServer, err = sessionmsg.DecodeServer(line)
-		return m, err
-	}
-	if c.received, err = sessionmsg.ReadMessage(c.in, c.received, wire.MaxServerLine); err != nil {
+	message, size, err := c.next()
+	if err != nil {
 		return m, fmt.Errorf("read message: %w", err)
 	}
-	m.Size, m.At = len(c.received)+1, time.Now()
-	for n := len(c.received); n >= 0x80; n >>= 7 {
-		m.Size++ // the length prefix has seven bits a byte
+	m.Size, m.At = size, time.Now()
+	switch {
+	case !c.cbor:
+		m.FromServer, err = sessionmsg.DecodeServer(message)
+	case message[0] == sessionmsg.TickFrame:
+		m.Tick = message
+	default:
+		m.FromServer, err = sessionmsg.DecodeServerCBOR(message)
 	}
-	if c.received[0] == sessionmsg.TickFrame {
-		m.Tick = c.received
-		return m, nil
-	}
-	m.FromServer, err = sessionmsg.DecodeServerCBOR(c.received)
 	return m, err
 }
 
-// Buffered returns what was received and not read yet.
-func (c *Conn) Buffered() []byte {
-	rest, _ := c.in.Peek(c.in.Buffered()) // so much is there
-	return rest
+// next returns the next message, which is valid until its next call, and its size on the connection.
+func (c *Conn) next() (message []byte, size int, err error) {
+	for {
+		message, rest, err := c.carrier.Split(c.received)
+		if err != nil || message != nil {
+			size = len(c.received) - len(rest)
+			c.received = rest
+			return message, size, err
+		}
+		kept := copy(c.buffer, c.received)
+		if kept == len(c.buffer) {
+			c.buffer = append(c.buffer, make([]byte, kept)...)
+		}
+		n, err := c.Conn.Read(c.buffer[kept:])
+		c.received = c.buffer[:kept+n]
+		if n == 0 && err != nil {
+			return nil, 0, err
+		}
+	}
 }
+
+// Buffered returns what was received and not read yet.
+func (c *Conn) Buffered() []byte { return c.received }
 
 // Enter reads until the chunk in which the player stands has arrived. It calls each, if not nil, with every message.
 func (c *Conn) Enter(each func(Message) error) (welcome sessionmsg.Welcome, err error) {

@@ -33,11 +33,11 @@ type capacity struct {
 	nodeMemory float64 // MiB                                            bench memory
 	playerMem  float64 // MiB                                            bench memory
 	editBytes  float64 // on disk, of a changed block                    docs/disk-format.md
-	foundings  float64 // a second                                       go run ./test/bench/catalog
-	lookups    float64 // a second                                       go run ./test/bench/catalog
-	rowMemory  float64 // bytes in memory on a member of the catalog     go run ./test/bench/catalog
-	rowDisk    float64 // bytes on its disk                              go run ./test/bench/catalog
-	rows       float64 // that fit into a snapshot of the catalog        go run ./test/bench/catalog
+	foundings  float64 // a second                                       docs/scale.md, The catalog
+	lookups    float64 // a second                                       docs/scale.md, The catalog
+	rowMemory  float64 // bytes in memory on a member of the catalog     docs/scale.md, The catalog
+	rowDisk    float64 // bytes on its disk                              docs/scale.md, The catalog
+	rows       float64 // that fit into a snapshot of the catalog        docs/scale.md, The catalog
 	dhtShare   float64 // of border crossings, with a DHT lookup         bench crossings
 	chunkCrowd float64 // players in one chunk that hold                 bench one-chunk
 }

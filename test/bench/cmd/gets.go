@@ -1,4 +1,4 @@
-package finding
+package main
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/voxelpopuli/voxeld/test/testkit/process"
 )
 
-// OwnNode makes this program a node of the daemons' DHT. stop removes it again.
-func OwnNode(ctx context.Context, d *daemon.Daemon, dir string) (node *dht.DHT, stop func(), err error) {
+// ownNode makes this program a node of the daemons' DHT. stop removes it again.
+func ownNode(ctx context.Context, d *daemon.Daemon, dir string) (node *dht.DHT, stop func(), err error) {
 	invite, err := d.Invite(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -58,8 +58,8 @@ func OwnNode(ctx context.Context, d *daemon.Daemon, dir string) (node *dht.DHT, 
 	return node, stop, process.Pause(ctx, 15*time.Second) // until its routing table is full
 }
 
-// PlainGets gets the cells' records, each a few times.
-func PlainGets(ctx context.Context, node *dht.DHT, land []grid.ChunkPos) (took *histogram.Histogram, err error) {
+// plainGets gets the cells' records, each a few times.
+func plainGets(ctx context.Context, node *dht.DHT, land []grid.ChunkPos) (took *histogram.Histogram, err error) {
 	took = new(histogram.Histogram)
 	for i := range 5 * len(land) {
 		began := time.Now()

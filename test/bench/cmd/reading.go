@@ -1,8 +1,4 @@
-// Package measure measures servers while a crowd plays on them: processor time, memory, ticks, and what the crowd observed. It
-// says which measurements meet the rule of docs/performance.md, and which are unreliable.
-//
-// Only test/bench/cmd may import it.
-package measure
+package main
 
 import (
 	"context"
@@ -18,11 +14,11 @@ import (
 	"github.com/voxelpopuli/voxeld/test/testkit/process"
 )
 
-// TickRate is the number of ticks a second of a region.
-const TickRate = 20
+// tickRate is the number of ticks a second of a region.
+const tickRate = 20
 
-// Reading is the result of one measurement of daemons under load.
-type Reading struct {
+// reading is the result of one measurement of daemons under load.
+type reading struct {
 	Players     int
 	Seconds     float64
 	CPU         []float64 // of each daemon, as a share of one core
@@ -36,8 +32,8 @@ type Reading struct {
 	After       []metrics.Metrics
 }
 
-// Target is a process under load: a daemon, or the floor.
-type Target interface {
+// target is a process under load: a daemon, or the floor.
+type target interface {
 	Usage() (process.Usage, error)
 	Scrape(ctx context.Context) (metrics.Metrics, error)
 	Running() bool
@@ -45,16 +41,16 @@ type Target interface {
 	Kill()
 }
 
-// Cores are the cores of the servers, and those of the players.
-type Cores struct{ Servers, Players []int }
+// cores are the cores of the servers, and those of the players.
+type cores struct{ Servers, Players []int }
 
 // Shared reports whether servers and players have a core in common.
-func (o Cores) Shared() bool {
+func (o cores) Shared() bool {
 	return slices.ContainsFunc(o.Players, func(cpu int) bool { return slices.Contains(o.Servers, cpu) })
 }
 
-// Instant is everything that is read at one time.
-type Instant struct {
+// instant is everything that is read at one time.
+type instant struct {
 	at     time.Time
 	usage  []process.Usage
 	self   process.Usage
@@ -63,8 +59,8 @@ type Instant struct {
 	scrape []metrics.Metrics
 }
 
-// ReadInstant reads everything now. It is an error if a target has ended.
-func ReadInstant(ctx context.Context, targets []Target, c *crowd.Crowd) (i Instant, err error) {
+// readInstant reads everything now. It is an error if a target has ended.
+func readInstant(ctx context.Context, targets []target, c *crowd.Crowd) (i instant, err error) {
 	for n, t := range targets {
 		if !t.Running() {
 			return i, fmt.Errorf("daemon %d of %d has ended: %s", n+1, len(targets), t.Log())
@@ -93,15 +89,15 @@ func ReadInstant(ctx context.Context, targets []Target, c *crowd.Crowd) (i Insta
 }
 
 // Measure measures the targets and the crowd for that long.
-func (o Cores) Measure(ctx context.Context, targets []Target, c *crowd.Crowd, length time.Duration) (r Reading, err error) {
-	first, err := ReadInstant(ctx, targets, c)
+func (o cores) Measure(ctx context.Context, targets []target, c *crowd.Crowd, length time.Duration) (r reading, err error) {
+	first, err := readInstant(ctx, targets, c)
 	if err != nil {
 		return r, err
 	}
 	if err := process.Pause(ctx, length); err != nil {
 		return r, err
 	}
-	last, err := ReadInstant(ctx, targets, c)
+	last, err := readInstant(ctx, targets, c)
 	if err != nil {
 		return r, err
 	}
@@ -109,8 +105,8 @@ func (o Cores) Measure(ctx context.Context, targets []Target, c *crowd.Crowd, le
 }
 
 // Between returns the measurement between two instants.
-func (o Cores) Between(first, last Instant) Reading {
-	r := Reading{
+func (o cores) Between(first, last instant) reading {
+	r := reading{
 		Seconds: last.at.Sub(first.at).Seconds(), Seen: last.counts.Since(first.counts), Players: last.counts.Players,
 		Before: first.scrape, After: last.scrape,
 	}
@@ -152,17 +148,8 @@ func ticksOf(m metrics.Metrics) metrics.Histogram {
 	return h
 }
 
-// LoopRate returns the ticks a second of one loop during the measurement, from its histogram.
-func (r Reading) LoopRate(histogram string) float64 {
-	ticks := 0.0
-	for i := range r.After {
-		ticks += r.After[i].Histogram(histogram).Since(r.Before[i].Histogram(histogram)).Count
-	}
-	return ticks / r.Seconds
-}
-
 // TotalCPU returns what all daemons used together, as a share of one core.
-func (r Reading) TotalCPU() float64 {
+func (r reading) TotalCPU() float64 {
 	sum := 0.0
 	for _, v := range r.CPU {
 		sum += v
@@ -171,36 +158,36 @@ func (r Reading) TotalCPU() float64 {
 }
 
 // PerPlayer divides by players and seconds.
-func (r Reading) PerPlayer(v uint64) float64 { return float64(v) / r.Seconds / float64(r.Players) }
+func (r reading) PerPlayer(v uint64) float64 { return float64(v) / r.Seconds / float64(r.Players) }
 
 // FrameRate returns the frames with moves a second that a player received, measured by the samples.
-func (r Reading) FrameRate() float64 {
+func (r reading) FrameRate() float64 {
 	return float64(r.Seen.Frames) / r.Seconds / float64(r.Seen.Samples)
 }
 
 // Tick99 returns the 99th percentile of the time that a tick of the busiest loop took, in seconds. Idle loops tick as
 // often and would hide it: so it is the percentile above which as many ticks lie as one hundredth of the ticks of one
 // loop.
-func (r Reading) Tick99() float64 {
+func (r reading) Tick99() float64 {
 	if r.Ticks.Count == 0 {
 		return math.NaN()
 	}
-	one := min(r.Ticks.Count, TickRate*r.Seconds)
+	one := min(r.Ticks.Count, tickRate*r.Seconds)
 	return r.Ticks.Quantile(1 - .01*one/r.Ticks.Count)
 }
 
 // The rule that a number of players must meet: see docs/performance.md.
 const (
-	MinFrameRate = 19.5 // frames a second that players receive
+	minFrameRate = 19.5 // frames a second that players receive
 	maxTick99    = .05  // seconds, 99th percentile
 )
 
 // Missed returns which part of the rule was not met; "" if all was.
-func (r Reading) Missed(wanted int) string {
+func (r reading) Missed(wanted int) string {
 	switch {
 	case r.Players < wanted:
 		return fmt.Sprintf("%d of %d players lost", wanted-r.Players, wanted)
-	case r.Seen.Samples > 0 && !(r.FrameRate() >= MinFrameRate): // players of other games are no samples
+	case r.Seen.Samples > 0 && !(r.FrameRate() >= minFrameRate): // players of other games are no samples
 		return fmt.Sprintf("%.1f frames/s", r.FrameRate())
 	case !(r.Tick99() <= maxTick99):
 		return fmt.Sprintf("tick p99 %.0f ms", 1000*r.Tick99())
@@ -209,7 +196,7 @@ func (r Reading) Missed(wanted int) string {
 }
 
 // Caveat returns why the measurement itself may be unreliable; "" if it is reliable.
-func (r Reading) Caveat() string {
+func (r reading) Caveat() string {
 	var why []string
 	p := r.Seen
 	if left := 1 - float64(p.Sent+p.Blocked)/float64(p.Due); left > .02 || p.Late.Quantile(.99) > .025 {

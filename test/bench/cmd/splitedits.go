@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/test/bench/crowd"
 	"github.com/voxelpopuli/voxeld/test/testkit/daemon"
@@ -26,9 +28,23 @@ const (
 // settle is how long before a change, and after its end, edits count as affected by it.
 const settle = 500 * time.Millisecond
 
-// measureEdits has players edit while their region is split and merged.
-func measureEdits(ctx context.Context, o options) error {
-	daemons, err := o.start(ctx, nodes, "--split=false")
+// splitEdits has players edit while their region is split and merged.
+type splitEdits struct {
+	*bench
+	changes int
+}
+
+func newSplitEdits(b *bench) *cobra.Command {
+	s := &splitEdits{bench: b}
+	c := b.command("split-edits", "How long edits take while their region is split and merged",
+		"Players edit through three daemons at a steady rate while their region is split and merged by hand, over and over. It fails if\n"+
+			"an acknowledged edit is lost, or the 99th percentile of the times from an edit to its acknowledgement is above 100 ms.", s.run)
+	c.Flags().IntVar(&s.changes, "changes", 50, "how often the region is split and merged")
+	return c
+}
+
+func (o *splitEdits) run(ctx context.Context) error {
+	daemons, err := o.daemons(ctx, 3, "--split=false")
 	if err != nil {
 		return err
 	}
@@ -79,11 +95,7 @@ func measureEdits(ctx context.Context, o options) error {
 		"Longest edit of each split: %s; of each merge: %s. %d acknowledged edits lost.",
 		float64(during.Count())/end.Sub(start).Seconds(), o.changes, o.changes, every, summary(latencies(e.between(calm, start))), summary(during),
 		summary(pauses[0]), summary(pauses[1]), gone)
-	fmt.Println(text)
-	if o.docs != "" {
-		err = errors.Join(err, o.publish("split-edits", text))
-	}
-	if err != nil {
+	if err = errors.Join(err, o.publishIn("scale.md", "split-edits", text)); err != nil {
 		return err
 	}
 	if during.Quantile(.99) > goal.Seconds() {
