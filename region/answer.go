@@ -59,12 +59,10 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		}
 	case q.Resolve != nil:
 		h.Splitter.ResolveHere(q.Resolve.Region)
-	case q.Failure != nil:
-		err = h.quarantine.ApplyRemoteFailure(peer, *q.Failure)
 	case q.Release != nil:
-		err = h.quarantine.ReleasedBy(peer, q.Release.Region)
+		err = h.executor.ReleasedBy(peer, q.Release.Region)
 	case q.Superseded != nil:
-		err = h.supersession.Check(ctx, h.supersession.Judge, q.Superseded.Region, peer)
+		err = h.executor.CheckSucceeded(ctx, q.Superseded.Region, peer)
 	case q.Status != nil:
 		answer.Statuses, answer.Clock = h.regions.statuses(*q.Status), time.Now().UnixMilli()
 	case q.Range != nil:
@@ -75,7 +73,7 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		return h.answerCensus(ctx, *q.Regions)
 	case q.Rejoin != nil:
 		var removed uint64
-		if removed, err = h.reseeder.RemoveReplica(ctx, peer, q.Rejoin.Group); err == nil {
+		if removed, err = h.executor.RemoveReplica(ctx, peer, q.Rejoin.Group); err == nil {
 			answer.Replica = removed
 		}
 	case q.Locate != nil:

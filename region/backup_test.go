@@ -178,7 +178,7 @@ func TestBackupOfQuarantinedRegions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, info := built(t)
 		for _, it := range []*node{a, b, c} {
-			it.quarantine.Quarantine(info, "a test says so", "A")
+			it.quarantines(info)
 		}
 		g.ends()
 		<-time.After(time.Second)
@@ -201,12 +201,9 @@ func TestBackupOfQuarantinedRegions(t *testing.T) {
 		for range 600 {
 			<-time.After(100 * time.Millisecond)
 			link, _, err := c.Follow(t.Context(), here)
-			if err != nil {
-				continue
-			}
-			g = gateway{link, t}
-			g.state(here)
-			if r := g.edit(stone(3))[3]; r.Refused == wire.RefusedQuarantined {
+			if err == nil {
+				link.Close()
+			} else if errors.Is(err, ErrQuarantined) {
 				break
 			}
 		}
@@ -214,7 +211,7 @@ func TestBackupOfQuarantinedRegions(t *testing.T) {
 		<-time.After(time.Minute)
 		quarantined := 0
 		for _, it := range []*node{a, b, c} {
-			if it.failures.Quarantined(id) {
+			if it.facts.Quarantined(id) {
 				quarantined++
 			}
 		}

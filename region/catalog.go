@@ -9,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -19,7 +20,7 @@ import (
 
 // openCatalog opens the catalog on a node that is a member of it.
 func (r *regions) openCatalog(ctx context.Context) (*actor.Catalog, error) {
-	if err := r.reseeder.Damages.CorruptErr(world.CatalogID); err != nil {
+	if err := r.facts.Err(world.CatalogID); err != nil {
 		return nil, fmt.Errorf("open catalog: %w", err)
 	}
 	g, err := r.Replicas.Open(ctx, replica.Founding{Group: world.CatalogID, Members: []string{r.Self.Peer}, Tables: actor.CatalogTables})
@@ -66,7 +67,7 @@ func CatalogRows(storage integrity.Storage, worldID string, probe func(entry []b
 // runCatalog keeps the catalog running until ctx ends or this node is no longer a member: it is isolated like a region if it fails,
 // opened again, and quarantined if it fails again.
 func (r *regions) runCatalog(ctx context.Context, c *actor.Catalog) {
-	if err := r.supersession.ValidateCatalogCopy(ctx); err != nil {
+	if err := r.executor.AdmitCatalog(ctx); err != nil {
 		r.Logger.Warn("copy of the catalog dropped", "error", err)
 		c.Remove(false)
 	}
@@ -99,9 +100,9 @@ func (r *regions) runCatalog(ctx context.Context, c *actor.Catalog) {
 // reopenCatalogWhenDue opens the catalog again after a failure, when its pause is over or it is released. It returns nil if there
 // is nothing left to open.
 func (r *regions) reopenCatalogWhenDue(ctx context.Context) *actor.Catalog {
-	for pause := integrity.FirstPause; ; pause = min(2*pause, integrity.MaxPause) {
+	for pause := copies.FirstPause; ; pause = min(2*pause, copies.MaxPause) {
 		for {
-			quarantined, until := r.failures.Paused(world.CatalogID)
+			quarantined, until := r.facts.Quarantined(world.CatalogID), r.facts.Until(world.CatalogID)
 			if !quarantined && !time.Now().Before(until) {
 				break
 			}
@@ -116,20 +117,20 @@ func (r *regions) reopenCatalogWhenDue(ctx context.Context) *actor.Catalog {
 				return nil
 			}
 		}
-		if r.Catalog() != nil || r.reseeder.Damages.CorruptErr(world.CatalogID) != nil {
+		if r.Catalog() != nil || r.facts.Err(world.CatalogID) != nil {
 			return nil // it was joined meanwhile, or is to be replaced
 		}
 		c, err := r.openCatalog(ctx)
 		if err == nil {
 			r.setCatalog(c)
-			r.failures.Opened(world.CatalogID)
+			r.facts.Opened(world.CatalogID)
 			r.Logger.Info("catalog opened again")
 			return c
 		}
 		if ctx.Err() != nil || errors.Is(err, replica.ErrOpen) || errors.Is(err, replica.ErrTombstone) {
 			return nil
 		}
-		r.quarantine.NotOpened(nodemsg.Region{ID: world.CatalogID}, err)
-		r.failures.Postpone(world.CatalogID, pause)
+		r.executor.NotOpened(nodemsg.Region{ID: world.CatalogID}, err)
+		r.facts.Postpone(world.CatalogID, pause)
 	}
 }

@@ -92,7 +92,7 @@ func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading boo
 	if !reading && len(info.Members) > 1 && h.Replicas.Hung() {
 		tried[h.Self.Peer] = true // it could not open the region, nor learn who leads it
 	}
-	named, unreached := "", make(map[string]bool)
+	named, unreached, quarantined := "", make(map[string]bool), 0
 	var failures []error
 	for next := h.detector.First(info, tried); next != ""; {
 		tried[next] = true
@@ -110,6 +110,9 @@ func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading boo
 		if errors.As(err, &no) && no.split != 0 {
 			return routedLink{}, false, no
 		}
+		if errors.Is(err, transport.ErrQuarantined) && actor.HasMember(info, next) {
+			quarantined++
+		}
 		if errors.As(err, &no) {
 			again = again || no.leader != "" || no.wait
 			named = cmp.Or(no.leader, named)
@@ -121,11 +124,17 @@ func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading boo
 			next = h.detector.First(info, tried)
 		}
 	}
+	if 2*quarantined >= len(info.Members) && quarantined > 0 { // the others have no majority
+		failures = append(failures, ErrQuarantined)
+	}
 	if unreached[named] {
 		failures = append(failures, CutOffError{named})
 	}
 	return routedLink{}, again, errors.Join(failures...)
 }
+
+// ErrQuarantined means that half of a region's members keep it closed until an operator releases it: nobody can serve it.
+var ErrQuarantined = errors.New("the region failed repeatedly on half of its members")
 
 // CutOffError means that this node cannot reach the leader of a region, which other members name.
 type CutOffError struct{ Leader string }
@@ -136,13 +145,19 @@ func (e CutOffError) Error() string {
 
 // refusedSubscription is the answer of a node that does not accept a subscriber.
 type refusedSubscription struct {
-	why    string
-	leader string // the leader; empty if unknown
-	wait   bool   // the node is a member
-	split  uint64 // not 0 if the region is split
+	why         string
+	leader      string // the leader; empty if unknown
+	wait        bool   // the node is a member
+	split       uint64 // not 0 if the region is split
+	quarantined bool   // the node keeps it closed until an operator releases it
 }
 
 func (r refusedSubscription) Error() string { return r.why }
+
+// Is reports whether it means that the node has quarantined the region.
+func (r refusedSubscription) Is(target error) bool {
+	return target == transport.ErrQuarantined && r.quarantined
+} //nolint:errorlint // errors.Is calls it
 
 // subscribeAt subscribes to the region on a node. First is the frame with which the node has accepted or refused; a refusal is also an
 // error.
@@ -170,7 +185,7 @@ func subscribeAt(ctx context.Context, r *regions, peer string, hello nodemsg.Hel
 	if err != nil {
 		return nil, first, err
 	}
-	return nil, first, refusedSubscription{why: first.Closed, leader: first.Leader, wait: first.Tick > 0, split: first.Split}
+	return nil, first, refusedSubscription{why: first.Closed, leader: first.Leader, wait: first.Tick > 0, split: first.Split, quarantined: first.Quarantined}
 }
 
 // routedLink is the end of a link that was found by a route. If the other side ends the link, the route is corrected or

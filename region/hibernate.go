@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -215,8 +214,8 @@ func (b *hibernation) wake(ctx context.Context, peer string, group uint64) error
 	if group == world.CatalogID {
 		return actor.ErrNotHere // on its members it is always open
 	}
-	if b.regions.failures.Quarantined(group) {
-		return integrity.ErrQuarantined
+	if err := b.regions.facts.Err(group); err != nil {
+		return err
 	}
 	info, err := b.regions.membership(ctx, group)
 	if err != nil {

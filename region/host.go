@@ -93,9 +93,6 @@ type Options struct {
 // on which nothing is built is given up again after a day.
 const foundRate, foundBurst = 100, 1000
 
-// failureRate and failureBurst are how many failures of regions a second a node may report, and how many at once.
-const failureRate, failureBurst = 100, 1000
-
 // Operations are the parts of a Host with which others than players use the world.
 type Operations struct {
 	Examiner  *health.Examiner   // finds what is wrong with the world
@@ -114,27 +111,25 @@ type Host struct {
 	Policy    *policysync.Copy
 	Operations
 
-	tasks        *background.Tasks
-	pieces       *transport.Pieces
-	questions    transport.Questions
-	raft         transport.RaftServer
-	foundings    *transport.PeerLimits // that other nodes ask the catalog for
-	detector     *failuredetector.Detector
-	registry     *directory.Registry
-	regions      *regions
-	publisher    *publish.Publisher
-	hibernation  *hibernation
-	supervisor   *placement.Supervisor
-	failures     *integrity.Failures
-	damages      *integrity.Damages
-	quarantine   *integrity.Quarantine
-	supersession *integrity.Supersession
-	reseeder     *integrity.Reseeder
-	scrubber     *integrity.Scrubber
-	vacater      *vacate.Loop
-	recovery     *integrity.Recovery
-	bases        *integrity.Bases
-	observer     *observer
+	tasks       *background.Tasks
+	pieces      *transport.Pieces
+	questions   transport.Questions
+	raft        transport.RaftServer
+	foundings   *transport.PeerLimits // that other nodes ask the catalog for
+	detector    *failuredetector.Detector
+	registry    *directory.Registry
+	regions     *regions
+	publisher   *publish.Publisher
+	hibernation *hibernation
+	supervisor  *placement.Supervisor
+	facts       *integrity.Facts
+	executor    *integrity.Executor
+	damages     *integrity.Damages
+	scrubber    *integrity.Scrubber
+	vacater     *vacate.Loop
+	recovery    *integrity.Recovery
+	bases       *integrity.Bases
+	observer    *observer
 
 	contradictions *health.Contradictions
 }
@@ -154,8 +149,10 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	h := &Host{
 		Options: o, tasks: background.NewTasks(), questions: transport.Questions{Peers: o.Peers}, registry: registry,
 		foundings:      transport.NewPeerLimits(foundRate, foundBurst),
-		contradictions: health.NewContradictions(), failures: &integrity.Failures{}, regions: &regions{copies: o.Copies, metrics: newMetrics(o.Registerer)},
+		contradictions: health.NewContradictions(), regions: &regions{copies: o.Copies, metrics: newMetrics(o.Registerer)},
 	}
+	m := integrity.NewMetrics(o.Registerer)
+	h.facts = integrity.NewFacts(o.Self.Peer, m)
 	h.detector = failuredetector.New(o.Grace, h.questions.Description, o.Peers.Connected)
 	h.detector.Excluded, h.detector.Clock = o.Excluded, o.Clock
 	h.regions.issuers = &succession.Issuers{
@@ -176,10 +173,10 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	}
 	h.supervisor = placement.New(placement.Options{
 		Self: o.Self.Peer, Copies: o.Copies, Records: o.Records, Directory: h.Directory, Registry: registry, Questions: h.questions,
-		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.failures, Slow: o.Replicas.Slow, Logger: o.Logger, Registerer: o.Registerer,
+		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.facts, Slow: o.Replicas.Slow, Logger: o.Logger, Registerer: o.Registerer,
 	})
 	h.supervisor.Watch = h.observer.watch
-	if err := h.wireIntegrity(); err != nil {
+	if err := h.wireIntegrity(m); err != nil {
 		return nil, err
 	}
 	h.publisher = publish.New(publish.Options{
@@ -188,7 +185,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	})
 	h.hibernation = newHibernation(h.regions, h.supervisor, h.regions.metrics)
 	h.wireRegions()
-	if err := h.reseeder.MarkDamaged(o.DamagedRegions); err != nil {
+	if err := h.executor.NoteDamaged(o.DamagedRegions); err != nil {
 		return nil, err
 	}
 	if err := h.markOutdated(); err != nil {
@@ -198,7 +195,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the catalog: %w", err)
 	}
-	if here && h.damages.CorruptErr(world.CatalogID) == nil {
+	if here && h.facts.Err(world.CatalogID) == nil {
 		c, err := h.regions.openCatalog(ctx)
 		if err != nil {
 			return nil, err
@@ -217,50 +214,49 @@ func issued(by policy.Issued) policy.Issued {
 }
 
 // wireIntegrity creates the parts that keep copies sound.
-func (h *Host) wireIntegrity() (err error) {
-	m := integrity.NewMetrics(h.Registerer)
+func (h *Host) wireIntegrity(m *integrity.Metrics) error {
 	node := integrity.Node{
 		Self: h.Self, Height: h.Height, Storage: h.Storage, Replicas: h.Replicas, Registry: h.registry, Directory: h.Directory,
 		Questions: h.questions, Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Logger: h.Logger, Metrics: m,
 	}
 	h.regions.Node = node
 	h.Splitter = &split.Splitter{
-		Node: node, Follow: h.Follow, Create: h.create, Pieces: h.pieces, Lands: h.regions.lands, Quarantined: h.failures.Quarantined,
+		Node: node, Follow: h.Follow, Create: h.create, Pieces: h.pieces, Lands: h.regions.lands,
 		AskStatuses: h.regions.askStatuses, Metrics: split.NewMetrics(h.Registerer), Askers: split.NewAskers(),
 	}
 	h.AutoSplit = autosplit.New(autosplit.Options{
-		Node: node, Splitter: h.Splitter, Supervisor: h.supervisor, Failures: h.failures, Led: h.regions.ledLands,
+		Node: node, Splitter: h.Splitter, Supervisor: h.supervisor, Facts: h.facts, Led: h.regions.ledLands,
 		AskStatuses: h.regions.askStatuses, Limits: h.Limits, Registerer: h.Registerer,
 	})
 	h.Ranges = rangequery.New(rangequery.Options{
-		Node: node, Lands: h.regions.lands, Quarantined: h.failures.Quarantined, Ground: h.Ground,
+		Node: node, Lands: h.regions.lands, Quarantined: h.facts.Quarantined, Ground: h.Ground,
 	})
 	h.Exporter = export.New(node, h.regions.askStatuses)
 	h.Exporter.Players, h.Exporter.Attester, h.Exporter.Contradicted = h.Players, h.Attester, h.contradictions.Add
 	h.Exporter.Vouch, h.Exporter.Vouched, h.Exporter.UpdatePolicy = h.regions.issuers.Vouch, h.regions.issuers.Vouched, h.Policy.Update
 	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, export.MaxNodes) }
-	h.damages = integrity.NewDamages(h.Self.Peer, m)
-	h.quarantine = &integrity.Quarantine{
-		Node: node, Failures: h.failures, Reports: transport.NewPeerLimits(failureRate, failureBurst), ReadOnly: h.regions.readOnly, CatalogReleased: h.regions.catalogReleased,
-	}
-	h.supersession, err = integrity.NewSupersession(node, &succession.Judge{
-		Self: h.Self.Peer, Ask: h.regions.askStatuses, Suspected: h.detector.Suspected, Suspect: h.detector.Suspect,
-		Listed: h.Directory.ByID, Vouched: h.regions.issuers.Vouched, Contradicted: h.contradictions.Add,
-	}, h.quarantine.Unlock)
+	h.damages = integrity.NewDamages(m)
+	evicted, err := succession.LoadEvicted(succession.EvictedOptions{
+		Self: h.Self, Storage: h.Storage, Replicas: h.Replicas, Questions: h.questions, Detector: h.detector, Logger: h.Logger,
+	})
 	if err != nil {
 		return err
 	}
-	h.supervisor.NotifyEvicted = h.supersession.Evicted.Notify
-	h.reseeder = &integrity.Reseeder{
-		Node: node, Supervisor: h.supervisor, Judge: h.supersession.Judge, Damages: h.damages, OpenMember: h.regions.openMember, Records: h.Records,
-		Replaced: h.replaced, ReopenCatalog: h.reopenCatalog,
-	}
+	h.supervisor.NotifyEvicted = evicted.Notify
+	h.executor = &integrity.Executor{Node: node, ExecutorOptions: integrity.ExecutorOptions{
+		Facts: h.facts, Supervisor: h.supervisor, Records: h.Records, OpenMember: h.regions.openMember, Open: h.regions.open,
+		Judge: &succession.Judge{
+			Self: h.Self.Peer, Ask: h.regions.askStatuses, Suspected: h.detector.Suspected, Suspect: h.detector.Suspect,
+			Listed: h.Directory.ByID, Vouched: h.regions.issuers.Vouched, Contradicted: h.contradictions.Add,
+		},
+		Replaced: h.replaced, ReopenCatalog: h.reopenCatalog, CatalogReleased: h.regions.catalogReleased,
+	}}
 	h.scrubber = &integrity.Scrubber{Node: node, ScrubberOptions: integrity.ScrubberOptions{
-		Every: h.ScrubEvery, Supervisor: h.supervisor, Damages: h.damages, Pieces: h.pieces, Led: h.regions.ledLands,
+		Every: h.ScrubEvery, Supervisor: h.supervisor, Damages: h.damages, Facts: h.facts, Pieces: h.pieces, Led: h.regions.ledLands,
 	}}
 	h.vacater = vacate.New(vacate.Options{
 		Node: node, After: h.VacateAfter, Spawn: h.Spawn, Policy: h.Policy, Supervisor: h.supervisor, Lead: h.Splitter.Lead,
-		Unusable: func(id uint64) bool { return h.failures.Quarantined(id) || h.damages.CorruptErr(id) != nil },
+		Unusable: h.facts.Closed,
 		Here: func(ctx context.Context, c *actor.Catalog, vacated nodemsg.Vacated) (nodemsg.Region, error) {
 			return h.vacated(ctx, h.Self.Peer, c, vacated)
 		},
@@ -274,15 +270,15 @@ func (h *Host) wireIntegrity() (err error) {
 		},
 	})
 	h.recovery = &integrity.Recovery{
-		Node: node, Supersession: h.supersession, Failures: h.failures, Reseeder: h.reseeder, AskStatuses: h.regions.askStatuses,
+		Node: node, Executor: h.executor, Evicted: evicted, AskStatuses: h.regions.askStatuses,
 		LastHeard: h.detector.LastHeard,
 	}
 	h.Replacer = &replace.Replacer{
-		Node: node, Supersession: h.supersession, Quarantine: h.quarantine, Damages: h.damages, AskStatuses: h.regions.askStatuses,
+		Node: node, Executor: h.executor, Evicted: evicted, AskStatuses: h.regions.askStatuses,
 		LastHeard: h.detector.LastHeard, SilentAfter: h.recovery.SilentAfter,
 	}
 	h.Examiner = &health.Examiner{
-		Node: node, Copies: h.Copies, CatalogCopies: h.CatalogCopies, Records: h.Records, Damages: h.damages,
+		Node: node, Copies: h.Copies, CatalogCopies: h.CatalogCopies, Records: h.Records, Damages: h.Damaged,
 		AskStatuses: h.regions.askStatuses, Memberships: h.regions.memberships, Contradictions: h.contradictions, MachineAhead: h.Clock.MachineAhead,
 		NotReady: h.NotReady, Copied: h.Copied,
 	}
@@ -310,9 +306,9 @@ func (h *Host) wireIntegrity() (err error) {
 func (h *Host) wireRegions() {
 	r := h.regions
 	r.catalogs.copies, r.records, r.reopen = h.CatalogCopies, h.Records, make(chan struct{}, 1)
-	r.supervisor, r.quarantine, r.failures, r.supersession = h.supervisor, h.quarantine, h.failures, h.supersession
-	r.reseeder, r.bases, r.publisher, r.hibernate = h.reseeder, h.bases, h.publisher, h.hibernation.hibernate
-	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.reseeder.DamagedLog}
+	r.supervisor, r.facts, r.executor = h.supervisor, h.facts, h.executor
+	r.bases, r.publisher, r.hibernate = h.bases, h.publisher, h.hibernation.hibernate
+	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.executor.DamagedLog}
 	if h.World != "" {
 		r.proofs.Signed = signature.New(h.World).Signed
 	}
@@ -347,7 +343,7 @@ func (h *Host) Run(ctx context.Context) error {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	tasks := []func(context.Context){
-		h.publisher.Republish, h.supervisor.Run, h.reseeder.Run, h.bases.Run, h.observer.run, h.checkLeaderless, h.Splitter.Run, h.AutoSplit.Run, h.vacater.Run, h.Policy.Run, h.History.Run,
+		h.publisher.Republish, h.supervisor.Run, h.executor.Run, h.bases.Run, h.observer.run, h.Splitter.Run, h.AutoSplit.Run, h.vacater.Run, h.Policy.Run, h.History.Run,
 		func(serving context.Context) {
 			<-ctx.Done()
 			h.supervisor.StartLeaving()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -16,10 +15,10 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/integrity"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -80,6 +79,17 @@ func onApply(count *atomic.Int32) func(l *actor.Land, entry []byte) {
 			count.Add(1)
 			panic("poison is applied")
 		}
+	}
+}
+
+// quarantines has the region fail twice on the node.
+func (n *node) quarantines(info nodemsg.Region) {
+	for range 2 {
+		n.executor.Fail(info, &fault.Fault{Kind: fault.Panicked, Cause: errors.New("a test says so")})
+	}
+	if l := n.regions.Loaded(info.ID); l != nil {
+		l.Close("a test says so")
+		<-l.Done()
 	}
 }
 
@@ -177,8 +187,8 @@ func TestPanicIsIsolated(t *testing.T) {
 	})
 }
 
-// An edit that its gateway keeps sending makes every leader fail. After the second failure the region is quarantined on all
-// members: its land can be seen and edits are refused, until it is released.
+// An edit that its gateway keeps sending makes every leader fail. A node on which the region has failed twice keeps it closed until it is
+// released. When half of the members do, nobody can serve it, and gateways are told that.
 func TestPoisonIsQuarantined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
@@ -187,48 +197,51 @@ func TestPoisonIsQuarantined(t *testing.T) {
 		for _, it := range nodes {
 			it.regions.probe = onTick(&panics)
 		}
-		g, neighbour := c.follow(here), c.follow(there)
+		g := c.follow(here)
 		g.edit(stone(1))
-		<-time.After(time.Second)                                  // all members have loaded the region by now
-		for tries := 0; panics.Load() < 2 && tries < 10; tries++ { // a leader that is just leaving does not get it
-			g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{poison(2)}})
-			g.ends()
-			g = c.refollow()
+		<-time.After(time.Second) // all members have loaded the region by now
+		var err error
+		for tries := 0; !errors.Is(err, ErrQuarantined); tries++ { // a leader that is just leaving does not get it
+			if tries == 100 {
+				t.Fatalf("after %d panics: %v", panics.Load(), err)
+			}
+			if err == nil && g.Send(nodemsg.ToRegion{Edits: []nodemsg.Intent{poison(2)}}) == nil {
+				g.ends()
+			}
+			<-time.After(time.Second)
+			var link Link
+			if link, _, err = c.Follow(t.Context(), here); err == nil {
+				g = gateway{link, t}
+			}
 		}
-		<-time.After(time.Second)
-		id := idHere(t, a)
+		if n := panics.Load(); n < 4 || n > 6 {
+			t.Errorf("%d panics", n)
+		}
+		id, quarantined := idHere(t, a), 0
+		<-time.After(countEvery)
 		for _, it := range nodes {
-			if !it.failures.Quarantined(id) || it.metric("voxeld_node_regions", "quarantined") != 1 {
-				t.Errorf("%s has not quarantined it", it.peer)
+			if !it.facts.Quarantined(id) {
+				continue
 			}
-			if it.loopOf(here) != nil {
-				t.Errorf("%s ticks it still", it.peer)
+			if quarantined++; it.loopOf(here) != nil || it.metric("voxeld_node_regions", "quarantined") != 1 {
+				t.Errorf("%s runs it still, or does not count it", it.peer)
 			}
 		}
-		g = b.refollow()
-		if s := g.state(here); len(s.Edits) != 1 {
-			t.Errorf("the land has the edits %+v", s.Edits)
-		}
-		if r := g.edit(stone(1))[1]; r.Refused != "" {
-			t.Errorf("one that was applied before, sent again: %+v", r)
-		}
-		results := g.edit(poison(2), stone(3))
-		if results[2].Refused != wire.RefusedQuarantined || results[3].Refused != wire.RefusedQuarantined {
-			t.Errorf("edits: %+v", results)
-		}
-		if panics.Load() != 2 {
-			t.Errorf("%d panics", panics.Load())
+		if quarantined < 2 {
+			t.Errorf("quarantined on %d nodes", quarantined)
 		}
 		other := stone(4)
 		other.Pos = at(there, 10)
-		if r := neighbour.edit(other)[4]; r.Refused != "" {
+		if r := c.follow(there).edit(other)[4]; r.Refused != "" {
 			t.Errorf("beside it: %+v", r)
 		}
 		if reached, missed, err := a.Release(t.Context(), id); err != nil || len(reached) != 3 || len(missed) != 0 {
 			t.Errorf("released on %v, not on %v: %v", reached, missed, err)
 		}
-		g.ends()
 		g = b.refollow()
+		if s := g.state(here); len(s.Edits) != 1 {
+			t.Errorf("the land has the edits %+v", s.Edits)
+		}
 		if r := g.edit(stone(3))[3]; r.Refused != "" {
 			t.Errorf("after the release: %+v", r)
 		}
@@ -239,76 +252,46 @@ func TestPoisonIsQuarantined(t *testing.T) {
 	})
 }
 
-// A quarantined region has no group. Scrubs, members with damaged copies and the supervisor cope with that, and the node keeps
-// running.
-func TestQuarantinedRegionHasNoGroup(t *testing.T) {
+// A quarantined region stays closed. Scrubs, members with damaged copies and the supervisor cope with that, and the node keeps running.
+func TestQuarantinedRegionStaysClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, info := built(t)
 		for _, it := range []*node{a, b, c} {
-			it.quarantine.Quarantine(info, "a test says so", "A")
+			it.quarantines(info)
 		}
 		g.ends()
 		<-time.After(time.Second)
-		hello := nodemsg.Hello{Region: info.ID, Cell: info.Cell}
-		if _, err := a.regions.subscribe(t.Context(), "A", hello); err != nil {
-			t.Errorf("the land cannot be seen: %v", err)
-		}
-		if _, err := a.regions.Open(t.Context(), hello.Region, hello.Cell); !errors.Is(err, integrity.ErrQuarantined) {
+		if _, err := a.regions.Open(t.Context(), info.ID, info.Cell); !integrity.Refused(err, copies.Quarantined) {
 			t.Errorf("awake: %v", err)
 		}
-		if out := a.Scrub(t.Context(), info.Cell); !errors.Is(out.Err, integrity.ErrQuarantined) {
+		if out := a.Scrub(t.Context(), info.Cell); !integrity.Refused(out.Err, copies.Quarantined) {
 			t.Errorf("scrub: %v", out.Err)
 		}
-		if id, err := b.reseeder.RemoveReplica(t.Context(), "C", info.ID); err == nil {
+		if id, err := b.executor.RemoveReplica(t.Context(), "C", info.ID); err == nil {
 			t.Errorf("a member was taken out, as replica %d", id)
 		}
 	})
 }
 
-// Two of three members have quarantined a region: then the third one does, too. But one that was restarted since, and serves it again, does not count;
-// nor does one that is no member any more.
-func TestQuarantineOfOthers(t *testing.T) {
-	for name, then := range map[string]func(b *node){
-		"still":     nil,
-		"restarted": func(b *node) { b.net.start("B", b.net.kill(b)) },
-		"replaced": func(b *node) {
-			b.net.kill(b)
-			b.net.start("D", newDisk())
-			b.net.near("A", "C", "D")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				a, b, c, g, info := built(t)
-				g.Close()
-				fails := func(it *node) {
-					for range 2 {
-						it.quarantine.RecordFailure(info, &fault.Fault{Kind: fault.Panicked, Cause: errors.New("a test says so")}, false)
-						<-time.After(time.Second)
-					}
-					if !it.failures.Quarantined(info.ID) {
-						t.Fatalf("%s has not quarantined it", it.peer)
-					}
-				}
-				fails(b)
-				<-time.After(time.Minute)
-				if then != nil {
-					then(b)
-				}
-				<-time.After(4 * time.Minute)
-				fails(a)
-				if quarantined := c.failures.Quarantined(info.ID); quarantined != (then == nil) {
-					t.Errorf("C has quarantined it: %v", quarantined)
-				}
-				if then == nil {
-					return
-				}
-				if out := c.Scrub(t.Context(), info.Cell); out.Reported != 2 && (out.Err == nil || !strings.Contains(out.Err.Error(), "led by")) {
-					t.Errorf("the others have no majority: %+v", out)
-				}
-			})
-		})
-	}
+// A region that one member keeps closed goes on with the others, and one that was restarted serves it again.
+func TestQuarantineOfOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c, g, info := built(t)
+		g.Close()
+		b.quarantines(info)
+		if r := a.refollow().edit(stone(7))[7]; r.Refused != "" {
+			t.Errorf("without B: %+v", r)
+		}
+		b = b.net.start("B", b.net.kill(b))
+		<-time.After(time.Minute)
+		a.quarantines(info)
+		if r := c.refollow().edit(stone(8))[8]; r.Refused != "" {
+			t.Errorf("without A, and with B that was restarted: %+v", r)
+		}
+		if b.facts.Quarantined(info.ID) || c.facts.Quarantined(info.ID) {
+			t.Error("others keep it closed, too")
+		}
+	})
 }
 
 func idHere(t *testing.T, it *node) uint64 {
@@ -320,8 +303,7 @@ func idHere(t *testing.T, it *node) uint64 {
 	return info.ID
 }
 
-// failAgain opens the region here on nodes that have closed it after one failure. If all members fail at once, one of them may be the first to fail twice,
-// and show the land: then nobody asks the others.
+// failAgain opens the region here on nodes that have closed it after one failure.
 func failAgain(t *testing.T, nodes ...*node) {
 	t.Helper()
 	for _, it := range nodes {
@@ -346,14 +328,11 @@ func TestPoisonEntry(t *testing.T) {
 		id := idHere(t, a)
 		deadline := time.Now().Add(time.Minute)
 		for time.Now().Before(deadline) {
-			if link, _, err := c.Follow(t.Context(), here); err == nil {
-				g = gateway{link, t}
-				if s := g.state(here); len(s.Edits) != 1 {
-					t.Errorf("the land has the edits %+v", s.Edits)
-				}
-				if r := g.edit(stone(3))[3]; r.Refused == wire.RefusedQuarantined {
-					break
-				}
+			link, _, err := c.Follow(t.Context(), here)
+			if err == nil {
+				link.Close()
+			} else if errors.Is(err, ErrQuarantined) {
+				break
 			}
 			<-time.After(100 * time.Millisecond)
 		}
@@ -362,10 +341,14 @@ func TestPoisonEntry(t *testing.T) {
 		if p := panics.Load(); p > 6 || p < 3 {
 			t.Errorf("%d panics on three members", p)
 		}
+		quarantined := 0
 		for _, it := range nodes {
-			if it.loopOf(here) != nil || !it.failures.Quarantined(id) {
-				t.Errorf("%s runs it", it.peer)
+			if it.facts.Quarantined(id) {
+				quarantined++
 			}
+		}
+		if quarantined < 2 { // the third one cannot know that the entry is committed
+			t.Errorf("quarantined on %d nodes", quarantined)
 		}
 		// Restart all members with a version that can apply the entry.
 		disks := make([]*disk, 3)
@@ -382,7 +365,7 @@ func TestPoisonEntry(t *testing.T) {
 		if s := g.state(here); len(s.Edits) != 2 {
 			t.Errorf("the land has the edits %+v", s.Edits)
 		}
-		if r := g.edit(stone(4))[4]; r.Refused != "" || nodes[0].failures.Quarantined(id) {
+		if r := g.edit(stone(4))[4]; r.Refused != "" || nodes[0].facts.Quarantined(id) {
 			t.Errorf("after the restart: %+v", r)
 		}
 	})
@@ -407,17 +390,17 @@ func TestAloneInTheWorld(t *testing.T) {
 		}
 		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{poison(4)}})
 		g.ends()
-		g = a.refollow()
-		if r := g.edit(stone(5))[5]; r.Refused != wire.RefusedQuarantined {
-			t.Errorf("after it failed again: %+v", r)
-		}
-		if s := g.state(here); len(s.Edits) != 2 {
-			t.Errorf("the land has the edits %+v", s.Edits)
+		if _, _, err := a.Follow(t.Context(), here); !errors.Is(err, ErrQuarantined) {
+			t.Errorf("after it failed again: %v", err)
 		}
 		a.stop()
 		a = n.start("A", a.disk)
-		if r := a.refollow().edit(stone(5))[5]; r.Refused != "" {
+		g = a.refollow()
+		if r := g.edit(stone(5))[5]; r.Refused != "" {
 			t.Errorf("after a restart: %+v", r)
+		}
+		if s := g.state(here); len(s.Edits) != 3 {
+			t.Errorf("the land has the edits %+v", s.Edits)
 		}
 	})
 }
@@ -475,8 +458,8 @@ func TestSlowRegionStaysAlone(t *testing.T) {
 	})
 }
 
-// The catalog fails on its leader. Another member takes over, and land can be founded. It fails again and is quarantined until it
-// is released; known land stays usable meanwhile.
+// The catalog fails on its leader. Another member takes over, and land can be founded. When it has failed twice on two members it has no
+// majority until it is released; known land stays usable meanwhile.
 func TestCatalogIsIsolated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
@@ -502,7 +485,18 @@ func TestCatalogIsIsolated(t *testing.T) {
 			<-ready
 			it.regions.probeCatalog = root.Probe
 		}
-		for i := range int32(2) {
+		quarantined := func() (n int) {
+			for _, it := range []*node{a, b, c} {
+				if it.facts.Quarantined(world.CatalogID) {
+					n++
+				}
+			}
+			return n
+		}
+		for i := int32(0); quarantined() < 2; i++ {
+			if i == 6 {
+				t.Fatalf("it fails again and again, and is quarantined on %d nodes", quarantined())
+			}
 			armed.Store(true)
 			if _, err := c.Locate(t.Context(), grid.ChunkPos{X: 100 + 20*i, Z: 7}); err != nil {
 				t.Logf("while it fails: %v", err)
@@ -516,9 +510,6 @@ func TestCatalogIsIsolated(t *testing.T) {
 					t.Fatalf("after it has failed once: %v", err)
 				}
 			}
-		}
-		if a.regions.Catalog() != nil || b.regions.Catalog() != nil || c.regions.Catalog() != nil {
-			t.Error("it is not quarantined")
 		}
 		if r := c.refollow().edit(stone(2))[2]; r.Refused != "" {
 			t.Errorf("known land: %+v", r)
@@ -568,7 +559,7 @@ func TestFailedGroupIsOpenedAgain(t *testing.T) {
 		a.disk.spoil(nil)
 		<-time.After(time.Minute)
 		g = a.refollow()
-		if r := g.edit(stone(2))[2]; r.Refused != "" || a.failures.Quarantined(id) {
+		if r := g.edit(stone(2))[2]; r.Refused != "" || a.facts.Quarantined(id) {
 			t.Errorf("when the disk is well again: %+v", r)
 		}
 	})

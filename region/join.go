@@ -7,6 +7,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -20,8 +21,8 @@ func (r *regions) accept(ctx context.Context, peer string, invite nodemsg.Invite
 	if invite.Region.ID == world.CatalogID {
 		return r.acceptCatalog(ctx, peer, invite)
 	}
-	if r.failures.Quarantined(invite.Region.ID) {
-		return integrity.ErrQuarantined
+	if err := r.facts.Err(invite.Region.ID); integrity.Refused(err, copies.Quarantined) {
+		return err
 	}
 	known, err := r.Directory.ByID(ctx, invite.Region.ID)
 	if err != nil {
@@ -84,7 +85,7 @@ func (r *regions) acceptCatalog(ctx context.Context, peer string, invite nodemsg
 // Remember stores that this node is a member. The group is nil if this node is that replica already.
 func (r *regions) join(ctx context.Context, peer string, invite nodemsg.Invite, open *actor.Actor, tables []replica.TablePrefix, remember func() error) (*replica.Group, error) {
 	info := invite.Region
-	if err := r.supersession.CheckInvited(ctx, peer, info.ID, invite.Replica); err != nil {
+	if err := r.executor.CheckInvited(ctx, peer, info.ID, invite.Replica); err != nil {
 		return nil, err
 	}
 	if open != nil {

@@ -1,6 +1,7 @@
 package region
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -191,7 +193,7 @@ func TestLiarRemovesNobody(t *testing.T) {
 		before := victim.replicaID(info.ID)
 		lying.Store(true)
 		n.cut(leader.peer, true)
-		if err := victim.reseeder.Reseed(t.Context(), info); err == nil {
+		if err := victim.executor.Replace(t.Context(), info); err == nil {
 			t.Error("it believes that it was removed")
 		}
 		n.cut(leader.peer, false)
@@ -199,7 +201,7 @@ func TestLiarRemovesNobody(t *testing.T) {
 		if id := victim.replicaID(info.ID); id != before {
 			t.Fatalf("%s was replica %d, and is %d", victim.peer, before, id)
 		}
-		victim.reseeder.MarkCorrupt(info, errForgetful)
+		victim.executor.Note(info, copies.Lacking, errors.New("a test says so"))
 		<-time.After(30 * time.Second)
 		leader.refollow()
 		<-time.After(30 * time.Second)
@@ -216,11 +218,12 @@ func TestLiarRemovesNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 		n.cut(victim.peer, true)
-		if _, err := leader.reseeder.RemoveReplica(t.Context(), victim.peer, info.ID); err != nil {
+		if _, err := leader.executor.RemoveReplica(t.Context(), victim.peer, info.ID); err != nil {
 			t.Fatal(err)
 		}
 		n.cut(victim.peer, false)
-		if err := victim.reseeder.Reseed(t.Context(), info); err != nil {
+		victim.executor.Note(info, copies.Lacking, errors.New("a test says so"))
+		if err := victim.executor.Replace(t.Context(), info); err != nil {
 			t.Error(err)
 		}
 		<-time.After(time.Second)

@@ -14,7 +14,6 @@ import (
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/hub"
-	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -30,9 +29,6 @@ func (r *regions) loaded(ctx context.Context, hello nodemsg.Hello) (*actor.Land,
 			if l := r.Loaded(hello.Region); l != nil {
 				return l, nil // loaded since we looked
 			}
-			if r.failures.Quarantined(hello.Region) {
-				return r.quarantine.OpenReadOnly(hello)
-			}
 			return r.load(ctx, hello)
 		})
 		if err != nil {
@@ -45,13 +41,9 @@ func (r *regions) loaded(ctx context.Context, hello nodemsg.Hello) (*actor.Land,
 	return l, nil
 }
 
-// Open returns a region's land and loads it first if necessary. The error is integrity.ErrQuarantined if it has no group.
+// Open returns a region's land and loads it first if necessary. The error is an integrity.Refusal if its copy here is not to be opened.
 func (r *regions) Open(ctx context.Context, id uint64, cell grid.Cell) (*actor.Land, error) {
-	l, err := r.loaded(ctx, nodemsg.Hello{Region: id, Cell: cell})
-	if err == nil && l.Raft() == nil {
-		return nil, integrity.ErrQuarantined
-	}
-	return l, err
+	return r.loaded(ctx, nodemsg.Hello{Region: id, Cell: cell})
 }
 
 // openMember returns the group of a region, possibly the catalog, that this node is a member of, as far as it knows.
@@ -80,32 +72,21 @@ func (r *regions) load(ctx context.Context, hello nodemsg.Hello) (*actor.Land, e
 	if info.Cell != hello.Cell {
 		return nil, actor.ErrNotHere
 	}
-	if err := r.reseeder.Damages.CorruptErr(info.ID); err != nil {
-		r.quarantine.LogClosed(info, err)
+	if err := r.executor.Admit(ctx, info); err != nil {
 		return nil, fmt.Errorf("load region %d: %w", info.ID, err)
-	}
-	if err := r.quarantine.Admit(ctx, info); err != nil {
-		return nil, err
-	}
-	if err := r.supersession.ValidateCopy(ctx, info); err != nil {
-		return nil, err
 	}
 	g, err := r.openGroup(ctx, info)
 	if err == nil {
 		var l *actor.Land
 		if l, err = r.serve(info, g); err == nil {
-			r.failures.Opened(info.ID)
-			if err := r.reseeder.Damages.CorruptErr(info.ID); err != nil { // it turned out since this began
+			r.facts.Opened(info.ID)
+			if err := r.facts.Err(info.ID); err != nil { // it turned out since this began
 				l.Close(err.Error())
 			}
 			return l, nil
 		}
 	}
-	if integrity.IsDamage(err) {
-		r.reseeder.MarkCorrupt(info, err) // this copy is replaced; it does not count as a failure of the region
-	} else {
-		r.quarantine.NotOpened(info, err)
-	}
+	r.executor.NotOpened(info, err)
 	return nil, err
 }
 
@@ -151,16 +132,6 @@ func (r *regions) understood(members []nodemsg.Member, version int) bool {
 	return r.proofs.Signed != nil && r.Detector.Understand(r.Self.Peer, members, version)
 }
 
-// readOnly reads a quarantined region's land.
-func (r *regions) readOnly(info nodemsg.Region) (*actor.Land, error) {
-	land, err := r.readLand(info)
-	if err != nil {
-		return nil, err
-	}
-	base, o := r.landOptions()
-	return actor.NewReadOnlyLand(base, o, info, land, integrity.ErrQuarantined), nil
-}
-
 // serve starts the land of a region whose group is open.
 func (r *regions) serve(info nodemsg.Region, g *replica.Group) (*actor.Land, error) {
 	land, err := r.readLand(info)
@@ -169,15 +140,12 @@ func (r *regions) serve(info nodemsg.Region, g *replica.Group) (*actor.Land, err
 	}
 	r.Logger.Debug("region loaded", "region", info.ID, "cell", info.Cell.String(), "edits", land.Edits())
 	base, o := r.landOptions()
-	l := actor.NewLand(base, o, info, g, land, len(r.failures.FailedPeers(info.ID)) > 0)
+	l := actor.NewLand(base, o, info, g, land, r.facts.FailedLately(info.ID))
 	r.bases.Pinned(actor.BasesOf(land.Pins()))
 	r.mu.Lock()
 	r.mu.lands[info.ID] = l
 	r.mu.Unlock()
 	r.metrics.loaded.Inc()
-	if r.failures.Quarantined(info.ID) { // quarantined since this began, when there was no land to close yet
-		l.Close(integrity.QuarantinedReason)
-	}
 	if !r.Tasks.Start(func(ctx context.Context) { r.runLand(ctx, l) }) {
 		stopped, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -223,24 +191,19 @@ func (r *regions) unloaded(l *actor.Land) {
 const handOffTime = time.Second
 
 // isolate ends a region, or the catalog, that has failed here. Another member takes over, the gateways are sent its name, and the
-// group is closed. Then the failure is counted. It runs in the actor's goroutine, after Run. It returns how the actor has ended in the
-// end: a command that was still queued may have removed it.
+// group is closed. It runs in the actor's goroutine, after Run. It returns how the actor has ended in the end: a command that was still
+// queued may have removed it.
 func (r *regions) isolate(ctx context.Context, g placement.Group, ended actor.Ended) actor.Ended {
 	info, f := ended.Info, ended.Fault
-	r.Metrics.Isolated(f.Kind)
-	r.Logger.Error("region isolated", "region", info.ID, "cell", integrity.Name(info), "reason", f.Kind.String(), "error", f, "stack", string(f.Stack))
-	if heir := r.supervisor.Successor(g); ended.Led && heir != "" {
+	r.executor.Fail(info, f)
+	if next := r.supervisor.Successor(g); ended.Led && next != "" {
 		ctx, cancel := context.WithTimeout(ctx, handOffTime)
-		if err := r.supervisor.Transfer(ctx, g, heir); err != nil {
-			r.Logger.Warn("leadership of an isolated region not handed over", "region", info.ID, "peer", heir, "error", err)
+		if err := r.supervisor.Transfer(ctx, g, next); err != nil {
+			r.Logger.Warn("leadership of an isolated region not handed over", "region", info.ID, "peer", next, "error", err)
 		}
 		cancel()
 	}
-	conf := g.Raft.Configuration()
-	finally := g.Actor.EndIsolated("the region failed on this node")
-	info.Members = integrity.CatalogOf(conf).Members // all of them, with or without a known address
-	r.quarantine.RecordFailure(info, f, ended.Led)
-	return finally
+	return g.Actor.EndIsolated("the region failed on this node")
 }
 
 // membership returns the region that makes this node a member: from the stored row, or from the catalog.

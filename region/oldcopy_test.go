@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -94,7 +95,7 @@ func TestRecoverOldCopy(t *testing.T) {
 		a.announce(t, "C", "D")
 		n.kill(a)
 		a = n.start("A", old)
-		if !a.regions.reseeder.Damages.Old(id) {
+		if a.facts.Stored(id) != copies.RolledBack {
 			t.Fatal("the old copy is not noticed")
 		}
 		diskC := n.kill(c)

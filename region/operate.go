@@ -31,7 +31,7 @@ type Recovery = integrity.RecoveryPlan
 
 // Damaged lists the damage that this node knows of and that is not repaired: in regions that it led when they were scrubbed last,
 // and in its own unusable copies.
-func (h *Host) Damaged() []Damage { return h.damages.All() }
+func (h *Host) Damaged() []Damage { return append(h.facts.Unsound(), h.damages.All()...) }
 
 // Scrub scrubs the region of a cell now, if this node leads it, or if it is a member and the region is closed.
 func (h *Host) Scrub(ctx context.Context, cell grid.Cell) Scrubbed {
@@ -74,7 +74,7 @@ func (h *Host) Recover(ctx context.Context, id uint64, old bool) error {
 // Release ends the quarantine of a region on this node, which must be one of its members, and on those other members that can be
 // reached. It returns the peers that were informed and those that were missed.
 func (h *Host) Release(ctx context.Context, id uint64) (informed, missed []string, err error) {
-	return h.quarantine.Release(ctx, id)
+	return h.executor.Release(ctx, id)
 }
 
 // Memberships lists the regions that this node stores a copy of, the catalog first.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/incarnation"
-	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -40,8 +39,8 @@ func (h *Host) markOutdated() error {
 	if h.Incarnations == nil {
 		return nil
 	}
-	h.Incarnations.OnOutdated(h.reseeder.Abandon)
-	return h.reseeder.MarkOutdated(h.Incarnations.Outdated())
+	h.Incarnations.OnOutdated(h.executor.Abandon)
+	return h.executor.NoteRolledBack(h.Incarnations.Outdated())
 }
 
 // replaced records that the replica of a group that must not be used is gone.
@@ -71,14 +70,12 @@ func (h *Host) reopenCatalog(ctx context.Context) error {
 // lostEvery is the pause between two attempts to list the replicas that are lost.
 const lostEvery = 3 * time.Second
 
-// findForgotten finds replicas that this node has, or had, and that have forgotten something though no peer has noticed, and has them
-// replaced: those that lack entries, and those that are not in the earlier state at all to which the node was put back. It runs until ctx
+// findForgotten finds the replicas that this node had, and that are not in the earlier state to which it was put back. It runs until ctx
 // ends.
 func (h *Host) findForgotten(ctx context.Context) {
 	every := time.NewTicker(lostEvery)
 	defer every.Stop()
 	for {
-		h.markForgetful()
 		if h.Incarnations.Unlisted() {
 			if err := h.listLostNow(ctx); err != nil {
 				h.Logger.Debug("lost replicas not listed yet", "error", err)
@@ -89,24 +86,6 @@ func (h *Host) findForgotten(ctx context.Context) {
 			return
 		case <-every.C:
 		}
-	}
-}
-
-// errForgetful is why the copy of an open group is replaced that lacks entries which it has acknowledged.
-var errForgetful = errors.New("the leader counts on entries that this copy has acknowledged, and lacks: the data of this node was put back to an earlier state")
-
-// markForgetful has such copies replaced. The leader decides: it removes a replica only once others have all that it has.
-func (h *Host) markForgetful() {
-	for _, l := range h.regions.lands() {
-		if !l.Raft().Status().Lost {
-			continue
-		}
-		if info, err := h.regions.Member(l.ID()); err == nil {
-			h.reseeder.MarkCorrupt(info, errForgetful)
-		}
-	}
-	if c := h.regions.Catalog(); c != nil && c.Raft().Status().Lost {
-		h.reseeder.MarkCorrupt(integrity.CatalogOf(c.Raft().Configuration()), errForgetful)
 	}
 }
 
@@ -150,7 +129,7 @@ func (h *Host) listLostNow(ctx context.Context) error {
 			continue
 		}
 		lost[id] = cmp.Or(info.Members[i].Replica, uint64(i)+1) // the first members are numbered
-		h.reseeder.MarkLost(info)
+		h.executor.NoteMissing(info)
 	}
 	return h.Incarnations.Lost(lost)
 }

@@ -241,7 +241,7 @@ func TestEvicted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		evicted := a.supersession.Evicted
+		evicted := a.recovery.Evicted
 		kept := func() []nodemsg.Member {
 			t.Helper()
 			row, err := a.disk.Get("recovered", directory.Key(info.ID))
@@ -313,18 +313,18 @@ func TestSilenceIsNotRemembered(t *testing.T) {
 		c = n.start("C", left)
 		n.cut("A", true)
 		n.cut("B", true)
-		if err := c.supersession.ValidateCopy(t.Context(), info); err != nil {
+		if err := c.executor.Admit(t.Context(), info); err != nil {
 			t.Error("nobody answers: ", err)
 		}
 		n.cut("A", false)
 		n.cut("B", false)
 		asked.Store(0)
 		<-time.After(6 * time.Second) // nobody is suspected any more
-		if err := c.supersession.ValidateCopy(t.Context(), info); err != nil || asked.Load() < 2 {
+		if err := c.executor.Admit(t.Context(), info); err != nil || asked.Load() < 2 {
 			t.Errorf("%d nodes were asked again, want 2: %v", asked.Load(), err)
 		}
 		asked.Store(0)
-		if err := c.supersession.ValidateCopy(t.Context(), info); err != nil || asked.Load() != 0 {
+		if err := c.executor.Admit(t.Context(), info); err != nil || asked.Load() != 0 {
 			t.Errorf("after all have answered, %d were asked: %v", asked.Load(), err)
 		}
 	})
@@ -682,7 +682,6 @@ func TestRecoverWithSlowCatalog(t *testing.T) {
 // Questions of operators are checked like all others.
 func TestOperatorsQuestions(t *testing.T) {
 	for name, q := range map[string]nodemsg.Question{
-		"fenced 0":            {Failure: &nodemsg.RegionFailure{}},
 		"release 0":           {Release: &nodemsg.Release{}},
 		"superseded 0":        {Superseded: &nodemsg.Release{}},
 		"standing of nothing": {Status: &nodemsg.StatusRequest{}},

@@ -30,27 +30,25 @@ type regions struct {
 	integrity.Node
 	catalogs
 
-	copies       int
-	supervisor   *placement.Supervisor
-	quarantine   *integrity.Quarantine
-	failures     *integrity.Failures
-	supersession *integrity.Supersession
-	reseeder     *integrity.Reseeder
-	bases        *integrity.Bases
-	splitter     *split.Splitter
-	autoSplit    *autosplit.Loop
-	vacater      *vacate.Loop
-	disk         *integrity.Disk
-	publisher    *publish.Publisher
-	unlisted     func() bool                                       // see incarnation.Keeper
-	create       func(group, id uint64, create func() error) error // likewise
-	putBackTo    func() time.Time                                  // see incarnation.Keeper.Reached
-	hibernate    func(*actor.Land)
-	actors       *actor.Metrics
-	metrics      *metrics
-	loading      background.Shared[*actor.Land]
-	joining      background.Shared[*actor.Land] // joins by invitation
-	now          func() time.Time               // of the world
+	copies     int
+	supervisor *placement.Supervisor
+	facts      *integrity.Facts
+	executor   *integrity.Executor
+	bases      *integrity.Bases
+	splitter   *split.Splitter
+	autoSplit  *autosplit.Loop
+	vacater    *vacate.Loop
+	disk       *integrity.Disk
+	publisher  *publish.Publisher
+	unlisted   func() bool                                       // see incarnation.Keeper
+	create     func(group, id uint64, create func() error) error // likewise
+	putBackTo  func() time.Time                                  // see incarnation.Keeper.Reached
+	hibernate  func(*actor.Land)
+	actors     *actor.Metrics
+	metrics    *metrics
+	loading    background.Shared[*actor.Land]
+	joining    background.Shared[*actor.Land] // joins by invitation
+	now        func() time.Time               // of the world
 	// For tests: cpu measures how long a piece of a tick's work keeps a core busy, and probe is passed to the lands.
 	cpu   func(work func()) time.Duration
 	probe func(l *actor.Land, entry []byte)
@@ -82,14 +80,19 @@ func (r *regions) ledLands() []*actor.Land {
 
 // Led lists the groups that this node leads.
 func (r *regions) Led() []placement.Group {
-	var led []placement.Group
-	if c := r.Catalog(); c != nil && c.Raft().Status().Self {
-		led = append(led, r.catalogGroup(c))
+	return slices.DeleteFunc(r.open(), func(g placement.Group) bool { return !g.Raft.Status().Self })
+}
+
+// open lists the groups that are open on this node.
+func (r *regions) open() []placement.Group {
+	var all []placement.Group
+	if c := r.Catalog(); c != nil {
+		all = append(all, r.catalogGroup(c))
 	}
-	for _, l := range r.ledLands() {
-		led = append(led, r.GroupOf(l))
+	for _, l := range r.lands() {
+		all = append(all, r.GroupOf(l))
 	}
-	return led
+	return all
 }
 
 // GroupOf returns the group of a land for the supervisor.

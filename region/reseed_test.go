@@ -125,10 +125,10 @@ func TestReseedIsAskedForTwice(t *testing.T) {
 		}
 		left := a.net.kill(c)
 		leader := leaderAmong(a, b)
-		if id, err := leader.reseeder.RemoveReplica(t.Context(), "C", info.ID); err != nil || id != 3 {
+		if id, err := leader.executor.RemoveReplica(t.Context(), "C", info.ID); err != nil || id != 3 {
 			t.Fatalf("C is taken out as replica %d, %v", id, err)
 		}
-		if id, err := leader.reseeder.RemoveReplica(t.Context(), "C", info.ID); err != nil || id < 3 {
+		if id, err := leader.executor.RemoveReplica(t.Context(), "C", info.ID); err != nil || id < 3 {
 			t.Errorf("it is out already: the tombstone is to be %d, %v", id, err)
 		}
 		before, err := leader.registry.Region(info.ID)
@@ -143,7 +143,7 @@ func TestReseedIsAskedForTwice(t *testing.T) {
 		if id <= 3 {
 			t.Fatalf("C is replica %d", id)
 		}
-		if err := c.reseeder.Reseed(t.Context(), before); err != nil {
+		if err := c.executor.Replace(t.Context(), before); err != nil {
 			t.Error(err)
 		}
 		if now := c.replicaID(info.ID); now != id {
@@ -165,12 +165,12 @@ func TestReseedWaitsForTheOthers(t *testing.T) {
 			t.Fatalf("edit: %+v", r)
 		}
 		held := b.regions.Loaded(info.ID).Raft().Status().Last
-		if id, err := a.reseeder.RemoveReplica(t.Context(), "C", info.ID); err == nil {
+		if id, err := a.executor.RemoveReplica(t.Context(), "C", info.ID); err == nil {
 			t.Errorf("C is taken out as replica %d, while B has %d entries of %d", id, held, a.regions.Loaded(info.ID).Raft().Status().Last)
 		}
 		a.net.cut("B", false)
 		<-time.After(3 * time.Second)
-		if id, err := a.reseeder.RemoveReplica(t.Context(), "C", info.ID); err != nil || id != 3 {
+		if id, err := a.executor.RemoveReplica(t.Context(), "C", info.ID); err != nil || id != 3 {
 			t.Errorf("C is taken out as replica %d, %v", id, err)
 		}
 	})

@@ -129,7 +129,8 @@ func (o *observer) count() States {
 		return livenessOf(nodes[peer], connected[peer])
 	}
 	exist := map[string]bool{h.Self.Peer: true}
-	quarantined := h.failures.AllQuarantined()
+	_, own := h.facts.Failed()
+	quarantined := own
 	now := States{Led: len(h.regions.Led())}
 	leader := false
 	var times []wallclock.Reading
@@ -149,13 +150,13 @@ func (o *observer) count() States {
 	if corrected := h.Clock.Consider(times); corrected != 0 {
 		h.Logger.Warn("time corrected", "by", corrected, "nodes", len(times), "machine_ahead", h.Clock.MachineAhead())
 	}
-	own, all := o.tallies()
-	own.AddPeers(exist)
+	here, all := o.tallies()
+	here.AddPeers(exist)
 	if all != nil {
 		all.AddPeers(exist)
 	}
 	limits := census.Limits{Copies: h.Copies, Nodes: len(exist)}
-	now.Node = own.Count(liveness, h.failures.AllQuarantined(), limits)
+	now.Node = here.Count(liveness, own, limits)
 	if all != nil {
 		counts := all.Count(liveness, quarantined, limits)
 		now.World = &counts
@@ -163,7 +164,7 @@ func (o *observer) count() States {
 	now.CatalogQuorum = leader
 	if catalog, err := h.regions.catalogRegion(); err == nil {
 		limits.Copies = h.CatalogCopies
-		state := census.Assess(census.MembersOf(catalog), liveness, h.failures.Quarantined(world.CatalogID), limits)
+		state := census.Assess(census.MembersOf(catalog), liveness, h.facts.Quarantined(world.CatalogID), limits)
 		now.Node[state]++
 		now.CatalogQuorum = h.regions.catalogLeader() != ""
 	}
@@ -208,7 +209,7 @@ func (h *Host) OthersReady() bool {
 
 // description answers nodemsg.Describe.
 func (o *observer) description() nodemsg.Answer {
-	quarantined := o.host.failures.AllQuarantined()
+	failed, quarantined := o.host.facts.Failed()
 	at, age := o.host.Clock.Vote()
 	notReady := ""
 	if err := o.host.NotReady(); err != nil {
@@ -218,6 +219,7 @@ func (o *observer) description() nodemsg.Answer {
 		Slow: o.host.Replicas.Slow(), Hung: o.host.Replicas.Hung(), NotReady: notReady,
 		Member: &o.host.Self, Clock: time.Now().UnixMilli(), Time: at.UnixMilli(), TimeAge: uint32(min(age/time.Second, math.MaxUint32)), //nolint:gosec // not negative
 		CatalogLeader: o.host.regions.catalogLeader(),
+		Failed:        failed[:min(len(failed), nodemsg.MaxQuarantined)],
 		Quarantined:   quarantined[:min(len(quarantined), nodemsg.MaxQuarantined)], Version: nodemsg.Version,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -45,12 +46,9 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 		group = c.Raft()
 	}
 	has, err := r.Replicas.Has(id)
-	quarantined, failed, why := r.failures.Status(id)
-	if corrupt := r.reseeder.Damages.CorruptErr(id); corrupt != nil && has {
-		failed, why = true, corrupt.Error()
-	}
+	d, why := r.facts.Status(id)
 	switch {
-	case quarantined:
+	case d.Reason == copies.Quarantined:
 		s.State, s.Why = nodemsg.StateQuarantined, why
 	case group != nil:
 		s.State = nodemsg.StateOpen
@@ -62,12 +60,12 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 	case err != nil:
 		s.State, s.Why = nodemsg.StateFailed, wire.ErrorText(err)
 	case !has:
-		s.Outdated = r.reseeder.Damages.Lost(id)
+		s.Outdated = r.facts.Stored(id) == copies.Missing
 		s.Forgotten = log && forgotten(r, id)
 		return s
-	case failed:
+	case why != "":
 		s.State, s.Why = nodemsg.StateFailed, why
-		if s.Outdated = r.reseeder.Damages.Old(id); s.Outdated && !r.putBackTo().IsZero() {
+		if s.Outdated = r.facts.Stored(id) == copies.RolledBack; s.Outdated && !r.putBackTo().IsZero() {
 			s.Until = r.putBackTo().Unix()
 		}
 	default:
@@ -89,7 +87,7 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 
 // forgotten reports whether this node may have voted in a group of which it stores nothing.
 func forgotten(r *regions, id uint64) bool {
-	if r.reseeder.Damages.CorruptErr(id) != nil || r.unlisted() {
+	if r.facts.Stored(id) != copies.Sound || r.unlisted() {
 		return true
 	}
 	_, err := r.Replicas.Position(id)

@@ -52,7 +52,7 @@ func (n *node) founded(pos grid.ChunkPos) (nodemsg.Region, *node) {
 }
 
 // copies returns how many nodes store a region, and whether the catalog lists it.
-func copies(t *testing.T, id uint64, all ...*node) (stored int, listed bool) {
+func copiesOf(t *testing.T, id uint64, all ...*node) (stored int, listed bool) {
 	t.Helper()
 	for _, it := range all {
 		has, err := it.Replicas.Has(id)
@@ -74,7 +74,7 @@ func copies(t *testing.T, id uint64, all ...*node) (stored int, listed bool) {
 // wantCopies compares how many nodes store a region, and whether the catalog lists it.
 func wantCopies(t *testing.T, id uint64, all []*node, stored int, listed bool) {
 	t.Helper()
-	if s, l := copies(t, id, all...); s != stored || l != listed {
+	if s, l := copiesOf(t, id, all...); s != stored || l != listed {
 		t.Fatalf("region %d has %d copies, want %d; the catalog lists it: %t, want %t", id, s, stored, l, listed)
 	}
 }
@@ -127,7 +127,7 @@ func TestRouteOfLandThatWasGivenUp(t *testing.T) {
 		d := n.start("D", newDisk())
 		empty, _ := d.founded(distant)
 		<-time.After(40 * time.Minute)
-		if _, listed := copies(t, empty.ID, all...); listed {
+		if _, listed := copiesOf(t, empty.ID, all...); listed {
 			t.Fatal("the land is still listed")
 		}
 		if info, err := d.Find(t.Context(), distant); err != nil || info.ID != empty.ID {
@@ -259,7 +259,7 @@ func TestStaleCopyOfLandThatWasGivenUp(t *testing.T) {
 				n.cut(away.peer, false)
 			}
 			<-time.After(12 * time.Minute)
-			if stored, _ := copies(t, info.ID, away); stored != 0 {
+			if stored, _ := copiesOf(t, info.ID, away); stored != 0 {
 				t.Errorf("killed: %v: the copy of %s is still there", killed, away.peer)
 			}
 			away.reach(distant).has(distant, stoneAt(distant, 1))
@@ -466,7 +466,7 @@ func TestLandListedAgainIsFoundedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, all := vacating(t, nil)
 		info, _ := all[0].founded(distant)
-		for stored := 3; stored > 0; stored, _ = copies(t, info.ID, all...) { // a message under way makes a copy anew
+		for stored := 3; stored > 0; stored, _ = copiesOf(t, info.ID, all...) { // a message under way makes a copy anew
 			for _, it := range all {
 				if land := it.regions.Loaded(info.ID); land != nil {
 					land.Remove(false)

@@ -16,7 +16,7 @@ import (
 )
 
 // This file puts disks back to earlier copies. The nodes notice with region/incarnation, and replace what they must not use any more
-// in a short form of region/integrity's Reseeder.
+// in a short form of region/integrity's Executor.
 
 // machinePast is what a machine needs for that.
 type machinePast struct {

@@ -46,11 +46,10 @@ func (n *node) status(ctx context.Context) admin.Status {
 	}
 	answer.Copied, _ = n.regions.Copied()
 	for _, d := range n.regions.Damaged() {
-		if d.Outdated {
-			answer.Outdated++
-		} else {
-			answer.Damaged++
+		if answer.Unusable == nil {
+			answer.Unusable = make(map[string]int)
 		}
+		answer.Unusable[d.Reason.String()]++
 	}
 	if states.World != nil {
 		answer.WorldRegions = states.World.Named()

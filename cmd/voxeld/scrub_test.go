@@ -120,7 +120,7 @@ func TestScrubRepairsFlippedBits(t *testing.T) {
 	eventually(t, "the copy is replaced", patience, func() bool {
 		var s admin.Status
 		hurt.ask("status", &s)
-		return s.Damaged == 0 && hurt.metric("voxeld_replicas_discarded_total", "reason", "damaged") == 1
+		return len(s.Unusable) == 0 && hurt.metric("voxeld_replicas_discarded_total", "reason", "damaged") == 1
 	})
 	eventually(t, "three copies are sound again", patience, func() bool {
 		answer, code := leader.scrub(r.Cell)

@@ -71,7 +71,7 @@ func world() dashboard {
 				{title: "Catalog", description: "With a majority new land can be founded. Without one players cannot enter land that was never visited.", kind: number, unit: count, texts: map[string]grafana.ValueMappingResult{"1": text("majority: yes", "green"), "0": text("majority: no", "red")}, queries: one("max(voxeld_catalog_quorum{SEL})", "")},
 				{title: "Regions without quorum", description: "Land that cannot be changed, because most of its members do not answer. Normal: 0.", kind: number, unit: count, alert: "VoxeldNoQuorum", queries: inState("no_quorum")},
 				{title: "Regions under-replicated", description: "Land with fewer live replicas than it should have. Normal: 0, and more for a while after a node was stopped.", kind: number, unit: count, alert: "VoxeldUnderReplicated", queries: inState("under_replicated")},
-				{title: "Regions quarantined", description: "Land that failed repeatedly and is read-only. Normal: 0.", kind: number, unit: count, alert: "VoxeldRegionQuarantined", queries: inState("quarantined")},
+				{title: "Regions quarantined", description: "Regions that failed repeatedly, and stay closed on a node. Normal: 0.", kind: number, unit: count, alert: "VoxeldRegionQuarantined", queries: inState("quarantined")},
 			}},
 			{"Load", []panel{
 				{title: "CPU", description: "Share of the cores that each daemon may use. Above the limit ticks will be late.", unit: share, alert: "VoxeldCPUSaturated", queries: one(cpuShare, "{{instance}}")},

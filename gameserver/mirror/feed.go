@@ -12,6 +12,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -64,6 +65,9 @@ func (f *feed) run(ctx context.Context) {
 			}
 		}
 		f.noteCutOff(err)
+		if errors.Is(err, region.ErrQuarantined) {
+			f.refusePending(wire.RefusedQuarantined)
+		}
 		f.sub.m.Logger.Debug("link to region failed", "cell", info.Cell.String(), "leader", info.Leader, "error", err)
 		if f.dropUnused() {
 			return
@@ -317,11 +321,7 @@ func (f *feed) receive(ctx context.Context, link region.Link) (err error) {
 			return err
 		}
 		err = f.apply(frame)
-		for _, by := range f.answered {
-			by.Flush()
-		}
-		clear(f.answered)
-		f.answered = f.answered[:0]
+		f.flushAnswered()
 		if err != nil {
 			return err
 		}
@@ -432,6 +432,27 @@ func (f *feed) notifyReached() {
 		f.notified = false
 		f.notifyAll(sessionmsg.LandBack)
 	}
+}
+
+// refusePending answers the edits that wait for the region, because nobody will serve it for long.
+func (f *feed) refusePending(why string) {
+	f.sub.mu.Lock()
+	var refused []nodemsg.EditResult
+	for _, e := range f.sub.mu.pending {
+		refused = append(refused, nodemsg.EditResult{Player: e.Player, Seq: e.Seq, Refused: why}) // sendResults skips those of other feeds
+	}
+	f.sendResults(refused)
+	f.sub.mu.Unlock()
+	f.flushAnswered()
+}
+
+// flushAnswered flushes the subscribers that were sent results.
+func (f *feed) flushAnswered() {
+	for _, by := range f.answered {
+		by.Flush()
+	}
+	clear(f.answered)
+	f.answered = f.answered[:0]
 }
 
 // noteCutOff records whether the region could not be followed because this node cannot reach its leader.

@@ -65,7 +65,7 @@ type Actor struct {
 	inbox *mailbox.Mailbox[func()]
 	done  chan struct{} // closed by Finish
 	group Group
-	raft  *replica.Group // the same; nil in a quarantined region
+	raft  *replica.Group // the same; nil in tests with another Group
 
 	info        nodemsg.Region // its ID and Cell never change
 	leader      string         // as the group last reported; empty while unknown
@@ -97,7 +97,7 @@ func newActor(o Options, info nodemsg.Region, g Group) *Actor {
 // ID returns the id of the actor's region. Any goroutine may call it.
 func (a *Actor) ID() uint64 { return a.info.ID }
 
-// Raft returns the actor's group; nil if the region is quarantined. Any goroutine may call it.
+// Raft returns the actor's group. Any goroutine may call it.
 func (a *Actor) Raft() *replica.Group { return a.raft }
 
 // Done returns a channel that is closed when the actor has ended and its owner has forgotten it. Any goroutine may call it.

@@ -7,12 +7,10 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region/budget"
 	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/hub"
-	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 	"github.com/voxelpopuli/voxeld/world/crowd"
@@ -99,9 +97,8 @@ type Land struct {
 	leadershipLost   time.Time // when this node lost the leadership while no other leader was known
 	hibernating      bool      // the region hibernates: the actor is to end
 	hibernated       bool      // it has ended for that
-	readOnly         bool      // the region is quarantined: it is read-only
 	// careful is set if the region has failed lately. Each entry is then reported to be stored before the next is applied, so that
-	// everything before an entry that causes a failure is on disk, and is shown in quarantine.
+	// everything before an entry that causes a failure is on disk, where a backup finds it.
 	careful bool
 }
 
@@ -190,25 +187,8 @@ func (l *Land) end(why string) {
 	l.report()
 }
 
-// salvage stores the land: a quarantined region shows what is stored.
+// salvage stores the land: of a region that stays closed, a backup has what is stored.
 func (l *Land) salvage() { l.report() }
-
-// noGroup is the group of a quarantined region.
-type noGroup struct{ why error }
-
-func (g noGroup) Propose([]byte) error           { return g.why }
-func (noGroup) Ready() <-chan struct{}           { return nil }
-func (noGroup) Dequeue() []replica.Delivery      { return nil }
-func (noGroup) ReportApplied(uint64, []kv.Write) {}
-func (noGroup) Campaign()                        {}
-func (noGroup) Close() error                     { return nil }
-
-// NewReadOnlyLand returns a region that only shows its land, which RunReadOnly runs. Why is the error of proposals.
-func NewReadOnlyLand(base Options, o LandOptions, info nodemsg.Region, land *world.Land, why error) *Land {
-	l := NewLand(base, o, info, noGroup{why}, land, false)
-	l.leading, l.readOnly = true, true
-	return l
-}
 
 // Summary is the state of a region.
 type Summary struct {

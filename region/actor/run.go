@@ -2,7 +2,6 @@ package actor
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/motion"
@@ -181,30 +180,4 @@ const hibernateEvery = 20
 // canHibernate reports whether the region, which this node leads, has been idle for long enough to hibernate.
 func (l *Land) canHibernate() bool {
 	return l.leading && !l.isOnlyMember() && l.unloadable() && l.idle > idleTicks && (l.idle-idleTicks)%hibernateEvery == 1 && !l.StayAwake(l.info.ID)
-}
-
-// RunReadOnly runs a quarantined region: no ticks, only answers to gateways that watch the land, until the last of them leaves, the
-// region is closed, or ctx ends. Why is the reason that the gateways get at the end. It returns the failure that ended it, or nil.
-func (l *Land) RunReadOnly(ctx context.Context, why string) *fault.Fault {
-	caught := fault.Catch(func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-l.inbox.Wake():
-			}
-			l.hub.NextTick()
-			l.runInbox()
-			l.hub.Publish()
-			if l.closeReason != "" || l.hub.Len() == 0 && l.inbox.CloseIfEmpty() {
-				return
-			}
-		}
-	})
-	l.inbox.Close()
-	if l.fault = caught; caught == nil {
-		l.fault = &fault.Fault{Kind: fault.Refused, Cause: errors.New(why)} // nothing may be reported any more
-	}
-	l.dismissAll(why)
-	return caught
 }

@@ -36,9 +36,6 @@ func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
 			l.hub.Watch(s, pos)
 		}
 	}
-	if l.readOnly {
-		msg = nodemsg.ToRegion{Edits: msg.Edits} // no movement or chat in a quarantined region
-	}
 	owner := s.Owner()
 	for _, body := range msg.Enter {
 		l.contents.Crowd.Enter(owner, body)
@@ -50,10 +47,7 @@ func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
 		l.contents.Crowd.Leave(owner.Link, id)
 	}
 	refused := ""
-	switch {
-	case l.readOnly:
-		refused = wire.RefusedQuarantined
-	case l.stalled != nil:
+	if l.stalled != nil {
 		refused = wire.RefusedUnavailable
 	}
 	var proven []bool

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,7 +43,7 @@ type Options struct {
 	integrity.Node
 	Splitter   *split.Splitter
 	Supervisor *placement.Supervisor
-	Failures   *integrity.Failures
+	Facts      *integrity.Facts
 	Led        func() []*actor.Land // the loaded regions that this node leads
 	// AskStatuses asks a node, possibly this one, for the status of regions.
 	AskStatuses integrity.AskStatuses
@@ -256,12 +257,12 @@ func (l *Loop) split(ctx context.Context, land *actor.Land, kind divide.Kind) er
 
 // ready returns an error unless all members of the region are up and have nearly all of its log, and it has not failed lately.
 func (l *Loop) ready(land *actor.Land) error {
-	if len(l.Failures.FailedPeers(land.ID())) > 0 {
-		return errors.New("it has failed lately")
-	}
 	s := land.Raft().Status()
 	for _, m := range s.Members {
+		about, _ := l.Detector.About(m.Peer)
 		switch {
+		case l.Facts.FailedLately(land.ID()), slices.Contains(about.Failed, land.ID()):
+			return errors.New("it has failed lately")
 		case m.Learner, m.Peer != l.Self.Peer && (!m.Active || m.Snapshotting || m.Match+actor.NearlyAll < s.Last):
 			return errors.New("its member " + m.Peer + " is down, or has not caught up")
 		case l.Detector.Leaving(m.Peer):

@@ -86,7 +86,8 @@ type nodeState struct {
 
 // About is what a node said in its last description, besides how to reach it.
 type About struct {
-	Quarantined   []uint64           // regions that are quarantined there
+	Failed        []uint64           // regions that failed there lately
+	Quarantined   []uint64           // those of them that are quarantined there
 	CatalogLeader string             // the catalog's leader as that node sees it, if it is a member of the catalog
 	Skew          time.Duration      // how far its machine's clock is ahead of this one's; 0 if that is less than can be measured
 	Time          *wallclock.Reading // the time of the world as it has it; nil if it did not say
@@ -247,7 +248,7 @@ func (d *Detector) Check(ctx context.Context, peer string) (nodemsg.Member, erro
 	}
 	took := time.Since(asked)
 	about := About{
-		Quarantined: answer.Quarantined, CatalogLeader: answer.CatalogLeader, Skew: Skew(answer.Clock, asked, took), Version: answer.Version,
+		Failed: answer.Failed, Quarantined: answer.Quarantined, CatalogLeader: answer.CatalogLeader, Skew: Skew(answer.Clock, asked, took), Version: answer.Version,
 		Slow: answer.Slow, Hung: answer.Hung, NotReady: answer.NotReady,
 	}
 	if answer.Time != 0 && d.Clock != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/census"
+	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
@@ -56,7 +57,7 @@ type Examiner struct {
 	integrity.Node
 	Copies, CatalogCopies int // number of members of a region and of the catalog
 	Records               directory.Records
-	Damages               *integrity.Damages
+	Damages               func() []integrity.Damage // known, on this node, or in regions that it led when they were scrubbed last
 	AskStatuses           integrity.AskStatuses
 	Contradictions        *Contradictions
 	Memberships           func() ([]nodemsg.Region, error)   // lists the regions that this node stores a copy of
@@ -197,16 +198,15 @@ func (e *examination) copied() {
 
 // damage adds the damage that scrubs have found and that is not repaired yet, as far as this node knows.
 func (e *examination) damage() {
-	for _, d := range e.Damages.All() {
-		if d.Outdated {
+	for _, d := range e.Damages() {
+		if s := d.Reason; s == copies.PutBack || s == copies.Lost {
 			continue // look reports the node
 		}
 		what := d.What
 		if d.Peer != "" {
 			what = fmt.Sprintf("%s, on %s", what, d.Peer)
 		}
-		e.found("damaged", d.Cell.String(), what,
-			"see whether voxeld region scrub mends it, and Damaged data in docs/operations.md; a disk that does this should go")
+		e.found(d.Reason.String(), integrity.Name(nodemsg.Region{ID: d.Region, Cell: d.Cell}), what, d.Do)
 	}
 }
 

@@ -1,9 +1,8 @@
-// Package integrity keeps the copies of regions on this node sound. It compares and repairs them (Scrubber), replaces unusable ones
-// (Reseeder), closes regions that fail repeatedly (Quarantine), drops copies that are superseded (Supersession), recovers regions from
-// one survivor (Recovery), and keeps terrain that this node generates differently (Bases).
+// Package integrity keeps the copies of regions on this node sound. It knows what is wrong with each (Facts), and carries out what package
+// copies decides (Executor). It compares copies (Scrubber), recovers regions from one survivor (Recovery), and keeps terrain that this
+// node generates differently (Bases).
 //
 // The Run methods have a goroutine of their own. Any goroutine may call the other methods, except where they say otherwise.
-// Only package region imports it.
 package integrity
 
 import (
@@ -39,7 +38,7 @@ type Regions interface {
 	Loaded(id uint64) *actor.Land
 	// Catalog returns the catalog if this node is a member of it, else nil.
 	Catalog() *actor.Catalog
-	// Open returns a region's land and loads it first if necessary. The error is ErrQuarantined if it has no group.
+	// Open returns a region's land and loads it first if necessary. The error is a Refusal if its copy here is not to be opened.
 	Open(ctx context.Context, id uint64, cell grid.Cell) (*actor.Land, error)
 	// GroupOf returns the group of a land for the supervisor.
 	GroupOf(*actor.Land) placement.Group
@@ -100,4 +99,13 @@ func waitFor(ctx context.Context, done <-chan struct{}) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// CatalogOf returns the catalog's region for a configuration of its group. Only the peers are filled in.
+func CatalogOf(conf replica.Configured) nodemsg.Region {
+	info := nodemsg.Region{ID: world.CatalogID, Epoch: actor.EpochOf(conf)}
+	for _, m := range conf.Members {
+		info.Members = append(info.Members, nodemsg.Member{Peer: m.Peer, Replica: m.ID, Learner: m.Learner})
+	}
+	return info
 }

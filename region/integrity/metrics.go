@@ -1,9 +1,12 @@
 package integrity
 
 import (
+	"strings"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/internal/metric"
+	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/region/fault"
 )
 
@@ -15,17 +18,20 @@ type Metrics struct {
 	bases,
 	missingBases prometheus.Counter
 	damagedNow prometheus.Gauge
-	discarded  *prometheus.CounterVec // by reason: damaged, rolled_back
+	discarded  *prometheus.CounterVec // by reason: those of copies.Replace
 	isolated   *prometheus.CounterVec // by reason: panic, slow, group, storage
 }
-
-// Why a replica was discarded, a label of the metrics.
-const damaged, rolledBack = "damaged", "rolled_back"
 
 // NewMetrics returns metrics that are registered.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	var replaced []string
+	for _, row := range copies.Table {
+		if row.Action == copies.Replace {
+			replaced = append(replaced, row.Reason.String())
+		}
 	}
 	m := &Metrics{
 		scrubs: metric.NewCounterVec(prometheus.CounterOpts{
@@ -38,8 +44,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		missingBases:   counter("voxeld_terrain_fetch_failures_total", "Attempts to fetch terrain that no reachable node had."),
 		discarded: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_replicas_discarded_total",
-			Help: "Unusable replicas discarded, which the other members replace: damaged, or rolled_back (of an earlier state to which this node's data was put back).",
-		}, metric.Values("reason", damaged, rolledBack)),
+			Help: "Unusable replicas discarded, which the other members replace: " + strings.Join(replaced, ", ") + " (the table in docs/ARCHITECTURE.md).",
+		}, metric.Values("reason", replaced...)),
 		isolated: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_regions_isolated_total",
 			Help: "Regions that failed and were closed on this node only.",
@@ -52,6 +58,3 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	r.MustRegister(m.scrubs, m.scrubbedChunks, m.damaged, m.discarded, m.bases, m.missingBases, m.damagedNow, m.isolated)
 	return m
 }
-
-// Isolated counts a region, or the catalog, that failed here.
-func (m *Metrics) Isolated(kind fault.Kind) { m.isolated.WithLabelValues(kind.String()).Inc() }

@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/region/succession"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -42,11 +43,10 @@ const slowTime, rewriteTime = 10 * time.Second, 30 * time.Second
 type Recovery struct {
 	Node
 
-	Supersession *Supersession
-	Failures     *Failures
-	Reseeder     *Reseeder
-	AskStatuses  AskStatuses
-	LastHeard    func(peer string) time.Time // when a node was last heard from
+	Executor    *Executor
+	Evicted     *succession.Evicted
+	AskStatuses AskStatuses
+	LastHeard   func(peer string) time.Time // when a node was last heard from
 	// Outdated returns why a copy must not be used, because the region was split or merged since; empty if it may. The error is that the
 	// catalog does not answer, which lists that.
 	Outdated func(ctx context.Context, info nodemsg.Region, own replica.Position) (why string, err error)
@@ -174,7 +174,7 @@ func (r *Recovery) findMembers(ctx context.Context, all []candidate, within time
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	background.Several(failuredetector.MaxQuestions, len(all), func(i int) {
-		now, err := r.Reseeder.newest(ctx, all[i].info)
+		now, err := r.Executor.newest(ctx, all[i].info)
 		if all[i].now = now; all[i].info.ID != world.CatalogID && !errors.Is(err, directory.ErrNotFounded) {
 			all[i].unknown = err
 		}
@@ -185,7 +185,7 @@ func (r *Recovery) findMembers(ctx context.Context, all []candidate, within time
 // what they answer to s. Nodes that have not answered are not asked again. There is time to ask each node at least once, even if all are silent.
 func (r *Recovery) askOthers(ctx context.Context, all []candidate, lost []int, s StatusPoll) {
 	want := make(map[string][]uint64)
-	for _, peer := range r.Reseeder.Records.NearestKnown(grid.CatalogKey, maxAsked) {
+	for _, peer := range r.Executor.Records.NearestKnown(grid.CatalogKey, maxAsked) {
 		for _, i := range lost {
 			if _, answered := s.Of(peer, all[i].info.ID); !answered && s.Silent[peer] == nil {
 				want[peer] = append(want[peer], all[i].info.ID)
@@ -269,7 +269,7 @@ func (r *Recovery) planOne(of *candidate, s StatusPoll) RecoveryPlan {
 		p.Refused = fmt.Sprintf("it was recovered already, on %s; the copy here is dropped when that node reaches this one", later)
 	case p.Alive:
 		p.Refused = fmt.Sprintf("most of its members are alive (%d of %d), so it is not lost; run voxeld doctor to see what is wrong", living, p.Voters)
-	case r.Failures.Quarantined(info.ID):
+	case r.Executor.Facts.Quarantined(info.ID):
 		p.Refused = "it is quarantined here: run voxeld region release first"
 	case recent != "":
 		p.Refused = fmt.Sprintf("%s was last heard from less than %v ago: wait to see whether it comes back", recent, r.SilentAfter())
@@ -319,7 +319,7 @@ func (r *Recovery) Recover(ctx context.Context, id uint64, old bool) error {
 	info, epoch := p.of.info, actor.EpochOf(p.of.own.Members)
 	before := formerMembers(info, p, r.Self.Peer)
 	before.Epoch = min(p.epoch, epoch+maxRecoveries*nodemsg.RecoveredEpoch)
-	err := r.Supersession.Evicted.Keep(before)
+	err := r.Evicted.Keep(before)
 	if err != nil {
 		return err
 	}
@@ -356,7 +356,7 @@ func formerMembers(info nodemsg.Region, p RecoveryPlan, self string) nodemsg.Reg
 
 // useOldCopy makes the group of a region, or of the catalog, one of this member, with an old copy, and opens it.
 func (r *Recovery) useOldCopy(ctx context.Context, info nodemsg.Region) error {
-	release, claimed := r.Reseeder.Damages.claim(info.ID)
+	release, claimed := r.Executor.Facts.claim(info.ID)
 	if !claimed {
 		return errors.New("it is just being replaced: try again")
 	}
@@ -364,7 +364,7 @@ func (r *Recovery) useOldCopy(ctx context.Context, info nodemsg.Region) error {
 	if err := r.Replicas.Recover(info.ID); err != nil {
 		return err
 	}
-	return r.Reseeder.useOld(ctx, info)
+	return r.Executor.useRolledBack(ctx, info)
 }
 
 // continueAbove lets a group of this member alone continue far above its log, like a group from a backup, once everything in that is applied: what the

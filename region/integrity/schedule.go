@@ -120,6 +120,6 @@ func (sc *Scrubber) closedRegions() []nodemsg.Region {
 		sc.Logger.Warn("regions to scrub not listed", "error", err)
 	}
 	return slices.DeleteFunc(infos, func(info nodemsg.Region) bool {
-		return sc.Regions.Loaded(info.ID) != nil || !sc.Supervisor.Responsible(info) || sc.Damages.CorruptErr(info.ID) != nil
+		return sc.Regions.Loaded(info.ID) != nil || !sc.Supervisor.Responsible(info) || sc.Facts.Closed(info.ID)
 	})
 }

@@ -65,6 +65,7 @@ type ScrubberOptions struct {
 	Every      time.Duration // how often the copies of a region are compared
 	Supervisor *placement.Supervisor
 	Damages    *Damages
+	Facts      *Facts
 	Pieces     *transport.Pieces
 	// Led lists the loaded regions that this node leads.
 	Led func() []*actor.Land

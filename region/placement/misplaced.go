@@ -33,7 +33,7 @@ func (sv *Supervisor) checkClosed(ctx context.Context) error {
 	}
 	peers := make(failuredetector.Watched)
 	for _, info := range infos {
-		if sv.Regions.Loaded(info.ID) == nil && !sv.Failures.Quarantined(info.ID) && sv.Responsible(info) && sv.misplaced(info, peers) {
+		if sv.Regions.Loaded(info.ID) == nil && !sv.Failures.Closed(info.ID) && sv.Responsible(info) && sv.misplaced(info, peers) {
 			sv.closed.misplaced = append(sv.closed.misplaced, info.ID)
 		}
 	}

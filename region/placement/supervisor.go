@@ -82,12 +82,12 @@ type Options struct {
 	Registerer prometheus.Registerer
 }
 
-// Failures are the failures of regions that this node knows of; implemented by *integrity.Failures.
+// Failures are the failures of regions on this node; implemented by *integrity.Facts.
 type Failures interface {
-	// FailedPeers returns the nodes on which the region has failed lately.
-	FailedPeers(id uint64) map[string]bool
-	// Quarantined reports whether the region is quarantined here.
-	Quarantined(id uint64) bool
+	// FailedLately reports whether the region has failed here within the last minutes.
+	FailedLately(id uint64) bool
+	// Closed reports whether the region stays closed here.
+	Closed(id uint64) bool
 }
 
 // Supervisor makes the members of the groups that this node leads follow their keys.
@@ -148,12 +148,11 @@ func (sv *Supervisor) EndChange(id uint64) {
 // memberStates returns the members as the leader sees them.
 func (sv *Supervisor) memberStates(w Group, s replica.Status) []membership.Member {
 	states := make([]membership.Member, len(s.Members))
-	failed := sv.Failures.FailedPeers(w.ID)
 	for i, m := range s.Members {
 		self := m.Peer == sv.Self
-		slow := sv.Slow()
+		slow, failed := sv.Slow(), sv.Failures.FailedLately(w.ID)
 		if about, _ := sv.Detector.About(m.Peer); !self {
-			slow = about.Slow
+			slow, failed = about.Slow, slices.Contains(about.Failed, w.ID)
 		}
 		states[i] = membership.Member{
 			Peer: m.Peer, Learner: m.Learner,
@@ -161,7 +160,7 @@ func (sv *Supervisor) memberStates(w Group, s replica.Status) []membership.Membe
 			Leaving:  sv.Detector.Leaving(m.Peer),
 			Gone:     !self && !m.Active && sv.Detector.Gone(m.Peer),
 			Lost:     !self && sv.Detector.Lost(m.Peer),
-			Failed:   failed[m.Peer],
+			Failed:   failed,
 			Slow:     slow,
 		}
 	}

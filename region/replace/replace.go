@@ -20,6 +20,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/region/succession"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -29,10 +30,9 @@ import (
 type Replacer struct {
 	integrity.Node
 
-	Supersession *integrity.Supersession
-	Quarantine   *integrity.Quarantine
-	Damages      *integrity.Damages
-	AskStatuses  integrity.AskStatuses
+	Executor    *integrity.Executor
+	Evicted     *succession.Evicted
+	AskStatuses integrity.AskStatuses
 	// LastHeard returns when a node was last heard from, and SilentAfter when it then counts as lost.
 	LastHeard   func(peer string) time.Time
 	SilentAfter func() time.Duration
@@ -73,7 +73,7 @@ func (r *Replacer) Plan(ctx context.Context, cell grid.Cell) (Plan, error) {
 		switch {
 		case status.Outdated && status.State == nodemsg.StateFailed:
 			state = "has an old copy, because its data was put back to an earlier state; on that node, voxeld region recover uses it"
-		case m.Peer == r.Self.Peer && r.Damages.CorruptErr(info.ID) != nil:
+		case m.Peer == r.Self.Peer && r.Executor.Facts.Closed(info.ID):
 			state = "this node: its copy is damaged"
 		case !answered && !heard.IsZero() && time.Since(heard) < r.SilentAfter():
 			state = "does not answer"
@@ -158,7 +158,7 @@ func (r *Replacer) Replace(ctx context.Context, cell grid.Cell, land Land) error
 	if before.Leader == r.Self.Peer {
 		before.Leader = "" // it is none of them
 	}
-	if err := r.Supersession.Evicted.Keep(before); err != nil {
+	if err := r.Evicted.Keep(before); err != nil {
 		return err
 	}
 	if err := r.close(ctx, info.ID); err != nil {
@@ -183,7 +183,7 @@ func (r *Replacer) Replace(ctx context.Context, cell grid.Cell, land Land) error
 	if err := r.Replicas.Restore(info.ID, from, writes...); err != nil {
 		return err
 	}
-	r.Damages.Clear(info.ID)
+	r.Executor.Facts.Clear(info.ID)
 	r.Directory.Invalidate(info)
 	r.Logger.Warn("region founded again on this node", "region", info.ID, "cell", cell.String(), "rows", len(rows))
 	return r.open(ctx, info)
@@ -234,7 +234,7 @@ func (r *Replacer) rows(info nodemsg.Region, rows []kv.Write, structure world.St
 
 // close ends what is open of the region here.
 func (r *Replacer) close(ctx context.Context, id uint64) error {
-	r.Quarantine.Unlock(id)
+	r.Executor.Unlock(id)
 	l := r.Regions.Loaded(id)
 	if l == nil {
 		return nil

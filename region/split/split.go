@@ -47,8 +47,6 @@ type Splitter struct {
 	Create func(group, id uint64, create func() error) error
 	Pieces *transport.Pieces
 	Lands  func() []*actor.Land // the loaded regions
-	// Quarantined reports whether a region is quarantined here.
-	Quarantined func(id uint64) bool
 	// Passed returns the number of the last rollback that is complete in a region, or does not concern it; or an error if one is left there.
 	Passed      func(ctx context.Context, l *actor.Land) (int64, error)
 	AskStatuses integrity.AskStatuses
@@ -183,9 +181,6 @@ func (s *Splitter) SplitFor(ctx context.Context, peer string, id uint64) error {
 // SplitHere splits a region that this node leads. All members must know splits, and those of the catalog: an older version would ignore
 // the entry, and go on with the whole land. A member that is down applies it later.
 func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
-	if s.Quarantined(id) {
-		return fmt.Errorf("split region %d: %w", id, integrity.ErrQuarantined)
-	}
 	l := s.Regions.Loaded(id)
 	if l == nil {
 		return fmt.Errorf("split region %d: %w", id, actor.ErrNotHere)

@@ -23,6 +23,9 @@ type Subscription interface {
 	Close() error
 }
 
+// ErrQuarantined is the error of a Subscribe on a node that keeps the region closed until an operator releases it.
+var ErrQuarantined = errors.New("the region failed repeatedly, and stays closed until it is released: voxeld doctor")
+
 // Subscribe subscribes to a region that is led on this node.
 type Subscribe func(context.Context, nodemsg.Hello) (Subscription, error)
 
@@ -39,7 +42,7 @@ func ServeLink(ctx context.Context, stream io.ReadWriteCloser, limit time.Durati
 	}
 	local, err := remote.subscribe(ctx, hello, limit, subscribe)
 	if err != nil {
-		unsent := remote.writeFrame(nodemsg.FromRegion{Closed: Clip(err)})
+		unsent := remote.writeFrame(nodemsg.FromRegion{Closed: Clip(err), Quarantined: errors.Is(err, ErrQuarantined)})
 		remote.peerStream.Close() //nolint:errcheck // what was written arrives, or the peer is gone
 		return errors.Join(fmt.Errorf("serve region %d: %w", hello.Region, err), unsent)
 	}

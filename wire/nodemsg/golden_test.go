@@ -33,7 +33,6 @@ func nodeMessages() []interface{ Valid() error } {
 		Question{Moved: &region},
 		Question{Leaving: &Leaving{}},
 		Question{Rejoin: &RejoinRequest{Group: 3}},
-		Question{Failure: &RegionFailure{Region: 7, Why: "panic", Kind: 2, Led: true, Shut: true, Quarantined: true}},
 		Question{Release: &Release{Region: 7}},
 		Question{Superseded: &Release{Region: 7}},
 		Question{Status: &StatusRequest{Regions: []uint64{7, 8}, Log: true}},
@@ -41,7 +40,7 @@ func nodeMessages() []interface{ Valid() error } {
 		Answer{Region: &region},
 		Answer{Member: &aMember, Error: "no"},
 		Answer{Replica: 4},
-		Answer{Member: &aMember, Clock: 1700000000000, Quarantined: []uint64{7}, CatalogLeader: bMember.Peer},
+		Answer{Member: &aMember, Clock: 1700000000000, Failed: []uint64{6, 7}, Quarantined: []uint64{7}, CatalogLeader: bMember.Peer},
 		Answer{Regions: []Region{region}, Clock: 1700000000000, Statuses: []RegionStatus{{
 			Region: 7, State: StateOpen, Why: "x", Leader: bMember.Peer, Term: 3, Last: 20, LastTerm: 3, Applied: 19, Epoch: 2, Replica: 9,
 			Members: []MemberStatus{{Replica: voters[1], Silent: true, Behind: 4}}, Recovered: 1,

@@ -56,6 +56,8 @@ type FromRegion struct {
 	// Alive marks a frame without content, a heartbeat that is sent several times a second. The first frame without it
 	// confirms the gateway's subscription.
 	Alive bool `cbor:"6,keyasint,omitempty"`
+	// Quarantined, with Closed, means that the sender keeps the region closed until an operator releases it.
+	Quarantined bool `cbor:"12,keyasint,omitempty"`
 	// Split, with Closed, is the log index of the entry that split the region: its children have its land.
 	Split uint64 `cbor:"7,keyasint,omitempty"`
 	// Parent, with Closed, is the region that this one was merged into.

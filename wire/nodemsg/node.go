@@ -92,8 +92,6 @@ type Question struct {
 	// Moved reports a region's new members, split or merge to the catalog. Only a member that the catalog lists may send it, and the others
 	// are asked whether it is so (docs/adr/0040).
 	Moved *Region `cbor:"8,keyasint,omitempty"`
-	// RegionFailure reports to a member that the region failed on another one. The answer is empty.
-	Failure *RegionFailure `cbor:"11,keyasint,omitempty"`
 	// Release asks a member to open a quarantined region again. Only a member may ask. The answer is empty.
 	Release *Release `cbor:"12,keyasint,omitempty"`
 	// StatusRequest asks for the status of regions on the peer, for an operator.
@@ -219,7 +217,9 @@ type Answer struct {
 	// Replica answers Rejoin: the asker's replica id that its group has removed. With Error it answers Invite: the
 	// replica id that can never join again on this node.
 	Replica uint64 `cbor:"4,keyasint,omitempty"`
-	// Quarantined, with Member, lists regions that are quarantined on the peer; at most MaxQuarantined of them.
+	// Failed, with Member, lists regions that have failed on the peer lately, and Quarantined those of them that are quarantined there; at most
+	// MaxQuarantined each.
+	Failed      []uint64 `cbor:"35,keyasint,omitempty"`
 	Quarantined []uint64 `cbor:"8,keyasint,omitempty"`
 	// CatalogLeader, with Member, is the peer id of the catalog's leader, if the peer is a member of the catalog and has a leader.
 	CatalogLeader string `cbor:"9,keyasint,omitempty"`
@@ -269,7 +269,7 @@ func VersionOf(b chunk.Block) int {
 	return VersionBlocks
 }
 
-// MaxQuarantined is the most quarantined regions that a node lists in its description.
+// MaxQuarantined is the most failed, and the most quarantined regions that a node lists in its description.
 const MaxQuarantined = 256
 
 // PlayerRecord is the saved state of a player.
@@ -340,17 +340,6 @@ const (
 	// RegionsPage is the number of regions that answer one RegionsRequest.
 	RegionsPage = 32
 )
-
-// RegionFailure reports that a region has failed on the sender.
-type RegionFailure struct {
-	Region uint64 `cbor:"1,keyasint"`
-	Why    string `cbor:"2,keyasint"`           // for people
-	Kind   uint8  `cbor:"3,keyasint"`           // defined by package region
-	Led    bool   `cbor:"5,keyasint,omitempty"` // the sender led it
-	Shut   bool   `cbor:"6,keyasint,omitempty"` // the sender has quarantined it
-	// Quarantined means that the sender knows of two members that have failed as leaders. Receivers count for themselves.
-	Quarantined bool `cbor:"4,keyasint,omitempty"`
-}
 
 // Release names a region that may be opened again, one that was recovered (Superseded), or one to be split or merged.
 type Release struct {

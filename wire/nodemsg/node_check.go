@@ -64,7 +64,7 @@ func (q Question) Valid() error {
 	return exactlyOne("question",
 		alternativeOf(q.Locate), alternativeOf(q.Authority), alternativeOf(q.Introduce), alternativeOf(q.Moved), alternativeOf(q.Found),
 		alternativeOf(q.Describe), alternativeOf(q.Invite), alternativeOf(q.Sleep), alternativeOf(q.Release), alternativeOf(q.Superseded),
-		alternativeOf(q.Failure), alternativeOf(q.Status), alternativeOf(q.Regions), alternativeOf(q.Leaving), alternativeOf(q.Rejoin),
+		alternativeOf(q.Status), alternativeOf(q.Regions), alternativeOf(q.Leaving), alternativeOf(q.Rejoin),
 		alternativeOf(q.Split), alternativeOf(q.Merge), alternativeOf(q.Structure), alternativeOf(q.Resolve), alternativeOf(q.Range),
 		alternativeOf(q.Act), alternativeOf(q.Acts), alternativeOf(q.History), alternativeOf(q.Forget), alternativeOf(q.Vacated),
 	)
@@ -113,11 +113,6 @@ func (r RejoinRequest) Valid() error { return checkRegionID(r.Group) }
 // Valid returns an error if there is no region id.
 func (r Release) Valid() error { return checkRegionID(r.Region) }
 
-// Valid returns an error if there is no region id, or if the text is too long.
-func (f RegionFailure) Valid() error {
-	return firstError(checkRegionID(f.Region), wire.CheckText(f.Why))
-}
-
 // Valid returns an error if the list is empty or too long, or if a region id is missing.
 func (s StatusRequest) Valid() error {
 	if n := len(s.Regions); n == 0 || n > MaxStatuses {
@@ -136,6 +131,7 @@ func (a Answer) Valid() error {
 		alternativeOf(a.Member).err,
 		checkList(a.Statuses, MaxStatuses, RegionStatus.Valid),
 		checkList(a.Regions, RegionsPage, Region.Valid),
+		checkList(a.Failed, MaxQuarantined, checkRegionID),
 		checkList(a.Quarantined, MaxQuarantined, checkRegionID),
 		checkKnownPeer(a.CatalogLeader),
 		alternativeOf(a.Range).err,

@@ -201,7 +201,6 @@ func TestAsk(t *testing.T) {
 		{Found: &Found{Cell: aCell, Members: []Member{aMember}}},
 		{Describe: &Describe{}},
 		{Authority: &Locate{Chunk: grid.ChunkPos{X: -3, Z: 4}}},
-		{Failure: &RegionFailure{Region: 7, Why: "panic", Kind: 1, Led: true, Shut: true, Quarantined: true}},
 		{Release: &Release{Region: 7}},
 		{Superseded: &Release{Region: 7}},
 		{Status: &StatusRequest{Regions: []uint64{7, 8}, Log: true}},

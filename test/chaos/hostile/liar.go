@@ -282,7 +282,6 @@ var Lies = []Lie{
 	{"I am the only member of every region", (*Liar).capture},
 	{"every region has you as a replica that you are not", (*Liar).renumber},
 	{"you have forgotten entries of every region", (*Liar).accuse},
-	{"every region has failed", (*Liar).quarantine},
 	{"every region sleeps", (*Liar).sleep},
 	{"every region continues without you", (*Liar).supersede},
 	{"every region has you as another replica", (*Liar).invite},
@@ -369,16 +368,6 @@ func heartbeat(from, to, term uint64) (message []byte) {
 		message = protowire.AppendVarint(protowire.AppendTag(message, field.number, protowire.VarintType), field.value)
 	}
 	return message
-}
-
-func (l *Liar) quarantine(ctx context.Context) int {
-	all, _ := l.Regions(ctx)
-	for _, r := range all {
-		for _, peer := range l.victims {
-			l.ask(ctx, peer, nodemsg.Question{Failure: &nodemsg.RegionFailure{Region: r.ID, Why: "a lie", Led: true, Shut: true, Quarantined: true}})
-		}
-	}
-	return 0 // doctor shows it
 }
 
 func (l *Liar) sleep(ctx context.Context) int {

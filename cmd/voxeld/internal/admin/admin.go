@@ -7,6 +7,9 @@ package admin
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -32,14 +35,13 @@ type Status struct {
 	Players  int           `json:"players"`
 	Database int64         `json:"database_bytes"`
 	Disk     Disk          `json:"disk"`
-	Damaged  int           `json:"damaged_copies"` // known on this node and not repaired
-	// Outdated are replicas that are not used because this node's data was put back to an earlier state.
-	Outdated int    `json:"rolled_back_copies,omitempty"`
-	Copied   bool   `json:"copied,omitempty"` // another machine runs with a copy of this node's data, or did within the last hour
-	Catalog  string `json:"catalog"`          // peer that leads the catalog, as far as known; new land needs it
-	URL      string `json:"url"`              // where other nodes send the browsers of their players
-	Draining bool   `json:"draining"`
-	NotReady string `json:"not_ready,omitempty"` // why the node does not take players now
+	// Unusable counts the replicas that must not be used, as far as this node knows, by the reason in docs/ARCHITECTURE.md.
+	Unusable map[string]int `json:"unusable_replicas,omitempty"`
+	Copied   bool           `json:"copied,omitempty"` // another machine runs with a copy of this node's data, or did within the last hour
+	Catalog  string         `json:"catalog"`          // peer that leads the catalog, as far as known; new land needs it
+	URL      string         `json:"url"`              // where other nodes send the browsers of their players
+	Draining bool           `json:"draining"`
+	NotReady string         `json:"not_ready,omitempty"` // why the node does not take players now
 
 	Access  Access  `json:"access"`
 	Backups Backups `json:"backups"`
@@ -162,11 +164,8 @@ func (s Status) Problems() (all []string) {
 	} else if !s.CatalogQuorum {
 		all = append(all, "the catalog has no leader")
 	}
-	if s.Damaged > 0 {
-		all = append(all, english.Plural(s.Damaged, "damaged replica", ""))
-	}
-	if s.Outdated > 0 {
-		all = append(all, english.Plural(s.Outdated, "old replica", "")+", from before the node's data was put back")
+	for _, reason := range slices.Sorted(maps.Keys(s.Unusable)) {
+		all = append(all, english.Plural(s.Unusable[reason], "replica is", "replicas are")+" "+strings.ReplaceAll(reason, "_", " "))
 	}
 	return all
 }

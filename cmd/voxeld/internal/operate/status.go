@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -122,11 +124,8 @@ func printStatus(out io.Writer, a admin.Status) error {
 	fmt.Fprintf(w, "peers\t%d connected\n", a.Peers)
 	fmt.Fprintf(w, "regions\t%d loaded, %d led here\n", a.Regions, a.Led)
 	fmt.Fprintf(w, "players\t%d\n", a.Players)
-	if a.Damaged > 0 {
-		fmt.Fprintf(w, "damaged\t%s damaged and not repaired: see the log, and run voxeld region scrub --all on each node\n", english.Plural(a.Damaged, "replica is", "replicas are"))
-	}
-	if a.Outdated > 0 {
-		fmt.Fprintf(w, "rolled back\t%s not used, because this node's data was put back to an earlier state: voxeld doctor says what to do\n", english.Plural(a.Outdated, "replica is", "replicas are"))
+	for _, reason := range slices.Sorted(maps.Keys(a.Unusable)) {
+		fmt.Fprintf(w, "%s\t%s not used: voxeld doctor says what to do\n", strings.ReplaceAll(reason, "_", " "), english.Plural(a.Unusable[reason], "replica is", "replicas are"))
 	}
 	if a.Copied {
 		fmt.Fprintf(w, "copied\tanother machine runs with a copy of this node's data directory, or did within the last hour: stop one of the two\n")

@@ -14,7 +14,7 @@ import (
 // The view fits into any terminal, also without metrics and with many regions.
 func TestFrameFits(t *testing.T) {
 	s := sample{at: time.Unix(0, 0), status: admin.Status{
-		World: "A world with quite a long name", WorldID: "0123456789abcdef", NotReady: "no other node of the world is connected yet", Damaged: 2,
+		World: "A world with quite a long name", WorldID: "0123456789abcdef", NotReady: "no other node of the world is connected yet", Unusable: map[string]int{"damaged": 2},
 		NodeRegions: map[string]int{"healthy": 1200, "no_quorum": 3, "under_replicated": 40}, WorldRegions: map[string]int{"healthy": 9000},
 	}}
 	for i := range 100 {

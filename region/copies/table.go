@@ -1,0 +1,107 @@
+package copies
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Row is a row of the table.
+type Row struct {
+	When string // for people
+	Decision
+	matches func(Facts) bool
+}
+
+// Table is the decisions. The first row that matches counts.
+var Table = []Row{
+	{"most voters, the catalog, or of the catalog an issuer, say that the group continues without it", Decision{Drop, Superseded},
+		func(f Facts) bool { return f.Peers == Without }},
+	{"its node's data was put back, and it is the only copy", Decision{Serve, RolledBackAlone},
+		func(f Facts) bool { return f.Stored == RolledBack && f.Members == Alone }},
+	{"it must not be used, and who else has one is not known", Decision{Wait, MembersUnknown},
+		func(f Facts) bool { return f.Stored != Sound && f.Members == Unknown }},
+	{"it must not be used, and is the only copy", Decision{Ask, OnlyCopy},
+		func(f Facts) bool { return f.Stored != Sound && f.Members == Alone }},
+	{"it must not be used, and the structure of the node's file is damaged", Decision{Ask, FileDamaged},
+		func(f Facts) bool { return f.Stored != Sound && f.Limit == Broken }},
+	{"it must not be used, and was replaced three times within a day", Decision{Ask, ReplacedTooOften},
+		func(f Facts) bool { return f.Stored != Sound && f.Limit == TooOften }},
+	{"its log, vote or land cannot be read", Decision{Replace, Damaged}, func(f Facts) bool { return f.Stored == Unreadable }},
+	{"a majority's digests at a barrier are others", Decision{Replace, Different}, func(f Facts) bool { return f.Stored == Differs }},
+	{"its node's data was put back to an earlier state", Decision{Replace, PutBack}, func(f Facts) bool { return f.Stored == RolledBack }},
+	{"the leader counts on entries that it lacks", Decision{Replace, Forgetful}, func(f Facts) bool { return f.Stored == Lacking }},
+	{"its node's data was put back to a state without it", Decision{Replace, Lost}, func(f Facts) bool { return f.Stored == Missing }},
+	{"it failed twice here within ten minutes (six times, if the disk refused to write), and was not released since", Decision{Ask, Quarantined},
+		func(f Facts) bool { return f.Failed == Repeatedly }},
+	{"it has just failed here", Decision{Wait, Failure}, func(f Facts) bool { return f.Failed == Pausing }},
+	{"it is closed", Decision{Wait, Hibernates}, func(f Facts) bool { return f.Leader == Closed }},
+	{"this node leads the group", Decision{Serve, Leads}, func(f Facts) bool { return f.Leader == Here }},
+	{"another node leads the group", Decision{Follow, Follows}, func(f Facts) bool { return f.Leader == Elsewhere }},
+	{"nobody leads, and a member says that the group continues without it, which nothing confirms", Decision{Wait, Unconfirmed},
+		func(f Facts) bool { return f.Peers == Claim }},
+	{"nobody leads", Decision{Wait, Leaderless}, func(Facts) bool { return true }},
+}
+
+// Reason is why a node does something with a copy.
+type Reason uint8
+
+// The reasons, in the order of the table.
+const (
+	Superseded Reason = iota
+	RolledBackAlone
+	MembersUnknown
+	OnlyCopy
+	FileDamaged
+	ReplacedTooOften
+	Damaged
+	Different
+	PutBack
+	Forgetful
+	Lost
+	Quarantined
+	Failure
+	Hibernates
+	Leads
+	Follows
+	Unconfirmed
+	Leaderless
+	reasons
+)
+
+// texts are the reasons' names, and what an operator does about them.
+var texts = [reasons]struct{ name, do string }{
+	Superseded:       {"superseded", ""},
+	RolledBackAlone:  {"rolled_back_alone", "what was built since the earlier state is lost; look for a newer backup"},
+	MembersUnknown:   {"members_unknown", "see that most of the catalog's members run"},
+	OnlyCopy:         {"only_copy", "put it back from a backup: voxeld region recover CELL --from FILE"},
+	FileDamaged:      {"file_damaged", "stop this node, and start it with an empty data directory and --join: the others bring it what they have"},
+	ReplacedTooOften: {"replaced_too_often", "look for disk errors; then start this node with an empty data directory, on another disk, and --join"},
+	Damaged:          {"damaged", "nothing while most other members run: they bring a new copy. Look for disk errors"},
+	Different:        {"different", "nothing while most other members run: they bring a new copy. Look for disk and memory errors"},
+	PutBack:          {"rolled_back", "nothing while most other members run: they bring a new copy; start those that are down"},
+	Forgetful:        {"forgetful", "nothing while most other members run: they bring a new copy"},
+	Lost:             {"lost", "nothing while most other members run: they bring a new copy"},
+	Quarantined:      {"quarantined", "look for \"region isolated\" in the log; run another version, or try it again: voxeld region release CELL"},
+	Failure:          {"failed", "nothing: it is opened again by itself"},
+	Hibernates:       {"hibernates", ""},
+	Leads:            {"leads", ""},
+	Follows:          {"follows", ""},
+	Unconfirmed:      {"unconfirmed", "start most of the group's members, or of the catalog's"},
+	Leaderless:       {"leaderless", "start most of the group's members"},
+}
+
+// String returns the reason's name: a label of the metrics, and an entry of the runbook.
+func (r Reason) String() string { return texts[r].name }
+
+// Do returns what an operator does about it, or "". CELL stands for the region.
+func (r Reason) Do() string { return texts[r].do }
+
+// Markdown returns the table for docs/ARCHITECTURE.md.
+func Markdown() string {
+	var b strings.Builder
+	b.WriteString("| | the copy | decision | reason |\n|---|---|---|---|\n")
+	for i, r := range Table {
+		fmt.Fprintf(&b, "| %d | %s | %s | `%s` |\n", i+1, r.When, r.Action, r.Reason)
+	}
+	return b.String()
+}
