@@ -26,15 +26,15 @@ COMMIT        ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || true)
 CLIENT_SOURCES := $(shell find web -not -path '*/node_modules*' -not -path 'web/dist*' -type f \
 	\( -name '*.ts' -o -name '*.html' -o -name '*.css' -o -name '*.json' -o -name '*.glsl' -o -path 'web/public/*' \))
 
-.PHONY: run build daemon client test steps client-test lint lint-floors test-go fuzz-short fuzz mutants simulate races released-client bench bench-micro bench-durable split-edits clocks backup-proof visitors race chaos chart monitoring dashboard-pictures e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
+.PHONY: run build daemon client test steps client-test lint lint-floors test-go fuzz-short fuzz mutants simulate races released-client bench bench-micro bench-durable split-edits clocks backup-proof visitors race chaos chart research monitoring dashboard-pictures e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
 
 run: build ## build everything, start a node on ./data, print the URL (ARGS="--join …" adds flags)
 	exec bin/voxeld run --data-dir $(DATA) $(ARGS)
 
 build: client daemon ## the client bundle and bin/voxeld
 
-daemon:
-	go build -trimpath -ldflags "-X main.buildVersion=$(VERSION) -X main.buildCommit=$(COMMIT)" -o bin/voxeld ./cmd/voxeld
+daemon: # stripped, as releases are: panics keep their traces
+	go build -trimpath -ldflags "-s -w -X main.buildVersion=$(VERSION) -X main.buildCommit=$(COMMIT)" -o bin/voxeld ./cmd/voxeld
 
 client: web/dist/index.html ## the browser client into web/dist
 
@@ -48,7 +48,7 @@ web/dist/index.html: web/node_modules/.package-lock.json $(CLIENT_SOURCES)
 	npm --prefix web run --silent build
 	@touch $@ web/dist/.gitkeep
 
-TEST_STEPS := client-test lint test-go chart fuzz-short containers e2e
+TEST_STEPS := client-test lint test-go research chart fuzz-short containers e2e
 
 test: $(TEST_STEPS) ## run all tests: client, lint, Go, fuzz, a real browser
 	@echo '== all tests passed'
@@ -66,9 +66,11 @@ lint: lint-floors ## golangci-lint with the import floors of docs/ARCHITECTURE.m
 	git apply --check tools/mutants.patch
 	@echo '== golangci-lint'
 	$(GOLANGCI_LINT) run ./...
+	cd research && $(GOLANGCI_LINT) run ./...
 
 fmt: web/node_modules/.package-lock.json ## format the Go code and the client as lint requires
 	$(GOLANGCI_LINT) fmt ./...
+	cd research && $(GOLANGCI_LINT) fmt ./...
 	npm --prefix web run --silent fmt
 
 # depguard cannot see a go statement: floors 0 to 2 are step machines and start no goroutine.
@@ -97,6 +99,10 @@ test-go: build test/e2e/minecraft/node_modules/.package-lock.json
 chart: ## render and check the Helm chart (a module of its own: Helm and Kubernetes' types take two minutes to compile)
 	@echo '== Helm chart'
 	cd deploy/helm && go test -vet=off ./...
+
+research: ## test the simulators of the papers (a module of its own: the daemon cannot import it)
+	@echo '== research'
+	go -C research test -vet=off ./...
 
 visitors: build test/e2e/minecraft/node_modules/.package-lock.json ## players of all games in one world, with a killed leader (BOTS=20 of each, for PLAY=5m)
 	go test ./cmd/voxeld -run '^TestGamesTogether$$' -count 1 -v -timeout 30m -games.bots $(or $(BOTS),20) -games.play $(or $(PLAY),5m)

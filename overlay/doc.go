@@ -6,7 +6,8 @@
 //	overlay/psense     Schmieg, Stieler, Jeckel, Kabus, Kemme, Buchmann: A Dynamic Localized Peer-to-Peer Overlay
 //	                   Network for Massively Multiplayer Online Games (2008)
 //	overlay/areacast   Seeger, Kemme, Kabus, Buchmann: Area-Based Gossip Multicast (2008)
-//	overlay/sim        a simulator, with the papers' measures
+//
+// research/sim simulates them, with the papers' measures.
 //
 // A Machine belongs to one avatar and is a step machine: once a round its owner passes in the received messages and the
 // avatar's position, and gets back the messages to send and the updates for the game. It starts no goroutine, takes no

@@ -20,7 +20,6 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/historycmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/operate"
-	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/simcmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/top"
 	"github.com/voxelpopuli/voxeld/internal/backup"
 	"github.com/voxelpopuli/voxeld/internal/kv"
@@ -93,8 +92,8 @@ func newRoot() *cobra.Command {
 		cli.GroupRun:     {running, newInit(), configcmd.New()},
 		cli.GroupOperate: append(append(operate.Commands(), backupcmd.Commands(restoreWorld)...), top.New()),
 		cli.GroupPlayers: append(operate.Moderation(), historycmd.Commands()...),
-		cli.GroupTest:    {newBot(), simcmd.New()},
 		cli.GroupOther:   {newMan(root)},
+		cli.GroupTest:    {newBot()},
 	} {
 		for _, c := range commands {
 			c.GroupID = group

@@ -167,7 +167,7 @@ func TestDocumentsNameCommandsThatExist(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
-	files = append(files, "../../README.md", "../../config/options.go", "../../store/tables_open.go")
+	files = append(files, "../../README.md", "../../internal/config/options.go", "../../store/tables_open.go")
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {

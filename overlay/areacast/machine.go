@@ -1,6 +1,6 @@
 // Package areacast is the machine of the paper "Area-Based Gossip Multicast" (2008). Comments cite its sections.
 //
-// A Machine belongs to one goroutine (see package overlay). gameserver and overlay/sim may import the package.
+// A Machine belongs to one goroutine (see package overlay). gameserver and research/sim may import the package.
 package areacast
 
 import (

@@ -10,7 +10,7 @@ import (
 // is "increased every time the update is forwarded".
 type Aging uint8
 
-// The interpretations; docs/data/overlays/areacast-readings.csv has figures for all three.
+// The interpretations; research/figures/overlays/areacast-readings.csv has figures for all three.
 const (
 	// AgeByRound: everything in the buffer ages with each gossip, sent or not, as in lpbcast. An age is a number of
 	// rounds, and updates that fit into no gossip expire soon.

@@ -2,7 +2,7 @@
 // vision range, and Introducer, which makes avatars that come near each other acquainted. Relay is the avatar's side of the
 // former.
 //
-// A machine belongs to one goroutine (see package overlay). overlay/sim may import the package.
+// A machine belongs to one goroutine (see package overlay). research/sim may import the package.
 package leader
 
 import (

@@ -49,7 +49,7 @@ type Options struct {
 	Probe int
 }
 
-// Defaults for what the paper does not specify; docs/data/overlays/psense-open.csv shows how much each matters.
+// Defaults for what the paper does not specify; research/figures/overlays/psense-open.csv shows how much each matters.
 const (
 	DefaultSectors  = 8
 	DefaultLifetime = 3

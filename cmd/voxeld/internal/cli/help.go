@@ -28,7 +28,7 @@ func AddGroups(root *cobra.Command) {
 		&cobra.Group{ID: GroupRun, Title: "Start a node:"},
 		&cobra.Group{ID: GroupOperate, Title: "Watch and control a running node:"},
 		&cobra.Group{ID: GroupPlayers, Title: "Players, roles and bans:"},
-		&cobra.Group{ID: GroupTest, Title: "Measure and simulate:"},
+		&cobra.Group{ID: GroupTest, Title: "Measure:"},
 		&cobra.Group{ID: GroupOther, Title: "Other commands:"},
 	)
 	root.SetHelpCommandGroupID(GroupOther)
