@@ -130,6 +130,47 @@ func TestLiarLeadsNothing(t *testing.T) {
 	})
 }
 
+// A member says that it leads a region, in its present term, while the other follower has just restarted or has voted:
+// it knows the term, and names no leader. A gateway keeps its link, also if the real leader does not answer it.
+func TestLiarLeadsNothingDuringElections(t *testing.T) {
+	for _, answers := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			n := newNetwork(t)
+			n.copies = 3
+			n.near("A", "B", "C")
+			var status atomic.Pointer[nodemsg.RegionStatus] // what A says; until it is set, nobody lies
+			n.meddle = func(to, _ string, q *nodemsg.Question) *nodemsg.Answer {
+				if q.Status == nil || status.Load() == nil || to == "A" && answers {
+					return nil
+				}
+				said := *status.Load()
+				switch to {
+				case "A":
+					return &nodemsg.Answer{Error: "busy"}
+				case "B":
+					said.Leader = ""
+				case "C":
+					said.Leader = "C"
+				}
+				return &nodemsg.Answer{Statuses: []nodemsg.RegionStatus{said}}
+			}
+			a, _, _, gateway := n.start("A", newDisk()), n.start("B", newDisk()), n.start("C", newDisk()), n.start("D", newDisk())
+			link := gateway.follow(here).Link.(routedLink)
+			led := a.regions.status(link.info.ID, false)
+			if link.info.Leader != "A" || led.Leader != "A" {
+				t.Fatalf("%s leads, A says %+v", link.info.Leader, led)
+			}
+			status.Store(&led)
+			if link.LedElsewhere(t.Context()) {
+				t.Errorf("the leader answers: %v: its gateway believes that the region is led elsewhere", answers)
+			}
+			if route, ok := gateway.Directory.Known(here); !ok || route.Leader != "A" {
+				t.Errorf("the leader answers: %v: the route is %+v", answers, route)
+			}
+		})
+	}
+}
+
 // numberAnew leaves out the replica ids, so that the members are numbered in their order.
 func numberAnew(r *nodemsg.Region) {
 	for i := range r.Members {

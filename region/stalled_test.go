@@ -286,3 +286,95 @@ func TestHungMemberIsReplaced(t *testing.T) {
 		}
 	})
 }
+
+// slowDown makes every Commit take about as long as a stall, until the returned function is called.
+func (d *disk) slowDown(stall time.Duration) (end func()) {
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for running := true; running; {
+			release := d.block()
+			<-time.After(stall)
+			release()
+			select {
+			case <-over:
+				running = false
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	return func() { close(over); <-ended }
+}
+
+// The leader's disk takes 0.6 s for each commit, so that it never hangs. It has only just become leader. Another member leads
+// soon, because each edit waits for several commits of the leader.
+func TestLeadersDiskIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c, g, _ := built(t)
+		slow := leaderAmong(a, b, c)
+		others := slices.DeleteFunc([]*node{a, b, c}, func(n *node) bool { return n == slow })
+		defer slow.disk.slowDown(600 * time.Millisecond)()
+		start := time.Now()
+		for seq := uint64(91); leaderAmong(others...) == nil; seq++ {
+			if time.Since(start) > 5*time.Second {
+				t.Fatal("it still leads")
+			}
+			if err := g.Send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(seq)}}); err != nil {
+				g = c.refollow()
+			}
+			<-time.After(50 * time.Millisecond)
+		}
+		t.Logf("it led for %v", time.Since(start))
+	})
+}
+
+// All disks are slow, those of the followers more than the leader's, and edits keep them busy. A gateway is accepted once the leader has
+// asked the others whether it still leads, however late they answer.
+func TestFollowWhileAllDisksAreSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, c, g, _ := built(t)
+		leader := leaderAmong(a, b, c)
+		for i, n := range []*node{a, b, c} {
+			<-time.After(time.Duration(i) * 100 * time.Millisecond)
+			stall := 900 * time.Millisecond
+			if n == leader {
+				stall /= 2
+			}
+			defer n.disk.slowDown(stall)()
+		}
+		over, ended := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(ended)
+			for seq, sends := uint64(100), true; ; seq++ {
+				select {
+				case <-over:
+					return
+				case <-time.After(50 * time.Millisecond):
+				}
+				sends = sends && g.Send(nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(seq)}}) == nil
+			}
+		}()
+		defer func() { close(over); <-ended }()
+		worst := time.Duration(0)
+		for range 40 {
+			start := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			link, _, err := c.Follow(ctx, here)
+			cancel()
+			worst = max(worst, time.Since(start))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := link.Close(); err != nil {
+				t.Error(err)
+			}
+			<-time.After(150 * time.Millisecond)
+		}
+		if t.Logf("a gateway is accepted after %v at most", worst); worst > 1500*time.Millisecond {
+			t.Error("too slow")
+		}
+		if leaderAmong(a, b, c) != leader {
+			t.Error("another member leads: the test shows nothing")
+		}
+	})
+}

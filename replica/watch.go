@@ -10,9 +10,13 @@ import (
 const (
 	// HungAfter is how long a commit may be under way before the disk counts as hung.
 	HungAfter = time.Second
-	// SlowFor is how long a disk counts as slow after a commit that took longer than HungAfter. A disk that has hung once is likely
-	// to hang again, and each time the groups that are led there wait for an election.
+	// SlowFor is how long a disk counts as slow after a commit that took longer than HungAfter, or two in a row that took
+	// longer than lateAfter. A disk that has hung once is likely to hang again, and each time the groups that are led
+	// there wait for an election.
 	SlowFor = 5 * time.Minute
+	// lateAfter is half of HungAfter because an edit waits for up to three commits of its leader: that of the entry before
+	// it, one of other groups, and its own. Each may wait for the disk twice.
+	lateAfter = HungAfter / 2
 	// hungLogged is how long a commit may be under way before that is logged. It is longer than HungAfter, so that a
 	// disk which is only slow does not fill the log.
 	hungLogged = 5 * time.Second
@@ -25,7 +29,8 @@ var ErrHung = errors.New("the disk does not answer")
 // Times are monotonic.
 type diskWatch struct {
 	began atomic.Pointer[time.Time] // when the commit under way began; nil if there is none
-	slow  atomic.Pointer[time.Time] // when the last commit ended that took longer than HungAfter; nil if there was none
+	slow  atomic.Pointer[time.Time] // when a commit ended that made the disk count as slow; nil if none did
+	late  bool                      // the last commit took longer than lateAfter; owned by the goroutine that makes them
 }
 
 // begin records that a commit begins. The caller calls end when it has ended.
@@ -36,9 +41,11 @@ func (w *diskWatch) begin() (end func() time.Duration) {
 		w.began.Store(nil)
 		now := time.Now()
 		took := now.Sub(began)
-		if took > HungAfter {
+		late := took > lateAfter
+		if took > HungAfter || late && w.late {
 			w.slow.Store(&now)
 		}
+		w.late = late
 		return took
 	}
 }
@@ -55,7 +62,7 @@ func (w *diskWatch) hung() time.Duration {
 // sends and receives nothing, so the other members elect leaders without it, and it does not learn of them. Any goroutine may call it.
 func (h *Host) Hung() bool { return h.committer.watch.hung() > 0 }
 
-// Slow reports whether a commit takes longer than HungAfter, or one did in the last SlowFor. Any goroutine may call it.
+// Slow reports whether the disk hangs, or was slow in the last SlowFor. Any goroutine may call it.
 func (h *Host) Slow() bool {
 	ended := h.committer.watch.slow.Load()
 	return h.Hung() || ended != nil && time.Since(*ended) < SlowFor

@@ -62,3 +62,34 @@ func TestHungDiskIsSeen(t *testing.T) {
 		expect("forgotten", false, false)
 	})
 }
+
+// A disk that takes more than half a second for each of two commits in a row is slow, though it never hangs.
+func TestSlowDiskIsSeen(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		d := newDisk()
+		h := launch(t, Options{Storage: d})
+		g := h.mustOpen(t, alone(7))
+		leads(t, g)
+		<-time.After(HungAfter) // everything lazy is stored
+		commit := func(takes time.Duration) {
+			d.hold = make(chan struct{})
+			if err := g.Propose([]byte("edit")); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait() // the host blocks in Commit
+			<-time.After(takes)
+			hold := d.hold
+			d.hold = nil
+			close(hold)
+			synctest.Wait()
+		}
+		for i, c := range []struct {
+			takes time.Duration
+			slow  bool
+		}{{lateAfter, false}, {lateAfter + 1, false}, {lateAfter, false}, {HungAfter, false}, {lateAfter + 1, true}} {
+			if commit(c.takes); h.Slow() != c.slow || h.Hung() {
+				t.Errorf("commit %d took %v: slow %v, hung %v", i, c.takes, h.Slow(), h.Hung())
+			}
+		}
+	})
+}

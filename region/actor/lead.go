@@ -9,9 +9,10 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// confirmTime bounds one leadership check with the other members; confirmPause is the pause after a failed check.
+// confirmTime bounds one leadership check with the other members; confirmPause is the pause after a failed check. Raft asks
+// the members again at each heartbeat, so that asking anew would only lose an answer that waits for a slow disk.
 const (
-	confirmTime  = time.Second
+	confirmTime  = PendingTime
 	confirmPause = 100 * time.Millisecond
 )
 
@@ -66,20 +67,25 @@ const handOverPause = time.Second
 // group and is not informed of a new leader. Afterwards the gateway looks for the other members again.
 const readOnlyTime = 10 * time.Second
 
+// dismissAfter is for how long the disk has not answered when the gateways of a leader are dismissed. By then the others have
+// noticed. Sooner, those of a disk that is only slow would leave, find no other leader, and wait until this one accepts them again.
+// Gateways with unanswered edits ask for the leader by themselves.
+const dismissAfter = 2 * replica.HungAfter
+
 // hungReason is why gateways are dismissed while the disk does not answer.
 const hungReason = "this node's disk does not answer"
 
-// leaveToOthers dismisses the gateways while this node's disk does not answer: the other members elect a leader meanwhile, and this node
-// does not learn of it. Gateways that have found no other leader may read.
+// leaveToOthers dismisses the gateways after the disk has not answered for dismissAfter: the other members have elected a leader, and
+// this node does not learn of it. Gateways that have found no other leader may read.
 func (l *Land) leaveToOthers() {
 	hung := l.leading && l.hung()
-	if hung {
-		l.hub.DismissWriters(hungReason)
-	}
 	if hung && l.unconfirmedSince.IsZero() {
 		l.unconfirmedSince = time.Now().Add(-replica.HungAfter)
 	} else if !hung && l.stalled == nil {
 		l.unconfirmedSince = time.Time{}
+	}
+	if hung && time.Since(l.unconfirmedSince) > dismissAfter {
+		l.hub.DismissWriters(hungReason)
 	}
 }
 

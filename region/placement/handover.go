@@ -24,8 +24,8 @@ const (
 	// announceTime bounds how long a node announces that it leaves, and announceNodes to how many others.
 	announceTime  = time.Second
 	announceNodes = 64
-	// minLeaderTime is how long a node leads before it hands leadership to a nearer member. Otherwise a node that stops would get
-	// leadership back at once.
+	// minLeaderTime is how long a node leads before it hands leadership to a nearer member, unless its disk is slow. Otherwise a node
+	// that stops would get leadership back at once.
 	minLeaderTime = 10 * time.Second
 )
 

@@ -10,14 +10,25 @@ import (
 	"github.com/voxelpopuli/voxeld/region/failuredetector"
 )
 
-// Run makes the members of the groups that this node leads follow their keys, until the node is about to stop.
+// slowPoll is the interval in which Run looks whether this node's disk has become slow.
+const slowPoll = 100 * time.Millisecond
+
+// Run makes the members of the groups that this node leads follow their keys, until the node is about to stop. It hands them over as
+// soon as this node's disk is slow: each of their edits waits for it.
 func (sv *Supervisor) Run(ctx context.Context) {
-	every := time.NewTicker(failuredetector.RoundEvery)
+	every, poll := time.NewTicker(failuredetector.RoundEvery), time.NewTicker(slowPoll)
 	defer every.Stop()
-	for round := 0; ; round++ {
+	defer poll.Stop()
+	for round, slow := 0, false; ; {
 		select {
 		case <-sv.leaving:
 			return
+		case <-poll.C:
+			was := slow
+			if slow = sv.Slow(); slow && !was {
+				sv.reconcileAll(sv.Regions.Led())
+			}
+			continue
 		case <-every.C:
 		}
 		sv.superviseOnce(ctx)
@@ -29,6 +40,7 @@ func (sv *Supervisor) Run(ctx context.Context) {
 			sv.Detector.Forget()
 		}
 		sv.wakeMisplaced(ctx, round)
+		round++
 	}
 }
 
@@ -58,6 +70,11 @@ func (sv *Supervisor) superviseOnce(ctx context.Context) {
 	sv.metrics.led.Set(float64(len(groups)))
 	delete(peers, sv.Self)
 	sv.Detector.Refresh(ctx, peers)
+	sv.reconcileAll(groups)
+}
+
+// reconcileAll starts a task for each group, unless it has one.
+func (sv *Supervisor) reconcileAll(groups []Group) {
 	for _, w := range groups {
 		if !sv.BeginChange(w.ID) {
 			continue

@@ -144,7 +144,7 @@ func (r *Replica) processRequests(in inbox) error {
 	if in.change != nil {
 		r.proposals.change = in.change
 	}
-	if in.transfer != 0 {
+	if in.transfer != 0 && r.raw.BasicStatus().RaftState == raft.StateLeader { // else raft would ask its new leader
 		r.raw.TransferLeader(in.transfer)
 	}
 	return nil
