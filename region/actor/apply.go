@@ -35,7 +35,8 @@ func (l *Land) apply(c replica.Committed) {
 	}
 	l.splitter.refuseAwaited() // it may have been meant to be a step
 	if outcome.Barrier != nil {
-		l.applyBarrier(c.Index, *outcome.Barrier)
+		l.report() // brings the disk up to the barrier
+		l.inspection.apply(c.Index, *outcome.Barrier)
 		return
 	}
 	if outcome.Time != 0 {

@@ -293,9 +293,8 @@ type Scrub struct {
 	Members  int      `json:"members"`
 	Reported int      `json:"heard"`
 	Parts    int      `json:"parts"`
-	Damaged  int      `json:"damaged"`
-	Repaired int      `json:"repaired"`
-	Open     []string `json:"open"`
+	Differ   []string `json:"differ"` // members whose replicas differ from that of a majority, and are replaced
+	Open     []string `json:"open"`   // differences that cannot be decided
 	Error    string   `json:"error,omitempty"`
 }
 
