@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	ma "github.com/multiformats/go-multiaddr"
 
 	"github.com/voxelpopuli/voxeld/dht/internal/nettest"
@@ -323,4 +324,24 @@ func FuzzReadBounded(f *testing.F) {
 			t.Fatalf("%x returns %x", raw, body)
 		}
 	})
+}
+
+// Nodes connect over TCP and QUIC, and over nothing else that libp2p has.
+func TestTransports(t *testing.T) {
+	h := startHost(t, 1, nettest.NewMemory())
+	sw := h.lib.Network().(*swarm.Swarm)
+	for text, want := range map[string]bool{
+		"/ip4/127.0.0.1/tcp/4001":                                             true,
+		"/ip6/::1/tcp/4001":                                                   true,
+		"/ip4/127.0.0.1/udp/4001/quic-v1":                                     true,
+		"/ip4/127.0.0.1/tcp/4001/ws":                                          false,
+		"/ip4/127.0.0.1/udp/4001/quic-v1/webtransport":                        false,
+		"/ip4/127.0.0.1/udp/4001/webrtc-direct":                               false,
+		"/ip4/127.0.0.1/tcp/4001/p2p/" + h.lib.ID().String() + "/p2p-circuit": false,
+	} {
+		addr := ma.StringCast(text)
+		if dials, listens := sw.TransportForDialing(addr) != nil, sw.TransportForListening(addr) != nil; dials != want || listens != want {
+			t.Errorf("%s: dials %v, listens %v, want %v", text, dials, listens, want)
+		}
+	}
 }

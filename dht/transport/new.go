@@ -3,21 +3,13 @@ package transport
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"slices"
 	"syscall"
 	"time"
 
-	"github.com/libp2p/go-libp2p"
-	"github.com/libp2p/go-libp2p/core/crypto"
-	libhost "github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
-	"github.com/libp2p/go-libp2p/p2p/security/noise"
-	quic "github.com/libp2p/go-libp2p/p2p/transport/quic"
-	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 	"github.com/prometheus/client_golang/prometheus"
@@ -106,56 +98,6 @@ func NewHost(opts Options) (*Host, error) {
 		return nil, errors.Join(err, h.Close())
 	}
 	return h, nil
-}
-
-// startLib starts libp2p's host, which does not listen yet. Its network is a *swarm.Swarm.
-func startLib(key crypto.PrivKey, announce []address.Target, gates connGater, patient bool) (libhost.Host, error) {
-	resources, err := newResourceManager()
-	if err != nil {
-		return nil, err
-	}
-	conns, err := newConnManager()
-	if err != nil {
-		return nil, errors.Join(err, resources.Close())
-	}
-	local, more := dialTimeoutLocal, []libp2p.Option(nil)
-	if patient { // libp2p skips UDP or IPv6 after many failures
-		local, more = dialTimeout, []libp2p.Option{libp2p.UDPBlackHoleSuccessCounter(nil), libp2p.IPv6BlackHoleSuccessCounter(nil)}
-	}
-	lib, err := libp2p.New(
-		libp2p.ChainOptions(more...),
-		libp2p.Identity(key),
-		// Addresses are listened on below, one by one: libp2p returns no error if one of many works.
-		libp2p.NoListenAddrs,
-		// With SO_REUSEPORT a second daemon would get the port without an error, and half of the connections.
-		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
-		libp2p.Transport(quic.NewTransport),
-		libp2p.Security(noise.ID, noise.New),
-		libp2p.Muxer(yamux.ID, newMuxer()),
-		libp2p.DisableRelay(),
-		libp2p.ResourceManager(resources),
-		libp2p.ConnectionManager(conns),
-		libp2p.ConnectionGater(gates),
-		// A walk waits for a dead peer as long as a dial to it hangs, and QUIC hangs where TCP is refused at once.
-		libp2p.SwarmOpts(swarm.WithDialTimeout(dialTimeout), swarm.WithDialTimeoutLocal(local),
-			swarm.WithDialRanker(tcpFirst)),
-		libp2p.DisableMetrics(),
-		libp2p.UserAgent("voxeld"),
-		libp2p.AddrsFactory(func(addrs []ma.Multiaddr) []ma.Multiaddr {
-			addrs = slices.Clone(addrs)
-			for _, t := range announce {
-				addrs = append(addrs, t.Addr)
-			}
-			return addrs
-		}),
-	)
-	if err != nil {
-		return nil, fmt.Errorf("start host: %w", err)
-	}
-	if _, ok := lib.Network().(*swarm.Swarm); !ok {
-		return nil, errors.Join(fmt.Errorf("start host: network is a %T", lib.Network()), lib.Close())
-	}
-	return lib, nil
 }
 
 // measureEvery is how often a connection's round trip is measured. The result only determines how fast the windows of its
