@@ -444,10 +444,8 @@ func (h *Host) servePiece(ctx context.Context, peer string, f nodemsg.Fetch) nod
 	default:
 		return nodemsg.Fetched{Error: "unknown request; upgrade voxeld"}
 	}
-	switch {
-	case l == nil:
+	if l == nil {
 		return nodemsg.Fetched{Error: "the region is not open here"}
-	default:
-		return l.ServeDigests(ctx, peer, *f.Digests)
 	}
+	return l.ServeDigests(ctx, peer, *f.Digests)
 }

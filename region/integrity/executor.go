@@ -198,9 +198,8 @@ func (e *Executor) Admit(ctx context.Context, info nodemsg.Region) error {
 	if e.Facts.look(info.ID).Peers == copies.Agree {
 		return nil
 	}
-	switch _, err := e.askPeers(ctx, e.Judge, info.ID); {
-	case err != nil:
-		return err
+	e.askPeers(ctx, e.Judge, info.ID)
+	switch {
 	case e.Facts.Decide(info.ID).Action == copies.Drop:
 		return cmp.Or(e.drop(ctx, info, nil), fmt.Errorf("%w: %w", errSuperseded, actor.ErrNotHere))
 	case e.Facts.look(info.ID).Peers == copies.Claim:
@@ -211,8 +210,9 @@ func (e *Executor) Admit(ctx context.Context, info nodemsg.Region) error {
 
 // AdmitCatalog is Admit for the catalog, which is open. If the error is not nil, the copy is to be dropped.
 func (e *Executor) AdmitCatalog(ctx context.Context) error {
-	if _, err := e.askPeers(ctx, e.Judge, world.CatalogID); err != nil || e.Facts.Decide(world.CatalogID).Action != copies.Drop {
-		return err
+	e.askPeers(ctx, e.Judge, world.CatalogID)
+	if e.Facts.Decide(world.CatalogID).Action != copies.Drop {
+		return nil
 	}
 	e.Facts.with(world.CatalogID, func(c *copyFacts) { c.Peers = copies.Unasked }) // of the next copy
 	return errSuperseded
@@ -341,11 +341,11 @@ func (e *Executor) newest(ctx context.Context, info nodemsg.Region) (nodemsg.Reg
 }
 
 // askPeers asks the other members, and the nodes in also, whether the group of a region continues without the copy here, and notes what
-// they say. It fails if there is no copy that can be read.
-func (e *Executor) askPeers(ctx context.Context, by *succession.Judge, id uint64, also ...string) (succession.Verdict, error) {
+// they say. The verdict is zero if there is no copy that can be read.
+func (e *Executor) askPeers(ctx context.Context, by *succession.Judge, id uint64, also ...string) succession.Verdict {
 	own, err := e.Replicas.Position(id)
 	if err != nil {
-		return succession.Verdict{}, nil //nolint:nilerr // nothing is known of it
+		return succession.Verdict{}
 	}
 	v := by.Judge(ctx, id, own, also...)
 	peers := copies.Unasked
@@ -358,7 +358,7 @@ func (e *Executor) askPeers(ctx context.Context, by *succession.Judge, id uint64
 		peers = copies.Agree
 	}
 	e.Facts.with(id, func(c *copyFacts) { c.Peers = peers })
-	return v, nil
+	return v
 }
 
 var errSuperseded = errors.New("the region continues without this node; the copy here is dropped")
@@ -392,10 +392,8 @@ func (e *Executor) checkSucceeded(ctx context.Context, by *succession.Judge, id 
 		return err
 	}
 	open := e.openActor(id) // another copy may join meanwhile
-	v, err := e.askPeers(ctx, by, id, also...)
+	v := e.askPeers(ctx, by, id, also...)
 	switch {
-	case err != nil:
-		return err
 	case !v.Claimed && !v.Heard:
 		return fmt.Errorf("region %d: %w", id, succession.ErrUnheard) // it is checked again
 	case !v.Claimed:
