@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-
 	"github.com/voxelpopuli/voxeld/overlay/areacast"
+
 	"github.com/voxelpopuli/voxeld/research/sim"
 )
 

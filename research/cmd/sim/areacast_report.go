@@ -5,8 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/research/sim"
 	"github.com/voxelpopuli/voxeld/test/testkit/figure"
+
+	"github.com/voxelpopuli/voxeld/research/sim"
 )
 
 // middleOf returns the median over seeds, which a single failed run does not distort.

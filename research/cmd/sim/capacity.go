@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/spf13/cobra"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/test/testkit/figure"
 )

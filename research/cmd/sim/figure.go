@@ -7,8 +7,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/research/sim"
 	"github.com/voxelpopuli/voxeld/test/testkit/figure"
+
+	"github.com/voxelpopuli/voxeld/research/sim"
 )
 
 // simFigure runs a figure, prints it as a table, and writes its CSV and its plot if --out is set.

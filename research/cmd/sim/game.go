@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/pflag"
-
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/overlay/psense"
+
 	"github.com/voxelpopuli/voxeld/research/sim"
 )
 

@@ -12,8 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-
 	"github.com/voxelpopuli/voxeld/overlay"
+
 	"github.com/voxelpopuli/voxeld/research/sim"
 )
 

@@ -10,9 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/voxelpopuli/voxeld/test/testkit/figure"
+	"golang.org/x/sync/errgroup"
 )
 
 // report is which figures a command prints, and where it writes them.

@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/voxelpopuli/voxeld/test/testkit/figure"
 
 	"github.com/voxelpopuli/voxeld/research/clocks"
-	"github.com/voxelpopuli/voxeld/test/testkit/figure"
 )
 
 // vclockFigures are the tables of docs/causality.md.

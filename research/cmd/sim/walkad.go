@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/voxelpopuli/voxeld/test/testkit/figure"
 
 	"github.com/voxelpopuli/voxeld/research/walkad"
-	"github.com/voxelpopuli/voxeld/test/testkit/figure"
 )
 
 // walkadOptions are the flags of `sim walkad`.

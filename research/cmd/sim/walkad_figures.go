@@ -6,8 +6,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/research/walkad"
 	"github.com/voxelpopuli/voxeld/test/testkit/figure"
+
+	"github.com/voxelpopuli/voxeld/research/walkad"
 )
 
 // walkadFigure is a figure of the Walkad paper.
