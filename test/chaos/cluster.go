@@ -88,14 +88,6 @@ func (c *Cluster) newNode(i int, o ClusterOptions) (*Node, error) {
 	return n, nil
 }
 
-// Start creates the world on the first node, and starts the others, all at once.
-func (c *Cluster) Start(ctx context.Context) error {
-	if err := c.Found(ctx); err != nil {
-		return err
-	}
-	return c.startAll(ctx, c.Nodes[1:])
-}
-
 // Found creates the world, and starts only the first node.
 func (c *Cluster) Found(ctx context.Context) error {
 	first := c.Nodes[0]
@@ -292,6 +284,3 @@ func (c *Cluster) panics() ([]string, error) {
 	}
 	return found, nil
 }
-
-// hasDisks reports whether the nodes have disks of their own.
-func (c *Cluster) hasDisks() bool { return c.Nodes[0].disk != nil }

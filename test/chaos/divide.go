@@ -11,7 +11,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/test/chaos/history"
-	"github.com/voxelpopuli/voxeld/test/chaos/workarea"
+	"github.com/voxelpopuli/voxeld/test/chaos/players"
 )
 
 // This file splits regions, and merges them again (docs/adr/0031-cells-that-split.md).
@@ -91,31 +91,130 @@ func (c *Cluster) leaderOf(ctx context.Context, cell grid.Cell) *Node {
 	return nil
 }
 
-// divides splits and merges regions, down to single chunks. In most events nodes are taken down or cut off shortly before or
+// divide splits a region, or merges two, down to single chunks. In most events nodes are taken down or cut off up to 300 ms before or
 // after the command.
-func (d *driver) divides(ctx context.Context) error {
-	for i := 0; d.more(ctx, i); i++ {
-		var v division
-		if _, err := d.expect(ctx, healLimit, func() string {
-			var found bool
-			if v, found = d.drawDivision(ctx, d.writers.Chunks(), d.rng); !found {
-				return "no region can be split or merged"
-			}
-			return ""
-		}); err != nil {
-			return ctx.Err()
+func (d *driver) divide(ctx context.Context) (fault, error) {
+	var v division
+	if _, err := d.expect(ctx, healLimit, func() string {
+		var found bool
+		if v, found = d.drawDivision(ctx, d.writers.Chunks(), d.rng); !found {
+			return "no region can be split or merged"
 		}
-		if err := d.divideAmidFault(ctx, v); err != nil {
-			return err
-		}
-		if err := d.waitHealthy(ctx); err != nil {
-			return err
-		}
-		if (i+1)%readEvery == 0 {
-			d.readNow(ctx)
-		}
+		return ""
+	}); err != nil {
+		return fault{}, fmt.Errorf("%w: %w", errHurt, err)
 	}
-	return d.examine(ctx)
+	asked := d.drawNodes(1)
+	amid, err := d.amid(ctx, v)
+	if err != nil || amid == nil {
+		return d.divideInPeace(ctx, v, asked), err
+	}
+	return d.divideWhile(ctx, v, asked[0], *amid), nil
+}
+
+// amid draws the fault: in most events the death of a leader; nil for none.
+func (d *driver) amid(ctx context.Context, v division) (*fault, error) {
+	r := v.regions[d.rng.IntN(len(v.regions))] // the parent, or one of its halves
+	leader := d.peer(r.Leader)
+	members := without(d.membersOf(r), leader)
+	kill := func(kind string, victims ...*Node) (*fault, error) {
+		f := d.down(ctx, v.kind+", kill -9: "+kind, victims, killAll)
+		return &f, nil
+	}
+	switch k := d.rng.IntN(20); {
+	case k == 0 || leader == nil || len(members) == 0:
+		return nil, nil
+	case k == 1:
+		return kill("another member", members[0])
+	case k == 2:
+		return kill("all members", append(members, leader)...)
+	case k == 3:
+		return kill("all nodes", d.Nodes...)
+	case k == 4:
+		f := d.down(ctx, v.kind+", SIGTERM: leader", []*Node{leader}, func([]*Node) error { return d.stopNode(ctx, leader) })
+		return &f, nil
+	case k == 5 && d.network != nil:
+		f, err := cutFor(500*time.Millisecond, 8*time.Second)(d, ctx)
+		return &f, err
+	case k <= 9 && v.kind == "merge": // the parent's leader drives the merge
+		return kill("leader of the parent", cmp.Or(d.leaderOf(ctx, v.cell), leader))
+	default:
+		return kill("leader", leader)
+	}
+}
+
+// divideInPeace splits or merges while all nodes run, and examines the edits of that time.
+func (d *driver) divideInPeace(ctx context.Context, v division, asked []*Node) fault {
+	const around = 500 * time.Millisecond
+	mark := 0
+	return fault{
+		kind: v.kind + ", no fault", struck: asked, more: []any{"cell", v.cell},
+		do: func() error {
+			mark = d.ledger.Count()
+			pause(ctx, around)
+			took, err := v.command(ctx, asked[0])
+			if err != nil {
+				d.report.Problem("event %d: %v", d.report.Events, err)
+				return ctx.Err()
+			}
+			d.report.Time(v.kind+": command to answer, all nodes run", "", took)
+			d.report.Count(v.kind+"s", "", 1)
+			return nil
+		},
+		hold: around,
+		after: func(ctx context.Context) error {
+			edits, err := d.answered(ctx, mark, d.ledger.Now())
+			var here, elsewhere time.Duration
+			for _, e := range edits {
+				if slowest := &elsewhere; e.Outcome == history.Acknowledged {
+					if v.cell.Contains(e.Pos.Chunk()) {
+						slowest = &here
+					}
+					*slowest = max(*slowest, e.Returned-e.Invoked)
+				}
+			}
+			d.report.Time(v.kind+", no fault: slowest edit in the region", "", here)
+			d.report.Time(v.kind+", no fault: slowest edit elsewhere", "", elsewhere)
+			return cmp.Or(err, d.waitHealthy(ctx))
+		},
+	}
+}
+
+// divideWhile splits or merges, with another fault up to 300 ms before or after the command.
+func (d *driver) divideWhile(ctx context.Context, v division, asked *Node, amid fault) fault {
+	after := d.between(0, []time.Duration{20 * time.Millisecond, 60 * time.Millisecond, 300 * time.Millisecond}[d.rng.IntN(3)])
+	if d.rng.IntN(4) == 0 {
+		after = -after
+	}
+	do := func() error {
+		var took time.Duration
+		var refused error
+		var command sync.WaitGroup
+		command.Go(func() {
+			pause(ctx, -after)
+			took, refused = v.command(ctx, asked)
+		})
+		pause(ctx, after)
+		err := d.inflict(ctx, amid)
+		command.Wait()
+		if err != nil {
+			return err
+		}
+		d.logger.Info("answer", "to", v.kind, "cell", v.cell, "took", took.Round(time.Millisecond), "error", refused)
+		switch {
+		case refused == nil:
+			d.report.Time(v.kind+": command to answer, nodes go down", "", took)
+			d.report.Count(v.kind+"s", "", 1)
+		case d.waitRecovered(ctx) != nil:
+		case v.happened(ctx, d.Cluster):
+			d.report.Count(v.kind+"s", "", 1)
+			d.report.Count(v.kind+"s without an answer", "", 1)
+		default:
+			d.report.Count(v.kind+"s that did not happen", "", 1)
+		}
+		return ctx.Err()
+	}
+	return fault{kind: v.kind, struck: []*Node{asked}, more: []any{"cell", v.cell, "fault_after", after.Round(time.Millisecond)}, do: do, after: d.waitHealthy}
 }
 
 // examine waits until every chunk of the work areas is in exactly one region, and a node finds nothing wrong with any region.
@@ -131,8 +230,8 @@ func (d *driver) examine(ctx context.Context) error {
 				return fmt.Sprintf("region %v and parts of it are led", r.area)
 			}
 		}
-		for x := workarea.Low; x < workarea.High; x += grid.ChunkSize {
-			for z := workarea.Low; z < workarea.High; z += grid.ChunkSize {
+		for x := players.Low; x < players.High; x += grid.ChunkSize {
+			for z := players.Low; z < players.High; z += grid.ChunkSize {
 				if _, wrong := regionAt(all, grid.Pos{X: int32(x), Z: int32(z)}.Chunk()); wrong != "" {
 					return wrong
 				}
@@ -152,113 +251,6 @@ func (d *driver) examine(ctx context.Context) error {
 		}
 		return fmt.Sprintf("doctor: %v", health.Findings)
 	})
-	return ctx.Err()
-}
-
-// divideAmidFault draws the fault: in most events the death of a leader.
-func (d *driver) divideAmidFault(ctx context.Context, v division) error {
-	r := v.regions[d.rng.IntN(len(v.regions))] // the parent, or one of its halves
-	leader := d.peer(r.Leader)
-	if leader == nil {
-		return nil
-	}
-	var members []*Node
-	for _, m := range r.Members {
-		if n := d.peer(m); n != nil && n != leader {
-			members = append(members, n)
-		}
-	}
-	kill := func(kind string, victims ...*Node) func() error {
-		return func() error { return d.takeDown(ctx, v.kind+", kill -9: "+kind, victims, killAll) }
-	}
-	switch k := d.rng.IntN(20); {
-	case k == 0 || len(members) == 0:
-		return d.divideInPeace(ctx, v)
-	case k == 1:
-		return d.divideWhile(ctx, v, kill("another member", members[0]))
-	case k == 2:
-		return d.divideWhile(ctx, v, kill("all members", append(members, leader)...))
-	case k == 3:
-		return d.divideWhile(ctx, v, kill("all nodes", d.Nodes...))
-	case k == 4:
-		return d.divideWhile(ctx, v, func() error {
-			return d.takeDown(ctx, v.kind+", SIGTERM: leader", []*Node{leader}, func([]*Node) error { return d.stopNode(ctx, leader) })
-		})
-	case k == 5 && d.network != nil:
-		return d.divideWhile(ctx, v, func() error { return d.shortCut(ctx) })
-	case k <= 9 && v.kind == "merge":
-		return d.divideWhile(ctx, v, func() error { // the parent's leader drives the merge
-			return kill("leader of the parent", cmp.Or(d.leaderOf(ctx, v.cell), leader))()
-		})
-	default:
-		return d.divideWhile(ctx, v, kill("leader", leader))
-	}
-}
-
-// divideInPeace splits or merges while all nodes run, and examines the edits of that time.
-func (d *driver) divideInPeace(ctx context.Context, v division) error {
-	const around = 500 * time.Millisecond
-	asked := d.drawNodes(1)
-	d.log(v.kind, asked, "cell", v.cell)
-	d.report.Fault(v.kind + ", no fault")
-	mark := d.ledger.Count()
-	pause(ctx, around)
-	took, err := v.command(ctx, asked[0])
-	if err != nil {
-		d.report.Problem("event %d: %v", d.report.Events, err)
-		return ctx.Err()
-	}
-	d.report.Time(v.kind+": command to answer, all nodes run", "", took)
-	d.report.Count(v.kind+"s", "", 1)
-	pause(ctx, around)
-	edits, err := d.answered(ctx, mark, d.ledger.Now())
-	var here, elsewhere time.Duration
-	for _, e := range edits {
-		if slowest := &elsewhere; e.Outcome == history.Acknowledged {
-			if v.cell.Contains(e.Pos.Chunk()) {
-				slowest = &here
-			}
-			*slowest = max(*slowest, e.Returned-e.Invoked)
-		}
-	}
-	d.report.Time(v.kind+", no fault: slowest edit in the region", "", here)
-	d.report.Time(v.kind+", no fault: slowest edit elsewhere", "", elsewhere)
-	return err
-}
-
-// divideWhile splits or merges, with a fault up to 300 ms before or after the command.
-func (d *driver) divideWhile(ctx context.Context, v division, fault func() error) error {
-	asked := d.drawNodes(1)[0]
-	after := d.between(0, []time.Duration{20 * time.Millisecond, 60 * time.Millisecond, 300 * time.Millisecond}[d.rng.IntN(3)])
-	if d.rng.IntN(4) == 0 {
-		after = -after
-	}
-	d.log(v.kind, []*Node{asked}, "cell", v.cell, "fault_after", after.Round(time.Millisecond))
-	var took time.Duration
-	var refused error
-	var command sync.WaitGroup
-	command.Go(func() {
-		pause(ctx, -after)
-		took, refused = v.command(ctx, asked)
-	})
-	pause(ctx, after)
-	err := fault()
-	command.Wait()
-	if err != nil {
-		return err
-	}
-	d.logger.Info("answer", "to", v.kind, "cell", v.cell, "took", took.Round(time.Millisecond), "error", refused)
-	switch {
-	case refused == nil:
-		d.report.Time(v.kind+": command to answer, nodes go down", "", took)
-		d.report.Count(v.kind+"s", "", 1)
-	case d.waitRecovered(ctx) != nil:
-	case v.happened(ctx, d.Cluster):
-		d.report.Count(v.kind+"s", "", 1)
-		d.report.Count(v.kind+"s without an answer", "", 1)
-	default:
-		d.report.Count(v.kind+"s that did not happen", "", 1)
-	}
 	return ctx.Err()
 }
 

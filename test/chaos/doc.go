@@ -39,8 +39,9 @@
 //
 // # Ownership
 //
-// A run is one goroutine, which injects the faults and owns the nodes. A scenario is a shape of cluster and a list of strikes,
-// which that goroutine injects one after another. Each player is a goroutine, with one more that reads its connection;
+// A run is one goroutine, which injects the faults and owns the nodes. A scenario is a shape of cluster and a list of strikes
+// (strike.go). A strike draws a fault: what to do, for how long, how to undo it, and what to measure meanwhile. That goroutine inflicts
+// one after another. Each player is a goroutine, with one more that reads its connection;
 // players.Writers.Stop awaits them. A goroutine for each gateway joins there. They share the Ledger and whether a Node
 // serves. A slot separates concurrent runs on one machine. Its sweep removes what a killed run left: disks that hang,
 // processes, mounts, loop devices, namespaces, files.

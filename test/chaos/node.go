@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -267,17 +266,8 @@ func (n *Node) exitCode() (code int, ended bool) {
 
 // wipe empties the data directory, as an operator would who replaces a damaged node.
 func (n *Node) wipe() error {
-	entries, err := os.ReadDir(n.dir)
-	if err != nil {
+	if err := machine.EmptyDir(n.dir); err != nil {
 		return fmt.Errorf("wipe node %d: %w", n.Number, err)
-	}
-	for _, e := range entries {
-		if e.Name() == "lost+found" {
-			continue
-		}
-		if err := os.RemoveAll(filepath.Join(n.dir, e.Name())); err != nil {
-			return fmt.Errorf("wipe node %d: %w", n.Number, err)
-		}
 	}
 	n.setPeer("")
 	return nil

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,9 +14,8 @@ import (
 	"github.com/voxelpopuli/voxeld/test/testkit/daemon"
 )
 
-// TestShort is a short run: five real daemons; a split, kill -9 of its leader and of all nodes, SIGSTOP, SIGTERM, and where the
-// machine allows it a power cut of all nodes, a disk that is full, one that hangs and one that is slow, and cuts. `make chaos`
-// makes long runs.
+// TestShort is a short run: five real daemons; kills, SIGSTOP, SIGTERM, a split, and where the machine allows it a power cut, disks that
+// are full, hang and are slow, and cuts. `make chaos` makes long runs.
 func TestShort(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts daemons")
@@ -65,7 +65,20 @@ func TestScenarios(t *testing.T) {
 			t.Errorf("no scenario has the strike %s", k.name)
 		}
 	}
-	if mix := find("mix"); mix.expected(mix.events) > 40*time.Minute {
-		t.Errorf("the mix takes %v", mix.expected(mix.events))
+	if mix, err := find("mix"); err != nil || mix.expected(mix.events) > 40*time.Minute {
+		t.Errorf("the mix takes %v: %v", mix.expected(mix.events), err)
+	}
+}
+
+// Strikes are combined by name, with the flags that each of them needs.
+func TestStrikesAreCombined(t *testing.T) {
+	s, err := find("kill+flip+hang")
+	if err != nil || s.events != 30 || len(s.kinds()) != 3 || !slices.Equal(s.flags(), replaceSoon) {
+		t.Errorf("%+v, %v, %v", s, s.flags(), err)
+	}
+	for _, name := range []string{"kill+lie", "kill+kill", "", "+"} {
+		if _, err := find(name); err == nil {
+			t.Errorf("%q is taken for a scenario", name)
+		}
 	}
 }

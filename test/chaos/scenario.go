@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/test/chaos/machine"
-	"github.com/voxelpopuli/voxeld/test/chaos/report"
 	"github.com/voxelpopuli/voxeld/test/testkit/clockstep"
 	"github.com/voxelpopuli/voxeld/test/testkit/netns"
 )
@@ -19,14 +18,13 @@ type scenario struct {
 	about   string
 	events  int      // default
 	strikes []string // names; as many of each as of the others
-	settle  bool     // the cluster is healthy before each event; so how long edits and joins wait is judged
+	settle  bool     // the cluster is healthy before each event
 	reads   int      // events between two intermediate readings; default 25
 	hidden  bool     // runs only by name
-	alone   bool     // begins with one node
+	brief   bool     // faults last at most briefly, also on a machine with other load
 	copies  int      // of a region, if not 3
-	args    []string
 
-	// A scenario that is more than its strikes has no list of them, but these. It uses what it needs if the machine has it.
+	// hostile is more than its strikes, and has these in their place. It uses what it needs if the machine has it.
 	run   func(d *driver, ctx context.Context) error
 	needs need
 	takes time.Duration // of an event, on average
@@ -64,57 +62,39 @@ var scenarios = []scenario{
 		name: "partition", about: "halves, minorities, isolated leaders, one-way cuts, for 6 to 15 s",
 		events: 30, strikes: []string{"partition"}, settle: true, reads: 5,
 	},
-	{
-		name: "severed", about: "the same for 15 to 40 s",
-		events: 12, strikes: []string{"severed"}, settle: true, reads: 5,
-	},
-	{
-		name: "islands", about: "two groups of nodes apart for 90 s",
-		events: 3, strikes: []string{"islands"}, settle: true, reads: 1,
-	},
+	{name: "severed", about: "the same for 15 to 40 s", events: 12, strikes: []string{"severed"}, settle: true, reads: 5},
+	{name: "islands", about: "two groups of nodes apart for 90 s", events: 3, strikes: []string{"islands"}, settle: true, reads: 1},
 	{
 		name: "grow", about: "one node, then five: how long until all regions have three members",
-		events: 1, alone: true, run: (*driver).grow, takes: 30 * time.Second,
+		events: 1, strikes: []string{"grow"},
 	},
 	{
 		name: "gone", about: "a node is lost for good: how long until others have taken its place",
-		events: 5, args: []string{"--replace-after", goneAfter.String()}, strikes: []string{"gone"}, settle: true,
+		events: 5, strikes: []string{"gone"}, settle: true,
 	},
-	{
-		name: "full", about: "full disks, of one node or all, then room again",
-		events: 10, strikes: []string{"full"}, settle: true,
-	},
-	{
-		name: "flips", about: "flipped bits in a stopped node's database",
-		events: 30, args: []string{"--replace-after", goneAfter.String()}, strikes: []string{"flip"}, settle: true, reads: 1,
-	},
+	{name: "full", about: "full disks, of one node or all, then room again", events: 10, strikes: []string{"full"}, settle: true},
+	{name: "flips", about: "flipped bits in a stopped node's database", events: 30, strikes: []string{"flip"}, settle: true, reads: 1},
 	{
 		name: "rollback", about: "old copies of nodes' data are put back while others go on",
 		events: 200, strikes: []string{"rollback"}, settle: true, reads: 5,
 	},
-	{
-		name: "rollback5", about: "the same with five replicas",
-		events: 50, copies: 5, args: []string{"--replicas", "5"}, strikes: []string{"rollback"}, settle: true, reads: 5,
-	},
+	{name: "rollback5", about: "the same with five replicas", events: 50, copies: 5, strikes: []string{"rollback"}, settle: true, reads: 5},
 	{
 		name: "divide", about: "regions are split and merged while their members are killed, stopped, cut off or go on",
-		events: 340, run: (*driver).divides, needs: networks, takes: 6 * time.Second,
+		events: 340, strikes: []string{"divide"}, needs: networks,
 	},
 	{
 		name: "hostile", about: "an admitted node lies about everything, while a stranger floods another one; then it is revoked",
-		events: 36, run: (*driver).attacks, needs: networks, takes: 12 * time.Second, args: []string{"--replace-after", goneAfter.String()},
+		events: 36, run: (*driver).attacks, needs: networks, takes: 12 * time.Second,
 	},
 	{
 		name: "mix", about: "kills, power cuts, disks that hang or are slow, clocks that step, partial cuts",
 		events: 72, strikes: []string{"kill", "power", "hang", "slow", "step", "partial"},
 	},
 	{
-		name: "mixed", about: "all short strikes: kill, power, pause, SIGTERM, cut, full disk",
-		events: 200, strikes: []string{"kill", "power", "pause", "terminate", "cut", "fill"},
-	},
-	{
-		name: "short", about: "one of each, a minute: what CI runs",
-		events: 12, hidden: true, run: (*driver).short, needs: disks | networks, takes: 5 * time.Second,
+		name: "short", about: "each once, in two minutes: what CI runs",
+		events: 11, hidden: true, settle: true, brief: true,
+		strikes: []string{"kill", "power", "pause", "hang", "slow", "partial", "failover", "stop", "partition", "full", "divide"},
 	},
 }
 
@@ -129,13 +109,44 @@ func Scenarios() []string {
 	return all
 }
 
-func find(name string) *scenario {
+// find returns the scenario of a name. Strikes with + between them are one as well: of ten events for each.
+func find(name string) (*scenario, error) {
 	for i := range scenarios {
 		if scenarios[i].name == name {
-			return &scenarios[i]
+			return &scenarios[i], nil
 		}
 	}
-	return nil
+	s := &scenario{name: name, strikes: strings.Split(name, "+")}
+	if s.events = 10 * len(s.strikes); len(s.kinds()) < len(s.strikes) {
+		var all []string
+		for _, k := range strikes {
+			all = append(all, k.name)
+		}
+		return nil, fmt.Errorf("unknown scenario %q; known are: %s; and strikes with + between them: %s",
+			name, strings.Join(Scenarios(), ", "), strings.Join(all, ", "))
+	}
+	return s, nil
+}
+
+// judged reports whether it is judged how long edits and joins wait. If the cluster was not healthy before a fault, they wait for more
+// than that one.
+func (s *scenario) judged() bool { return s.settle && !s.brief }
+
+// alone reports whether the run begins with one node.
+func (s *scenario) alone() bool { return slices.Contains(s.strikes, "grow") }
+
+// flags returns the flags with which the daemons run.
+func (s *scenario) flags() (all []string) {
+	for _, k := range s.kinds() {
+		all = append(all, k.args...)
+	}
+	if s.copies > 0 {
+		all = append(all, "--replicas", fmt.Sprint(s.copies))
+	}
+	if s.run != nil {
+		all = append(all, replaceSoon...)
+	}
+	return all
 }
 
 // need is what the machine must have for a strike.
@@ -170,7 +181,7 @@ func (s *scenario) kinds() (all []strike) {
 
 // prepare determines what this machine has of what the scenario needs, and which of its strikes are possible with that. It records
 // what is missing. It returns false if nothing of the scenario is possible.
-func (s *scenario) prepare(r *report.Report) (has need, kinds []strike, possible bool) {
+func (s *scenario) prepare(r *Report) (has need, all []strike, possible bool) {
 	needs := s.needs
 	for _, k := range s.kinds() {
 		needs |= k.needs
@@ -185,8 +196,8 @@ func (s *scenario) prepare(r *report.Report) (has need, kinds []strike, possible
 		}
 		has |= f.need
 	}
-	kinds = slices.DeleteFunc(s.kinds(), func(k strike) bool { return k.needs&^has != 0 })
-	return has, kinds, s.run != nil || len(kinds) > 0
+	all = slices.DeleteFunc(s.kinds(), func(k strike) bool { return k.needs&^has != 0 })
+	return has, all, s.run != nil || len(all) > 0
 }
 
 // pauses is how long it is between two events, on average: see driver.strike.

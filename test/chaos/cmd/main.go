@@ -41,7 +41,7 @@ func run(args []string) int {
 	flags.BoolVar(&o.Divide, "divide", false, "split and merge regions during the whole run, by command and by load")
 	verbose := flags.BoolP("verbose", "v", false, "log what every player does")
 	flags.Usage = func() {
-		fmt.Fprintf(os.Stderr, "usage: chaos [scenario…] [flags]\n\nscenarios (default: all):\n%s\n%s", chaos.About(), flags.FlagUsages())
+		fmt.Fprintf(os.Stderr, "usage: chaos [scenario…] [flags]\n\nscenarios (default: all), or strikes with + between them, as kill+hang+partial:\n%s\n%s", chaos.About(), flags.FlagUsages())
 	}
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {

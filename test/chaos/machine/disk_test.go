@@ -99,3 +99,32 @@ func TestSlow(t *testing.T) {
 	}
 	write(t, at)
 }
+
+// A directory is made a copy of another one without being removed: a disk may be mounted there.
+func TestCopyDirReplacesContents(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	for path, text := range map[string]string{
+		filepath.Join(from, "new"): "new", filepath.Join(from, "both"): "of from",
+		filepath.Join(to, "both"): "of to", filepath.Join(to, "old"): "old",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := os.Stat(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := CopyDir(from, to); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Stat(to)
+	if err != nil || !os.SameFile(before, after) {
+		t.Errorf("the directory is another one: %v", err)
+	}
+	for name, want := range map[string]string{"new": "new", "both": "of from", "old": ""} {
+		if got, _ := os.ReadFile(filepath.Join(to, name)); string(got) != want {
+			t.Errorf("%s has %q, want %q", name, got, want)
+		}
+	}
+}

@@ -8,12 +8,11 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/test/chaos/history"
-	"github.com/voxelpopuli/voxeld/test/chaos/workarea"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // readView is the view distance, in chunks, at which the whole area is visible from its middle.
-const readView = workarea.High/grid.ChunkSize + 1
+const readView = High/grid.ChunkSize + 1
 
 // ReadLimit is the time limit for readers to see everything.
 const ReadLimit = 60 * time.Second
@@ -86,9 +85,9 @@ func readOne(ctx context.Context, n *Gateway, l *history.Ledger, limit time.Dura
 
 // complete reports whether all chunks of the area have arrived.
 func (s *session) complete() bool {
-	for x := int32(workarea.Low); x < workarea.High+grid.ChunkSize; x += grid.ChunkSize {
-		for z := int32(workarea.Low); z < workarea.High+grid.ChunkSize; z += grid.ChunkSize {
-			at := grid.Pos{X: min(x, workarea.High-1), Z: min(z, workarea.High-1)}.Chunk()
+	for x := int32(Low); x < High+grid.ChunkSize; x += grid.ChunkSize {
+		for z := int32(Low); z < High+grid.ChunkSize; z += grid.ChunkSize {
+			at := grid.Pos{X: min(x, High-1), Z: min(z, High-1)}.Chunk()
 			if s.Chunks[at] == nil {
 				return false
 			}

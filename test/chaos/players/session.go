@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/test/chaos/workarea"
 	"github.com/voxelpopuli/voxeld/test/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -105,7 +104,7 @@ func (s *session) apply(m sessionmsg.FromServer) (changes []sessionmsg.BlockChan
 }
 
 // hover is the height at which players fly: above all blocks.
-const hover = workarea.WorldHeight + .25
+const hover = worldHeight + .25
 
 const (
 	// flySpeed is in blocks per second, below the 20 that the rules allow in each direction.

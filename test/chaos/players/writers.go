@@ -19,7 +19,6 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/test/chaos/history"
-	"github.com/voxelpopuli/voxeld/test/chaos/workarea"
 	"github.com/voxelpopuli/voxeld/test/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -32,7 +31,7 @@ type Writers struct {
 	gateways []*Gateway
 	ledger   *history.Ledger
 	logger   *slog.Logger
-	Areas    []*workarea.Area
+	Areas    []*Area
 	wg       sync.WaitGroup
 	cancel   context.CancelFunc
 
@@ -56,15 +55,15 @@ func StartWriters(ctx context.Context, gateways []*Gateway, l *history.Ledger, o
 	ctx, cancel := context.WithCancel(ctx)
 	w := &Writers{gateways: gateways, ledger: l, logger: logger, cancel: cancel}
 	var limits []*rate.Limiter // one for each work area: else players who always ask first would starve the other areas
-	for i := range workarea.Count {
-		w.Areas = append(w.Areas, workarea.New(i, o.Seed))
-		limits = append(limits, rate.NewLimiter(rate.Limit(o.Rate/workarea.Count), max(1, int(o.Rate/workarea.Count/5))))
+	for i := range areaCount {
+		w.Areas = append(w.Areas, newArea(i, o.Seed))
+		limits = append(limits, rate.NewLimiter(rate.Limit(o.Rate/areaCount), max(1, int(o.Rate/areaCount/5))))
 	}
 	// Equally many at each gateway and work area, and twice as many as the rate needs, since some are always moving.
-	places := len(gateways) * workarea.Count
+	places := len(gateways) * areaCount
 	n := places * max(1, int(math.Ceil(2*o.Rate/perPlayer/float64(places))))
 	for i := range n {
-		area := i / len(gateways) % workarea.Count
+		area := i / len(gateways) % areaCount
 		p := &player{
 			Writers: w, name: fmt.Sprintf("w%02d", i), home: gateways[i%len(gateways)], area: w.Areas[area], editLimit: limits[area],
 			hops: i/places%2 == 0, rng: rand.New(rand.NewPCG(o.Seed, 1000+uint64(i))),
@@ -88,8 +87,8 @@ func (w *Writers) Chunks() []grid.ChunkPos {
 	all := make(map[grid.ChunkPos]bool)
 	for _, s := range w.Areas {
 		_, x, z := s.Middle()
-		for _, dx := range []int32{-workarea.SiteWide / 2, workarea.SiteWide / 2} {
-			for _, dz := range []int32{-workarea.SiteWide / 2, workarea.SiteWide / 2} {
+		for _, dx := range []int32{-siteWide / 2, siteWide / 2} {
+			for _, dz := range []int32{-siteWide / 2, siteWide / 2} {
 				all[grid.Pos{X: x + dx, Z: z + dz}.Chunk()] = true
 			}
 		}
@@ -114,7 +113,7 @@ type player struct {
 	*Writers
 	name string
 	home *Gateway
-	area *workarea.Area
+	area *Area
 	rng  *rand.Rand
 
 	editLimit *rate.Limiter // the area's
@@ -332,7 +331,7 @@ func (p *player) handle(s *session, m sessionclient.Arrival) error {
 	}
 	for _, b := range blocks {
 		pos := grid.Pos{X: b.X, Y: b.Y, Z: b.Z}
-		if !workarea.Contains(pos) {
+		if !contains(pos) {
 			continue
 		}
 		seen := s.streams[pos.Chunk()]

@@ -1,5 +1,4 @@
-// Package report is what a run of package chaos did, measured and found: a table for people, and files. Only chaos imports it.
-package report
+package chaos
 
 import (
 	"encoding/csv"

@@ -1,5 +1,4 @@
-// Package workarea is where the players of package chaos edit, and which edits they make. Only chaos imports it.
-package workarea
+package players
 
 import (
 	"math/rand/v2"
@@ -10,14 +9,14 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// SpawnX and SpawnZ are the column in which players begin.
+// spawnX and spawnZ are the column in which players begin.
 const (
-	SpawnX = -16
-	SpawnZ = -16
+	spawnX = -16
+	spawnZ = -16
 )
 
-// WorldHeight is the height of the world, in blocks.
-const WorldHeight = 32
+// worldHeight is the height of the world, in blocks.
+const worldHeight = 32
 
 // CellOf returns the name of the founding cell that contains the position.
 func CellOf(pos grid.Pos) string { return grid.CellAt(pos.Chunk(), grid.FoundingLabel).String() }
@@ -25,13 +24,13 @@ func CellOf(pos grid.Pos) string { return grid.CellAt(pos.Chunk(), grid.Founding
 // A site is the space within reach of a player who hovers over its middle: 9×9 columns, 4 blocks high, in the air
 // below the world's top. Some of its blocks are hot: many edits go there, so that players race for them.
 const (
-	SiteWide          = 9
-	siteLow, siteHigh = WorldHeight - 5, WorldHeight - 1 // half open
+	siteWide          = 9
+	siteLow, siteHigh = worldHeight - 5, worldHeight - 1 // half open
 	sitesPerSide      = 9                                // a work area is a square of that many sites
 	hotBlocks         = 6
 	editsPerSite      = 450 // then the work area moves to the next site, and this one comes to rest
-	wide              = SiteWide * sitesPerSide
-	Count             = 4
+	wide              = siteWide * sitesPerSide
+	areaCount         = 4
 	hotShare          = .35
 	Low               = -wide // of all work areas together along x and z
 	High              = wide  // exclusive
@@ -64,8 +63,8 @@ var palette = func() []chunk.Block {
 	return append(all, chunk.Air)
 }()
 
-// New returns work area n of Count.
-func New(n int, seed uint64) *Area {
+// newArea returns work area n of areaCount.
+func newArea(n int, seed uint64) *Area {
 	s := &Area{signX: 1 - 2*int32(n%2), signZ: 1 - 2*int32(n/2%2)}
 	s.mu.rng = rand.New(rand.NewPCG(seed, uint64(n)))
 	s.mu.next = make(map[grid.Pos]int)
@@ -95,7 +94,7 @@ func (s *Area) column(site int) (x, z int32) {
 		col = sitesPerSide - 1 - col
 	}
 	at := func(i int, sign int32) int32 {
-		v := int32(i*SiteWide + SiteWide/2)
+		v := int32(i*siteWide + siteWide/2)
 		if sign < 0 {
 			return -1 - v
 		}
@@ -139,9 +138,9 @@ func (s *Area) draw() grid.Pos {
 	x, z := s.column(s.mu.site)
 	for {
 		pos := grid.Pos{
-			X: x - SiteWide/2 + s.mu.rng.Int32N(SiteWide),
+			X: x - siteWide/2 + s.mu.rng.Int32N(siteWide),
 			Y: siteLow + s.mu.rng.Int32N(siteHigh-siteLow),
-			Z: z - SiteWide/2 + s.mu.rng.Int32N(SiteWide),
+			Z: z - siteWide/2 + s.mu.rng.Int32N(siteWide),
 		}
 		if !overSpawn(pos) {
 			return pos
@@ -152,10 +151,10 @@ func (s *Area) draw() grid.Pos {
 // overSpawn reports whether a block there would obstruct players who climb from the spawn: readers, and writers whose
 // record a cut-off gateway cannot load. They would stay below it forever.
 func overSpawn(pos grid.Pos) bool {
-	return max(pos.X-SpawnX, SpawnX-pos.X, pos.Z-SpawnZ, SpawnZ-pos.Z) <= 1
+	return max(pos.X-spawnX, spawnX-pos.X, pos.Z-spawnZ, spawnZ-pos.Z) <= 1
 }
 
-// Contains reports whether edits of any work area go there.
-func Contains(pos grid.Pos) bool {
+// contains reports whether edits of any work area go there.
+func contains(pos grid.Pos) bool {
 	return pos.Y >= siteLow && pos.Y < siteHigh && pos.X >= Low && pos.X < High && pos.Z >= Low && pos.Z < High
 }

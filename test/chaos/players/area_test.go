@@ -1,4 +1,4 @@
-package workarea
+package players
 
 import (
 	"math"
@@ -11,8 +11,8 @@ import (
 // is read. No site is worked on twice before all were.
 func TestWorkAreas(t *testing.T) {
 	cells := make(map[string]bool)
-	for n := range Count {
-		s := New(n, 1)
+	for n := range areaCount {
+		s := newArea(n, 1)
 		cells[s.Cell()] = true
 		seen := make(map[grid.Pos]int)
 		for i := range sitesPerSide * sitesPerSide * editsPerSite {
@@ -21,10 +21,10 @@ func TestWorkAreas(t *testing.T) {
 				t.Fatalf("edit %d is of plot %d", i, site)
 			}
 			pos, b, ok := s.Edit(site)
-			if !ok || !Contains(pos) || CellOf(pos) != s.Cell() {
+			if !ok || !contains(pos) || CellOf(pos) != s.Cell() {
 				t.Fatalf("edit %d at %v: %v, cell %s, want %s", i, pos, ok, CellOf(pos), s.Cell())
 			}
-			if pos.X >= SpawnX-1 && pos.X <= SpawnX+1 && pos.Z >= SpawnZ-1 && pos.Z <= SpawnZ+1 {
+			if pos.X >= spawnX-1 && pos.X <= spawnX+1 && pos.Z >= spawnZ-1 && pos.Z <= spawnZ+1 {
 				t.Fatalf("%v is in the way of players who climb from the spawn", pos)
 			}
 			if before, ok := seen[pos]; ok && before != site {
@@ -35,7 +35,7 @@ func TestWorkAreas(t *testing.T) {
 				t.Fatalf("%v cannot be put", b)
 			}
 			gap := func(eye float64, low int32) float64 { return max(0, float64(low)-eye, eye-float64(low+1)) }
-			reach := math.Hypot(math.Hypot(gap(float64(x)+.5, pos.X), gap(float64(z)+.5, pos.Z)), gap((WorldHeight+.25)+1.62, pos.Y))
+			reach := math.Hypot(math.Hypot(gap(float64(x)+.5, pos.X), gap(float64(z)+.5, pos.Z)), gap((worldHeight+.25)+1.62, pos.Y))
 			if reach > 8 {
 				t.Fatalf("%v is %v from the eyes over %d, %d", pos, reach, x, z)
 			}
@@ -44,7 +44,7 @@ func TestWorkAreas(t *testing.T) {
 			t.Error("an edit in an earlier plot")
 		}
 	}
-	if len(cells) != Count {
+	if len(cells) != areaCount {
 		t.Errorf("the work areas are in the regions %v", cells)
 	}
 }
