@@ -103,10 +103,6 @@ const (
 	lastSign = Sign + 7
 )
 
-// LastOfFirst is the last block that the first version of voxeld has. Nodes before nodemsg.VersionBlocks have no later ones, and none before
-// nodemsg.VersionSigns has those from Sign on.
-const LastOfFirst = Reeds
-
 // unknown has the traits of ids of later versions: bodies stop at them, and players cannot change them.
 var unknown = traits{original: Stone, shape: cube, fixed: true}
 

@@ -53,27 +53,25 @@ type Options struct {
 	World   world.Genesis
 	Terrain Terrain
 	// Terrain of chunks that Terrain generates differently from what their edits were made on; nil: such chunks are not shown.
-	Bases   mirror.Bases
-	Peer    string   // this node's peer id
-	Version string   // of the daemon, sent to clients
-	HTTP    string   // URL under which players open this gateway
-	Origins []string // of the pages that may reach it, that of HTTP among them; see package weborigin
-	Game    string   // host:port of its game server, reachable by others
-	Regions Regions
-	Ranges  surroundings.Query // nil: players have no map, whatever the settings
-	Nodes   handoff.Nodes
-	// Understood reports whether all nodes that are known understand a version of the messages between nodes; nil: they do.
-	Understood func(version int) bool
-	Players    players.Network
-	Storage    players.Storage
-	Client     fs.FS // the browser client's files
-	Admission  admission.Settings
-	People     moderation.People
-	History    moderation.History
-	Wall       func() time.Time // the time of the world; nil: that of the machine
-	Settled    func() bool      // reports whether what is too old by it may be deleted; nil: it may
-	Ready      func() error     // why the node should not be sent players now; nil if it may
-	Drained    func(DrainStep)  // receives the steps of the drain, from several goroutines; nil for none
+	Bases     mirror.Bases
+	Peer      string   // this node's peer id
+	Version   string   // of the daemon, sent to clients
+	HTTP      string   // URL under which players open this gateway
+	Origins   []string // of the pages that may reach it, that of HTTP among them; see package weborigin
+	Game      string   // host:port of its game server, reachable by others
+	Regions   Regions
+	Ranges    surroundings.Query // nil: players have no map, whatever the settings
+	Nodes     handoff.Nodes
+	Players   players.Network
+	Storage   players.Storage
+	Client    fs.FS // the browser client's files
+	Admission admission.Settings
+	People    moderation.People
+	History   moderation.History
+	Wall      func() time.Time // the time of the world; nil: that of the machine
+	Settled   func() bool      // reports whether what is too old by it may be deleted; nil: it may
+	Ready     func() error     // why the node should not be sent players now; nil if it may
+	Drained   func(DrainStep)  // receives the steps of the drain, from several goroutines; nil for none
 
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer

@@ -27,7 +27,7 @@ func (g *Gateway) legacyOptions() legacy.Options {
 			Edits:  func() rate.Limit { return g.enforcer.EditsOfGuests(g.settings.Load().Edits()) },
 			Edited: func(by player.ID, block chunk.Block) { g.enforcer.NoteGuestsEdit(by, block == chunk.Air) },
 		},
-		Surface: g.Terrain.Surface, Spawn: g.spawnPose, Regions: g.Regions, Understood: g.Understood, Mirror: g.mirror, Players: g.players,
+		Surface: g.Terrain.Surface, Spawn: g.spawnPose, Regions: g.Regions, Mirror: g.mirror, Players: g.players,
 		Client: g.limits.Client, Reserve: g.reserve, Release: g.sessions.Release, SessionPose: g.sessionPose,
 		Open: g.openLegacy, Connected: g.wakeFrameLoop, Now: g.now, Wall: g.wall,
 		Corrections: g.metrics.corrections, Refusals: g.metrics.refusals, Logger: g.Logger, Registerer: g.Registerer,

@@ -157,16 +157,6 @@ func TestHomesAreKept(t *testing.T) {
 		if record, err := r.network.Player(t.Context(), id); err != nil || record.Home == nil || record.Home.X != 3.5 {
 			t.Errorf("other gateways know %+v, %v", record, err)
 		}
-		old := newHarness(t, func(o *Options) { o.Understood = func(int) bool { return false } })
-		if got := old.join("ann", 1).command("sethome"); !strings.HasPrefix(got, "Homes can be set as soon as all nodes") {
-			t.Errorf("beside an older node: %s", got)
-		}
-		s := old.g.sessions.Of(guestID("ann"))
-		for b, want := range map[chunk.Block]string{chunk.LastOfFirst: "", chunk.Wool: wire.RefusedUnknownBlock} {
-			if _, got := s.checkEdit(grid.Pos{X: 3, Y: 25, Z: 3}, b); got != want {
-				t.Errorf("%s beside an older node: %q, want %q", b.Name(), got, want)
-			}
-		}
 	})
 }
 

@@ -91,17 +91,11 @@ func (h here) ShowLine(line nodemsg.PrivateLine) bool {
 // OwnerOf returns the player to whom a name is registered, in any case.
 func (h here) OwnerOf(name string) (player.ID, bool) { return h.g.enforcer.OwnerOf(name) }
 
-// errNoHomes is why a home cannot be set while a world is upgraded: older nodes refuse the records of players who have one.
-var errNoHomes = errors.New("homes can be set as soon as all nodes of the world are upgraded")
-
 // errOnTheWay is why the home of a player is not set who is moved to another gateway at the moment.
 var errOnTheWay = errors.New("you are being moved to another node: set your home there")
 
 // setHome changes the player's home.
 func setHome(s *session, home motion.Pose) error {
-	if s.g.Understood != nil && !s.g.Understood(nodemsg.VersionHomes) {
-		return errNoHomes
-	}
 	if !s.place.setHome(home) {
 		return errOnTheWay
 	}

@@ -434,7 +434,7 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 		return chunk.Air, wire.RefusedNotLoaded
 	}
 	there, loaded := sub.Block(pos)
-	pose, forbidden, refused := s.place.pose(), s.permissions.RefuseEdit(pos), checks.BlockChange(there, block, s.g.Understood)
+	pose, forbidden, refused := s.place.pose(), s.permissions.RefuseEdit(pos), checks.BlockChange(there, block)
 	switch {
 	case !loaded:
 		return there, wire.RefusedNotLoaded

@@ -569,7 +569,7 @@ func TestCheckEdit(t *testing.T) {
 				t.Errorf("%s: %q, want %q", c.name, got, c.want)
 			}
 		}
-		if got := checks.BlockChange(chunk.Bedrock, chunk.Air, nil); got != wire.RefusedUnbreakable {
+		if got := checks.BlockChange(chunk.Bedrock, chunk.Air); got != wire.RefusedUnbreakable {
 			t.Errorf("breaking bedrock at %v: %q", bedrock, got)
 		}
 		// Bob's body in another chunk, and another region, than the block.

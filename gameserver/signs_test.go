@@ -1,7 +1,6 @@
 package gameserver
 
 import (
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,30 +100,6 @@ func TestSignsAfterTheRegionWasAway(t *testing.T) {
 		for x, want := range map[int32]string{3: "new", 4: "", 5: "stays"} {
 			if got := ann.mu.signs[grid.Pos{X: x, Y: 25, Z: 3}]; got != want {
 				t.Errorf("at %d they read %q, want %q", x, got, want)
-			}
-		}
-	})
-}
-
-// Beside an older node no sign can be placed, by no client.
-func TestNoSignsBesideOlderNodes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newHarness(t, func(o *Options) { o.Understood = func(version int) bool { return version < nodemsg.VersionSigns } })
-		ann := r.join("ann", 2)
-		ann.goTo(.5, 25, .5)
-		pass(time.Second)
-		if ack := ann.write(grid.Pos{X: 3, Y: 25, Z: 3}, chunk.Sign, "home"); ack.Error != wire.RefusedUnknownBlock {
-			t.Errorf("a sign: %+v", ack)
-		}
-		if ack := ann.write(grid.Pos{X: 3, Y: 25, Z: 3}, chunk.Wool, ""); ack.Error != "" {
-			t.Errorf("wool: %+v", ack)
-		}
-		old, at := r.connect("old"), grid.Pos{X: 9, Y: 26, Z: 9}
-		for _, c := range []struct{ place, want chunk.Block }{{chunk.Wool, chunk.Wool}, {chunk.Sign, chunk.Wool}, {chunk.Brick, chunk.Brick}} {
-			old.send(fmt.Sprintf(`{"type":7,"args":[%d,%d,%d,%d]}`+"\n", at.X, at.Y, at.Z, c.place))
-			pass(time.Second)
-			if got := r.lands.truth(at.Chunk()).Get(chunk.At(at)); got != c.want {
-				t.Errorf("an original client places %s: there is %s, want %s", c.place.Name(), got.Name(), c.want.Name())
 			}
 		}
 	})

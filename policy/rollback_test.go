@@ -12,7 +12,6 @@ import (
 	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 func TestRollbackCommands(t *testing.T) {
@@ -80,29 +79,10 @@ func TestRollbackCommands(t *testing.T) {
 	}
 }
 
-// A rollback of several players needs nodes that know it, until one was ordered.
-func TestNeeds(t *testing.T) {
+// Rollbacks of more players than fit into a line are refused.
+func TestRollbackOfTooMany(t *testing.T) {
 	s := newScript(t)
 	s.say("", "role ada admin")
-	for _, c := range []struct {
-		text string
-		want int
-	}{
-		{"say role create", 0},
-		{"role ada builder", 0},
-		{"role create helper builder", nodemsg.VersionRoles},
-		{RevertText("eve", 0, grid.Box{}), 0},
-		{"/Revert", 0},
-		{RevertText("eve,bob", 0, grid.Box{}), nodemsg.VersionPlayers},
-	} {
-		if got, what := Needs(c.text); got != c.want || (what == "") != (got == 0) {
-			t.Errorf("%q needs version %d, for %q; want %d", c.text, got, what, c.want)
-		}
-		s.say("", c.text)
-		if got := s.Needed(); got != c.want && c.want != 0 {
-			t.Errorf("after %q version %d was needed, want %d", c.text, got, c.want)
-		}
-	}
 	if _, err := s.ProposeRollback(strings.Repeat(idOf("eve").String()+",", 9)+"bob", 0, grid.Box{}); err == nil || !strings.Contains(err.Error(), "too long") {
 		t.Errorf("too many ids for one line: %v", err)
 	}

@@ -406,7 +406,7 @@ func (w wires) Ask(ctx context.Context, peer, _ string, question []byte) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	answer.Version = min(answer.Version, nodemsg.VersionSigned-1)
+	answer.Version = min(answer.Version, nodemsg.Version-1)
 	return nodemsg.EncodeAnswer(answer)
 }
 

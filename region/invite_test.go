@@ -1,17 +1,17 @@
 package region
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// A node that does not understand signed edits is not made a member of a region that has some. Another node is.
+// A node of an earlier version is not made a member of a region, and doctor names it. Another node becomes one.
 func TestOldNodeIsNotInvited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -23,9 +23,6 @@ func TestOldNodeIsNotInvited(t *testing.T) {
 		g := a.follow(here)
 		if r := g.edit(e); r[e.Seq].Refused != "" {
 			t.Fatalf("edit: %+v", r)
-		}
-		if g.loop().Needs.Load() != nodemsg.VersionSigned {
-			t.Fatal("the region has no signed edits: the test shows nothing")
 		}
 		info, err := a.Locate(t.Context(), here)
 		if err != nil {
@@ -39,6 +36,9 @@ func TestOldNodeIsNotInvited(t *testing.T) {
 		}
 		if c.replicaID(info.ID) == 0 {
 			t.Error("no other node is a member instead")
+		}
+		if found := kinds(a.Examiner.Examine(t.Context()), "B"); !slices.Contains(found, "older") {
+			t.Errorf("what is found about the old node: %v", found)
 		}
 	})
 }

@@ -114,7 +114,7 @@ func (r *regions) landOptions() (actor.Options, actor.LandOptions) {
 	return r.options(r.publisher.Changed), actor.LandOptions{
 		Hash: r.bases.Hash, Hibernate: r.hibernate, StayAwake: r.autoSplit.StayAwake, Reload: r.readLand, ReadParts: r.disk.ReadParts,
 		Split: r.splitter.Begin, Merged: r.splitter.DeleteMerged, Resolve: r.resolve, Pinned: r.bases.Pinned, RefuseEdit: r.policy.RefuseEdit,
-		Orders: func() actor.Orders { return r.policy.Orders() }, Proofs: r.proofs, Understood: r.understood, Now: r.now, CPU: r.cpu, Probe: r.probe,
+		Orders: func() actor.Orders { return r.policy.Orders() }, Proofs: r.proofs, Now: r.now, CPU: r.cpu, Probe: r.probe,
 	}
 }
 
@@ -125,11 +125,6 @@ func (r *regions) resolve(l *actor.Land, structure world.Structure, leads bool) 
 		return
 	}
 	r.splitter.Resolve(l, structure, leads)
-}
-
-// understood reports whether signatures are checked here, and the members, and all nodes that are alive, understand a version.
-func (r *regions) understood(members []nodemsg.Member, version int) bool {
-	return r.proofs.Signed != nil && r.Detector.Understand(r.Self.Peer, members, version)
 }
 
 // serve starts the land of a region whose group is open.

@@ -318,34 +318,6 @@ func TestMergeElsewhere(t *testing.T) {
 	}
 }
 
-// The halves of a region are not merged while a member of it might not understand their land.
-func TestMergeNeedsVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, b, _ := threeNodes(t)
-		a.follow(here).accepts(stoneAt(here, 1))
-		if err := a.Splitter.Split(t.Context(), hereCell); err != nil {
-			t.Fatal(err)
-		}
-		setOld := func(peer string) {
-			a.net.mu.Lock()
-			a.net.old = peer
-			a.net.mu.Unlock()
-			<-time.After(time.Minute)
-		}
-		setOld("C")
-		half := a.reach(here)
-		if err := b.Splitter.Merge(t.Context(), hereCell); err == nil || !strings.Contains(err.Error(), "the member C runs an older version") {
-			t.Errorf("merged with an older member: %v", err)
-		}
-		half.accepts(stoneAt(here, 2))
-		setOld("")
-		if err := b.Splitter.Merge(t.Context(), hereCell); err != nil {
-			t.Error(err)
-		}
-		a.reach(here).has(here, stoneAt(here, 1), stoneAt(here, 2))
-	})
-}
-
 // A node cannot have another one split ever more regions. Commands that are entered on the leader are not counted.
 func TestSplitsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

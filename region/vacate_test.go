@@ -11,7 +11,6 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/replace"
-	"github.com/voxelpopuli/voxeld/region/vacate"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -311,34 +310,6 @@ func TestLieThatLandWasGivenUp(t *testing.T) {
 		}
 		if listed, err := leader.Directory.ByID(t.Context(), info.ID); err != nil || listed.ID != info.ID {
 			t.Errorf("the catalog lists %+v, %v", listed, err)
-		}
-	})
-}
-
-// No region is given up while a node runs a version that does not understand it, or while most members of the catalog
-// are away.
-func TestVacateNeedsVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := newNetwork(t)
-		n.copies, n.old = 3, "C"
-		n.near("A", "B", "C")
-		a := n.start("A", newDisk())
-		n.start("B", newDisk())
-		n.start("C", newDisk())
-		<-time.After(30 * time.Second)
-		info, leader := a.founded(distant)
-		if err := leader.vacater.Vacate(t.Context(), info.ID); !errors.Is(err, vacate.ErrOutdated) {
-			t.Errorf("a member does not understand that land is given up: %v", err)
-		}
-		structure, err := world.StructureIn(a.disk.Get, info.ID)
-		if err != nil || structure.Vacated != 0 {
-			t.Errorf("the region has ended: %+v, %v", structure, err)
-		}
-		land := leader.regions.Loaded(info.ID)
-		land.Close("for the test")
-		<-land.Done()
-		if err := leader.vacater.Vacate(t.Context(), info.ID); !errors.Is(err, vacate.ErrOutdated) || leader.regions.Loaded(info.ID) != nil {
-			t.Errorf("it is opened in vain: %v", err)
 		}
 	})
 }

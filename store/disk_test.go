@@ -156,15 +156,19 @@ func TestFormatOfAnotherProgram(t *testing.T) {
 	}
 	foreign := newPath(t)
 	write(foreign, func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte("etcd")); return err })
-	newer := newPath(t)
-	write(newer, func(tx *bbolt.Tx) error {
-		b, err := tx.CreateBucket([]byte(metaTable))
-		if err != nil {
-			return err
-		}
-		return b.Put(formatKey, seal(metaTable, formatKey, []byte{0, 0, 0, Format + 1}))
-	})
-	for _, path := range []string{foreign, newer} {
+	paths := []string{foreign}
+	for _, format := range []byte{Format - 1, Format + 1} {
+		other := newPath(t)
+		write(other, func(tx *bbolt.Tx) error {
+			b, err := tx.CreateBucket([]byte(metaTable))
+			if err != nil {
+				return err
+			}
+			return b.Put(formatKey, seal(metaTable, formatKey, []byte{0, 0, 0, format}))
+		})
+		paths = append(paths, other)
+	}
+	for _, path := range paths {
 		db, err := Open(Options{Path: path})
 		if !errors.Is(err, ErrFormat) || db != nil {
 			t.Errorf("%v, want ErrFormat", err)

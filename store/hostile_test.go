@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -11,10 +10,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"hash/fnv"
-	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -47,57 +44,6 @@ func TestPlantedRecordsAreRows(t *testing.T) {
 		if err := again.Close(); err != nil {
 			t.Error(err)
 		}
-	}
-}
-
-// testdata/unsalted is what a kill left of a store of format 2, whose files had been used three times. Each player's row mimics a
-// record, so the program that wrote it refused to open it.
-func TestUnsaltedJournalOpens(t *testing.T) {
-	path := newPath(t)
-	for _, name := range []string{"voxeld.db", "voxeld.journal-0", "voxeld.journal-1"} {
-		packed, err := os.Open(filepath.Join("testdata", "unsalted", name+".gz"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		unpacked, err := gzip.NewReader(packed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := io.ReadAll(unpacked)
-		if err := errors.Join(err, packed.Close(), os.WriteFile(filepath.Join(filepath.Dir(path), name), data, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if m := markOf(t, path); m.number == 0 || m.salts != [2]uint64{} {
-		t.Fatalf("the mark of an unsalted journal is %v", m)
-	}
-	db := run(t, Options{Path: path})
-	rows, err := contents(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for generation := range 3 {
-		for i := range 20 {
-			want := string(make([]byte, i%8)) + string(mimic) + string(bytes.Repeat([]byte{byte(generation)}, 10))
-			if got := rows[fmt.Sprintf("players/%d-%02d", generation, i)]; got != want {
-				t.Errorf("row %d of generation %d is %x", i, generation, got)
-			}
-		}
-	}
-	if got := rows["last/k"]; got != "59" || len(rows) != 61 {
-		t.Errorf("the last row is %q, of %d", got, len(rows))
-	}
-	mustCommit(t, db, put1("after", "k", "the upgrade")...)
-	crashed := crashCopy(t, path)
-	if m := markOf(t, crashed); m.salts[0] == 0 || m.salts[1] == 0 {
-		t.Errorf("after the upgrade the mark is %v", m)
-	}
-	again := run(t, Options{Path: crashed})
-	if v, err := again.Get("after", []byte("k")); err != nil || string(v) != "the upgrade" {
-		t.Errorf("%q, %v", v, err)
-	}
-	if v, err := again.tables.get(metaTable, formatKey); err != nil || !bytes.Equal(v, []byte{0, 0, 0, Format}) {
-		t.Errorf("format %x, %v", v, err)
 	}
 }
 

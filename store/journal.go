@@ -210,7 +210,7 @@ func (j *journal) close() error {
 // mark is the row of the meta table from which the next start reads the journal.
 type mark struct {
 	number uint64    // of the last record that the tables have
-	salts  [2]uint64 // of each file; 0 before format 3
+	salts  [2]uint64 // of each file; never 0
 }
 
 func (m mark) encode() []byte {
@@ -218,19 +218,14 @@ func (m mark) encode() []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(row, m.salts[0]), m.salts[1])
 }
 
-// decodeMark decodes the row. Format 1 had none, format 2 only the number.
 func decodeMark(row []byte) (m mark, err error) {
-	if n := len(row); n != 0 && n != 8 && n != 24 {
-		return mark{}, damaged("the journal's row has %d bytes", n)
+	if len(row) != 24 {
+		return mark{}, damaged("the journal's row has %d bytes", len(row))
 	}
-	if len(row) > 0 {
-		m.number = binary.BigEndian.Uint64(row)
-	}
-	if len(row) == 24 {
-		m.salts = [2]uint64{binary.BigEndian.Uint64(row[8:]), binary.BigEndian.Uint64(row[16:])}
-		if m.salts[0] == 0 || m.salts[1] == 0 {
-			return mark{}, damaged("the journal's row has no salts")
-		}
+	m.number = binary.BigEndian.Uint64(row)
+	m.salts = [2]uint64{binary.BigEndian.Uint64(row[8:]), binary.BigEndian.Uint64(row[16:])}
+	if m.salts[0] == 0 || m.salts[1] == 0 {
+		return mark{}, damaged("the journal's row has no salts")
 	}
 	return m, nil
 }
@@ -252,12 +247,7 @@ func decodeJournal(files [2][]byte, m mark) ([]record, error) {
 	var runs [2][]record
 	for i, data := range files {
 		var err error
-		if m.salts[i] == 0 {
-			runs[i], err = decodeUnsalted(data)
-		} else {
-			runs[i], err = decodeFile(data, m.salts[i])
-		}
-		if err != nil {
+		if runs[i], err = decodeFile(data, m.salts[i]); err != nil {
 			return nil, fmt.Errorf("journal-%d: %w", i, err)
 		}
 	}
@@ -321,30 +311,6 @@ func recordAt(data []byte, at int, salt uint64) (number uint64, body []byte, ok 
 		return 0, nil, false
 	}
 	return number, data[at+journalHead : end], true
-}
-
-// decodeUnsalted returns the records at the beginning of a file of format 2, whose heads are length u32, checksum u32 of
-// number and writes, number u64. They end at the first place without a complete record with the next number. What is
-// behind it may be anybody's bytes, and is not looked at.
-func decodeUnsalted(data []byte) (run []record, err error) {
-	const head = 16
-	for at := 0; at+head <= len(data); {
-		n, number := int64(binary.BigEndian.Uint32(data[at:])), binary.BigEndian.Uint64(data[at+8:])
-		if n > int64(len(data)-at-head) || number == 0 || len(run) > 0 && number != run[len(run)-1].number+1 {
-			break
-		}
-		end := at + head + int(n)
-		if crc32.Checksum(data[at+8:end], castagnoli) != binary.BigEndian.Uint32(data[at+4:]) {
-			break
-		}
-		writes, err := decodeWrites(data[at+head : end])
-		if err != nil {
-			return nil, fmt.Errorf("record %d: %w", number, err)
-		}
-		run = append(run, record{number, writes})
-		at += int(padded(head + int(n)))
-	}
-	return run, nil
 }
 
 // decodeWrites decodes a record's writes, which point into data.

@@ -232,44 +232,6 @@ func TestJournalTurns(t *testing.T) {
 	}
 }
 
-// A version 1 store has no journal; it becomes the current version, which version 1 refuses.
-func TestFormatIsRaised(t *testing.T) {
-	path := newPath(t)
-	db, err := Open(Options{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- db.Run(context.Background()) }()
-	mustCommit(t, db, put1("t", "k", "v")...)
-	if err := errors.Join(db.Close(), <-ended); err != nil {
-		t.Fatal(err)
-	}
-	older, err := bbolt.Open(path, 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = older.Update(func(tx *bbolt.Tx) error {
-		meta := tx.Bucket([]byte(metaTable))
-		return errors.Join(meta.Delete(journalKey), meta.Put(formatKey, seal(metaTable, formatKey, []byte{0, 0, 0, 1})))
-	})
-	if err := errors.Join(err, older.Close()); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		db := run(t, Options{Path: path})
-		if v, err := db.Get("t", []byte("k")); err != nil || string(v) != "v" {
-			t.Errorf("%q, %v", v, err)
-		}
-		if v, err := db.tables.get(metaTable, formatKey); err != nil || !bytes.Equal(v, []byte{0, 0, 0, Format}) {
-			t.Errorf("format %x, %v", v, err)
-		}
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // FuzzJournal: whatever a journal file contains, reading it ends with records or an error.
 func FuzzJournal(f *testing.F) {
 	const salt = 0x0123456789abcdef
@@ -284,12 +246,8 @@ func FuzzJournal(f *testing.F) {
 				t.Errorf("%x was read, and %x would be written", data, again[journalHead:])
 			}
 		}
-		_, err := decodeFile(data, salt)
-		_, unsalted := decodeUnsalted(data)
-		for _, err := range []error{err, unsalted} {
-			if err != nil && !errors.Is(err, kv.ErrDamaged) {
-				t.Error(err)
-			}
+		if _, err := decodeFile(data, salt); err != nil && !errors.Is(err, kv.ErrDamaged) {
+			t.Error(err)
 		}
 	})
 }

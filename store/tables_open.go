@@ -16,8 +16,7 @@ import (
 )
 
 // Format is the version of the file's layout that this program writes and reads.
-//
-// Version 1 had no journal, that of version 2 no salts. The first transaction converts them (putMark).
+// Version 3 is that of 0.1.0.
 const Format = 3
 
 var formatKey = []byte("format")
@@ -209,11 +208,9 @@ func (t opening) checkFormat() error {
 		return fmt.Errorf("%s: %w: it has no format entry, so voxeld did not write it; choose another --data-dir",
 			t.path, ErrFormat)
 	}
-	switch v := binary.BigEndian.Uint32(value); v {
-	case 1, 2, Format:
-		return nil
-	default:
-		return fmt.Errorf("%s: %w %d, this voxeld supports %d; run the version that wrote it, "+
-			"or restore a backup that this one made", t.path, ErrFormat, v, Format)
+	if v := binary.BigEndian.Uint32(value); v != Format {
+		return fmt.Errorf("%s: %w %d, this voxeld supports %d; make a backup with the version that wrote it, and restore that with this one",
+			t.path, ErrFormat, v, Format)
 	}
+	return nil
 }

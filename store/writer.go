@@ -323,7 +323,7 @@ func (w *writer) flush() error {
 // mark returns what the tables have of the journal once they have the flushing layer.
 func (w *writer) mark() mark { return mark{w.number, w.journal.salts} }
 
-// putMark also raises the format: an older program does not read a journal with salts.
+// putMark writes the mark, and the format, which a new file does not have yet.
 func putMark(tx *bbolt.Tx, m mark) error {
 	format := kv.Write{Table: metaTable, Key: formatKey, Value: binary.BigEndian.AppendUint32(nil, Format)}
 	if err := put(tx, format); err != nil {

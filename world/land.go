@@ -135,26 +135,6 @@ func (l *Land) Pins() []Pin {
 // Structure returns how the region relates to others.
 func (l *Land) Structure() Structure { return l.structure }
 
-// Needs returns the version of the first nodes that understand the rows of a region. Entries of its log may need a later one: those with
-// texts of signs that are gone. A region that is split needs what its halves may, since they may be merged.
-func Needs(l *Land) int {
-	if l.structure.Vacated != 0 {
-		return nodemsg.VersionVacated
-	}
-	if l.structure.Split != 0 && l.structure.Signed || l.marked != 0 {
-		return nodemsg.VersionMarks
-	}
-	for _, g := range l.pinned {
-		if len(g.signs) > 0 {
-			return nodemsg.VersionSigns
-		}
-	}
-	if l.structure.Signed {
-		return nodemsg.VersionSigned
-	}
-	return 0
-}
-
 // MaxEdits is the most edited blocks of a chunk: its state is one message of a link, and edits that are under way are added.
 const MaxEdits = wire.MaxBlocks - 1<<15
 

@@ -448,7 +448,8 @@ func (n *node) makeGateway(context.Context, *stack) error {
 	n.gateway = gameserver.New(gameserver.Options{
 		World: n.world, Terrain: generator, Bases: n.regions, Peer: n.host.PeerID(), Version: version(),
 		HTTP: n.playerURL(), Origins: n.pageOrigins(), Game: n.gameAddress(),
-		Regions: n.regions, Ranges: n.regions.Ranges.Query, Nodes: n.peers(), Understood: func(version int) bool { return len(n.regions.Policy.Detector.Older(version)) == 0 }, Players: n.dht, Storage: store.NewBounded(n.db), Client: client(),
+		Regions: n.regions, Ranges: n.regions.Ranges.Query, Nodes: n.peers(), Players: n.dht, Storage: store.NewBounded(n.db),
+		Client:    client(),
 		Admission: admissionSettings(n.cfg.Players),
 		People:    n.regions.Policy, History: n.regions.History, Wall: n.clock.Now, Settled: n.clock.Settled,
 		Overlay: n.cfg.Overlay, Streams: n.peers(),

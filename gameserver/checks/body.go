@@ -71,11 +71,10 @@ func Occupied(in Bodies, at grid.ChunkPos, pos grid.Pos, self player.ID) bool {
 	return in.AnyOccupant(at, func(b *nodemsg.Body) bool { return b.Player != self && BodyReaches(b.Pose, pos) })
 }
 
-// BlockChange returns why a block may not replace another; empty if it may. Air is placed by breaking. Understood reports whether all nodes
-// understand a version of the messages between nodes; nil: they do.
-func BlockChange(there, block chunk.Block, understood func(version int) bool) (refused string) {
+// BlockChange returns why a block may not replace another; empty if it may. Air is placed by breaking.
+func BlockChange(there, block chunk.Block) (refused string) {
 	switch {
-	case !block.Known(), block > chunk.LastOfFirst && understood != nil && !understood(nodemsg.VersionOf(block)):
+	case !block.Known():
 		return wire.RefusedUnknownBlock
 	case block != chunk.Air && !block.Placeable():
 		return wire.RefusedNotPlaceable

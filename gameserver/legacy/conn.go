@@ -217,7 +217,7 @@ func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 	pos.Y += lc.World.OriginalBase
 	block := chunk.Block(p.Block)
 	there, loaded := lc.sub.Block(pos)
-	refused, forbidden := checks.BlockChange(there, block, lc.Understood), lc.RefuseEdit(lc.remote, lc.name, pos)
+	refused, forbidden := checks.BlockChange(there, block), lc.RefuseEdit(lc.remote, lc.name, pos)
 	var by *guest
 	switch {
 	case !loaded:

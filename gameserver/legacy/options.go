@@ -73,8 +73,6 @@ type Options struct {
 	Surface func(x, z int32) int32 // height of the ground
 	Spawn   func() motion.Pose     // where an unknown player starts
 	Regions Regions
-	// Understood reports whether all nodes that are known understand a version of the messages between nodes; nil: they do.
-	Understood func(version int) bool
 
 	Mirror  *mirror.Mirror
 	Players *players.Store

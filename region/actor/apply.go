@@ -39,12 +39,8 @@ func (l *Land) apply(c replica.Committed) {
 		l.inspection.apply(c.Index, *outcome.Barrier)
 		return
 	}
-	if outcome.Time != 0 {
-		l.Needs.Store(max(l.Needs.Load(), nodemsg.VersionSigned))
-	}
 	if outcome.Marks {
 		l.marks.proposed = time.Time{} // if more are missing, they come next
-		l.Needs.Store(max(l.Needs.Load(), nodemsg.VersionMarks))
 	}
 	l.Pinned(BasesOf(outcome.Pins))
 	for _, p := range outcome.Pins {
@@ -52,9 +48,6 @@ func (l *Land) apply(c replica.Committed) {
 	}
 	for _, change := range outcome.Changes {
 		l.contents.Crowd.Changed(change)
-		if change.Text != "" {
-			l.Needs.Store(max(l.Needs.Load(), nodemsg.VersionSigns))
-		}
 		l.changed[change.Chunk]++
 	}
 	l.edits.committed(outcome, own)

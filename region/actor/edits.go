@@ -55,12 +55,11 @@ type editQueue struct {
 	cell     grid.Cell
 	group    Group
 	// hash requests the hash of a chunk's terrain, which arrives as setTerrainHash. rejected is called if the group accepts no entry.
-	hash           func(grid.ChunkPos)
-	rejected       func(error)
-	proposesSigned func() bool // reports whether signed batches are proposed: once one is applied, or all members understand them
-	now            func() time.Time
-	proposesTexts  func() bool // reports whether texts of signs are proposed: all members understand them
-	ordered        func() bool // reports whether all orders have arrived; if not, they are on their way, and edits come after them
+	hash     func(grid.ChunkPos)
+	rejected func(error)
+	signed   bool // batches are signed, even before the first one that is
+	now      func() time.Time
+	ordered  func() bool // reports whether all orders have arrived; if not, they are on their way, and edits come after them
 
 	waiting     []queued                    // edits to be proposed, in order
 	proposed    []nodemsg.Intent            // edits proposed and not yet committed, in order
@@ -121,9 +120,6 @@ func (q *editQueue) add(s *hub.Subscriber, intent nodemsg.Intent, refused string
 	if isPending {
 		return
 	}
-	if intent.Text != "" && !q.proposesTexts() {
-		refused = cmp.Or(refused, wire.RefusedUnavailable)
-	}
 	if intent.Seq > uint64(q.now().Add(seqAhead).UnixMicro()) {
 		refused = cmp.Or(refused, wire.RefusedStale)
 	}
@@ -166,16 +162,8 @@ func (q *editQueue) refuseWaiting(why string) {
 	})
 }
 
-// refuseTexts refuses the waiting texts if a member does not understand them any more, as a new one may not.
-func (q *editQueue) refuseTexts() {
-	q.waiting = slices.DeleteFunc(q.waiting, func(e queued) bool {
-		refused := e.Text != "" && !e.inDoubt && !q.proposesTexts()
-		if refused {
-			q.refuse(e.Intent, wire.RefusedUnavailable)
-		}
-		return refused
-	})
-}
+// proposesSigned reports whether batches are signed.
+func (q *editQueue) proposesSigned() bool { return q.signed || q.contents.Land.Structure().Signed }
 
 // committed answers the edits of an entry. Own is set if the entry was proposed here in this term.
 func (q *editQueue) committed(outcome world.Outcome, own bool) {
@@ -251,7 +239,6 @@ func (q *editQueue) propose() {
 	if !q.leading || q.frozen || len(q.waiting) == 0 || q.inFlight >= maxInFlight || !q.ordered() {
 		return
 	}
-	q.refuseTexts()
 	var batch world.Batch
 	var rest []queued
 	texts := 0

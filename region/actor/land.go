@@ -2,7 +2,6 @@ package actor
 
 import (
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -56,11 +55,8 @@ type LandOptions struct {
 	RefuseEdit func(player.ID, *nodemsg.Proof, grid.Pos) string
 	// Orders returns the policy's orders that are known here. If nil, there are none.
 	Orders func() Orders
-	// Proofs decide whose edits are accepted in signed batches. Signed may be called in any goroutine.
+	// Proofs decide whose edits are accepted. Signed may be called in any goroutine. Without it batches are not signed before one is applied.
 	Proofs world.Proofs
-	// Understood reports whether all members, and all nodes that are alive, understand signed batches and a version of the messages between nodes. If
-	// nil, no signed batch is proposed before one is applied, and none with texts of signs.
-	Understood func(members []nodemsg.Member, version int) bool
 	// Now returns the time of edits. If nil, it is that of the machine.
 	Now func() time.Time
 	// CPU measures how long a piece of work keeps a core busy. If nil, it is measured as the system allows.
@@ -74,8 +70,6 @@ type LandOptions struct {
 type Land struct {
 	*Actor
 	LandOptions
-	// Needs is the version of the first nodes that understand the region's log, for any goroutine.
-	Needs atomic.Int64
 
 	contents   *hub.Contents
 	hub        *hub.Hub
@@ -120,8 +114,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 	l.hub.Detached = l.edits.forget
 	l.hub.Slow = func() { l.Logger.Warn("link closed: gateway too slow", "region", l.info.ID) }
 	l.edits.hash = l.requestHash
-	l.edits.proposesSigned = func() bool { return l.contents.Land.Structure().Signed || l.understood(nodemsg.VersionSigned) }
-	l.edits.proposesTexts = func() bool { return l.understood(nodemsg.VersionSigns) }
+	l.edits.signed = o.Proofs.Signed != nil
 	l.edits.ordered = func() bool { return l.marks.arrived(l) }
 	l.contents.Land.Proofs = o.Proofs
 	if o.Proofs.Signed != nil {
@@ -145,11 +138,6 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 		l.applyMembers(l.raft.AppliedConfiguration()) // a split that comes first has these
 	}
 	return l
-}
-
-// understood reports whether all members, and all nodes that are alive, understand a version.
-func (l *Land) understood(version int) bool {
-	return l.Understood != nil && len(l.info.Members) == len(l.members) && l.Understood(l.info.Members, version)
 }
 
 // requestHash requests the hash of a chunk's terrain.

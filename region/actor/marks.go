@@ -5,7 +5,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/history"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -62,9 +61,6 @@ func (m *marker) arrived(l *Land) bool {
 	if len(missing) == 0 {
 		m.proposed = time.Time{}
 		return true
-	}
-	if !l.understood(nodemsg.VersionMarks) {
-		return true // until then no rollback is carried out here
 	}
 	if time.Since(m.proposed) > markedFor {
 		if err := l.group.Propose(world.EncodeMarks(missing[:min(len(missing), world.MaxMarks)])); err != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region/signature"
-	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -17,11 +16,11 @@ import (
 
 const testWorld = "4f1c0f6d2a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5"
 
-// signs has the land check signatures, and sign its batches if all members understand that.
-func signs(l *Land, understood *bool) {
+// signs has the land check signatures, and sign its batches.
+func signs(l *Land) {
 	l.Proofs.Signed = signature.New(testWorld).Signed
 	l.contents.Land.Proofs = l.Proofs
-	l.Understood = func([]nodemsg.Member, int) bool { return *understood }
+	l.edits.signed = true
 }
 
 func signedBy(key ed25519.PrivateKey, world string, e nodemsg.Intent) nodemsg.Intent {
@@ -34,8 +33,7 @@ func signedBy(key ed25519.PrivateKey, world string, e nodemsg.Intent) nodemsg.In
 // A leader refuses edits that gateways have invented, and proposes none of them. What players have signed, and what guests ask for, it proposes.
 func TestLeaderRefusesForgeries(t *testing.T) {
 	l, g := scripted()
-	understood := true
-	signs(l, &understood)
+	signs(l)
 	link := newLink(l)
 	victim, own := ed25519.NewKeyFromSeed(make([]byte, 32)), ed25519.NewKeyFromSeed(append(make([]byte, 31), 1))
 	seq, rng := uint64(time.Now().UnixMicro()), rand.New(rand.NewPCG(1, 2))
@@ -94,80 +92,10 @@ func TestLeaderRefusesForgeries(t *testing.T) {
 	}
 }
 
-// While a member, or a gateway's node, does not understand signed batches, none are proposed, and edits need no proof. Once one is applied,
-// only signed ones are, whatever nodes say.
-func TestSignsOnceAllUnderstand(t *testing.T) {
-	l, g := scripted()
-	understood := false
-	signs(l, &understood)
-	link := newLink(l)
-	key := ed25519.NewKeyFromSeed(make([]byte, 32))
-	next := uint64(time.Now().UnixMicro())
-	ask := func() (proposed world.Batch, refused string) {
-		t.Helper()
-		next++
-		g.proposed = nil
-		e := signedBy(key, testWorld, nodemsg.Intent{Seq: next, Pos: at(here, 1), Block: chunk.Stone})
-		plain := e
-		plain.Proof, plain.Player = nodemsg.Proof{}, alice
-		send(l, link, nodemsg.ToRegion{Edits: []nodemsg.Intent{e, plain}})
-		steps(l)
-		if len(g.proposed) != 1 {
-			t.Fatalf("%d entries proposed", len(g.proposed))
-		}
-		proposed, err := world.DecodeBatch(g.proposed[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		g.commit()
-		l.step()
-		results, _ := received(link)
-		for _, r := range results {
-			if r.Player == alice {
-				refused = r.Refused
-			} else if r.Refused != "" {
-				t.Errorf("a signed edit is refused: %s", r.Refused)
-			}
-		}
-		return proposed, refused
-	}
-	if b, refused := ask(); b.Time != 0 || len(b.Edits) != 2 || refused != "" {
-		t.Errorf("at first: %+v, %q", b, refused)
-	}
-	understood = true
-	if b, refused := ask(); b.Time == 0 || len(b.Edits) != 1 || refused != wire.RefusedUnsigned {
-		t.Errorf("once all understand: %+v, %q", b, refused)
-	}
-	understood = false
-	if b, refused := ask(); b.Time == 0 || len(b.Edits) != 1 || refused != wire.RefusedUnsigned {
-		t.Errorf("afterwards: %+v, %q", b, refused)
-	}
-}
-
-// A text that waits to be proposed is refused if a member does not understand texts by then.
-func TestWaitingTextIsRefused(t *testing.T) {
-	l, g := scripted()
-	understood := true
-	signs(l, &understood)
-	l.contents.Land.Proofs.Own = func(player.ID) bool { return true }
-	link := newLink(l)
-	send(l, link, nodemsg.ToRegion{Edits: []nodemsg.Intent{{
-		Player: alice, Seq: uint64(time.Now().UnixMicro()), Pos: at(here, 1), Block: chunk.Sign, Text: "home",
-	}}})
-	g.full = replica.ErrNotLeader
-	steps(l)
-	g.full, understood = nil, false
-	l.step()
-	if r, _ := received(link); len(r) != 1 || r[0].Refused != wire.RefusedUnavailable || len(g.proposed) != 0 {
-		t.Errorf("%+v, and %d entries proposed", r, len(g.proposed))
-	}
-}
-
-// Texts of signs are proposed once all members understand them, and only those that a sign can have: gateways may lie.
+// Only texts that a sign can have are proposed: gateways may lie.
 func TestLeaderChecksTexts(t *testing.T) {
 	l, g := scripted()
-	understood := false
-	signs(l, &understood)
+	signs(l)
 	l.contents.Land.Proofs.Own = func(player.ID) bool { return true }
 	link := newLink(l)
 	seq := uint64(time.Now().UnixMicro())
@@ -176,10 +104,6 @@ func TestLeaderChecksTexts(t *testing.T) {
 		seq++
 		return commitEdit(t, l, g, link, nodemsg.Intent{Player: alice, Seq: seq, Pos: at(here, 1), Block: block, Text: text})
 	}
-	if refused := write(chunk.Sign, "home"); refused != wire.RefusedUnavailable {
-		t.Errorf("before all understand: %q", refused)
-	}
-	understood = true
 	for _, c := range []struct {
 		block      chunk.Block
 		text, want string

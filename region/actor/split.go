@@ -164,7 +164,6 @@ func (s *splitter) takeOver() {
 	l, structure := s.land, s.land.contents.Land.Structure()
 	l.info.Split, l.info.Merged, l.hub.Split = structure.Split, structure.Merged, structure.Split
 	l.edits.frozen = structure.Frozen != 0 || structure.Vacated != 0
-	l.Needs.Store(int64(world.Needs(s.land.contents.Land)))
 	switch {
 	case structure.Split != 0:
 		l.hub.DismissAll(splitReason)

@@ -285,45 +285,6 @@ func (d *Detector) noteAbout(peer string, about About) {
 	}
 }
 
-// Require returns an error unless a node understands a version of the messages. If the node is down, the version counts that it had last. Of a node
-// that was revoked nothing is required.
-func (d *Detector) Require(ctx context.Context, peer string, needed int) error {
-	if d.excluded(peer) {
-		return nil
-	}
-	version, known := d.Version(peer)
-	if known && version >= needed {
-		return nil
-	}
-	if answer, err := d.describe(ctx, peer); err == nil {
-		version = answer.Version
-	} else if !known {
-		return fmt.Errorf("the member %s is down, and its version of voxeld is not known: start it, or wait until it is replaced: %w", peer, err)
-	}
-	if version < needed {
-		return fmt.Errorf("the member %s runs an older version of voxeld: upgrade it first, or if it only says so, revoke it (voxeld peers revoke)", peer)
-	}
-	return nil
-}
-
-// Understand reports whether all members, as they described themselves last, and all other nodes that are alive, understand a version
-// of the messages. This node, self, does.
-func (d *Detector) Understand(self string, members []nodemsg.Member, needed int) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, m := range members {
-		if p := d.mu.nodes[m.Peer]; m.Peer != self && (p == nil || p.described.IsZero() || p.about.Version < needed) {
-			return false
-		}
-	}
-	for peer, p := range d.mu.nodes {
-		if p.lives && p.about.Version < needed && time.Since(p.lastHeard) <= p.freshFor() && !d.excluded(peer) {
-			return false
-		}
-	}
-	return true
-}
-
 // Version returns the version of the messages that a node understood when it described itself last; known is false if it never did.
 func (d *Detector) Version(peer string) (version int, known bool) {
 	d.mu.Lock()

@@ -2,7 +2,6 @@ package failuredetector
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -238,52 +237,6 @@ func TestLeavingPasses(t *testing.T) {
 		if d.Leaving("A") {
 			t.Error("the mark stays for ever")
 		}
-	})
-}
-
-// All nodes understand a version if the members described themselves so, even if they are down now, and nobody else who is alive is older.
-func TestUnderstand(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		versions := map[string]int{"A": 3, "B": 3, "C": 2}
-		down := make(map[string]bool)
-		d := New(time.Minute, func(_ context.Context, peer string) (nodemsg.Answer, error) {
-			if down[peer] {
-				return nodemsg.Answer{}, errors.New("down")
-			}
-			m := member(peer)
-			return nodemsg.Answer{Member: &m, Version: versions[peer]}, nil
-		}, nobody)
-		ask := func(peers ...string) {
-			for _, peer := range peers {
-				d.Check(t.Context(), peer) //nolint:errcheck // the result is recorded
-			}
-		}
-		expect := func(what string, want bool, peers ...string) {
-			t.Helper()
-			var members []nodemsg.Member
-			for _, peer := range peers {
-				members = append(members, member(peer))
-			}
-			if got := d.Understand("self", members, 3); got != want {
-				t.Errorf("%s: %t", what, got)
-			}
-		}
-		expect("alone", true, "self")
-		expect("a member that is not known", false, "self", "A")
-		ask("A", "B")
-		expect("new members", true, "self", "A", "B")
-		down["B"] = true
-		ask("B")
-		expect("a member is down", true, "self", "A", "B")
-		ask("C")
-		expect("an older node is alive", false, "self", "A", "B")
-		down["C"] = true
-		ask("C")
-		expect("an older node is down", true, "self", "A", "B")
-		expect("an older member is down", false, "self", "A", "C")
-		down["C"], versions["C"] = false, 3
-		ask("C")
-		expect("it is upgraded", true, "self", "A", "B", "C")
 	})
 }
 

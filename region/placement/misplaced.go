@@ -120,8 +120,7 @@ func (sv *Supervisor) misplaced(info nodemsg.Region, peers failuredetector.Watch
 		if actor.HasMember(info, peer) {
 			return !lives && sv.Detector.Gone(peer)
 		}
-		version, _ := sv.Detector.Version(peer)
-		return !lives || sv.avoids(info.ID, peer) || version < nodemsg.VersionMarks // what is in the log is not known before the region is open
+		return !lives || sv.avoids(info.ID, peer) || sv.outdated(peer)
 	})
 	size, nearest := membership.Choose(sv.Copies, voters, nearest, sv.Records.Operator)
 	target := nearest[:min(size, len(nearest))]

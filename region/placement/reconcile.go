@@ -71,7 +71,7 @@ func (sv *Supervisor) executeStep(ctx context.Context, w Group, next membership.
 		if err != nil {
 			return fmt.Errorf("the node to be added does not answer: %w", err)
 		}
-		if sv.outdated(w, next.Peer) {
+		if sv.outdated(next.Peer) {
 			return errors.New("the node to be added runs an older version of voxeld, which does not understand the region's log")
 		}
 		w.Actor.AddMember(member)

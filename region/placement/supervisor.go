@@ -24,6 +24,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 const (
@@ -167,14 +168,10 @@ func (sv *Supervisor) memberStates(w Group, s replica.Status) []membership.Membe
 	return states
 }
 
-// outdated reports whether a node does not understand the log of a group: it would refuse edits that others have applied.
-func (sv *Supervisor) outdated(w Group, peer string) bool {
-	l := sv.Regions.Loaded(w.ID)
-	if l == nil {
-		return false
-	}
+// outdated reports whether a node runs an earlier version: it would refuse what others apply.
+func (sv *Supervisor) outdated(peer string) bool {
 	version, _ := sv.Detector.Version(peer)
-	return int64(version) < l.Needs.Load()
+	return version < nodemsg.Version
 }
 
 // next returns the next change to the group.
@@ -203,7 +200,7 @@ func (sv *Supervisor) nearestOf(w Group, s replica.Status) (size int, nearest []
 			return false
 		}
 		_, lives := sv.Detector.Alive(peer)
-		return !lives || i < 0 && (sv.outdated(w, peer) || sv.avoids(w.ID, peer))
+		return !lives || i < 0 && (sv.outdated(peer) || sv.avoids(w.ID, peer))
 	})
 	return membership.Choose(w.Copies, voters, nearest, sv.Records.Operator)
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
@@ -177,33 +175,6 @@ func (c *Copy) try(act nodemsg.Act) error {
 	return c.mu.list.state.Try(act)
 }
 
-// requireActs returns an error unless all members of the catalog know acts: an older version would ignore the entry. This is asked before
-// the first act only, so that later no member can prevent acts by what it says.
-func (c *Copy) requireActs(ctx context.Context, root nodemsg.Region) error {
-	var asking errgroup.Group
-	for _, m := range root.Members {
-		if m.Peer != c.Self {
-			asking.Go(func() error { return c.Detector.Require(ctx, m.Peer, nodemsg.VersionActs) })
-		}
-	}
-	if err := asking.Wait(); err != nil {
-		return fmt.Errorf("enter a command in the catalog: %w", err)
-	}
-	return nil
-}
-
-// requireVersion returns an error unless all members of the catalog, and all other nodes that are alive, understand the act: the policy of others
-// would be another one. This is checked before the first act of its version only, so that no node can prevent later ones by claiming an old version.
-func (c *Copy) requireVersion(root nodemsg.Region, act nodemsg.Act) error {
-	version, what := policy.Needs(act.Text)
-	needed := 0
-	c.Read(func(s *policy.State) { needed = s.Needed() })
-	if version <= needed || c.Detector.Understand(c.Self, root.Members, version) {
-		return nil
-	}
-	return fmt.Errorf("a node of this world runs an older version of voxeld, which does not know %s, or does not answer: upgrade all nodes first (voxeld doctor names it)", what)
-}
-
 // AnswerEnter enters an act into the log of the catalog for a peer, if this node leads it and the act would have an effect. It returns how
 // many acts there are then.
 func (c *Copy) AnswerEnter(ctx context.Context, peer string, catalog *actor.Catalog, act nodemsg.Act) (uint64, error) {
@@ -226,15 +197,7 @@ func (c *Copy) AnswerEnter(ctx context.Context, peer string, catalog *actor.Cata
 	if err := c.Update(ctx); err != nil {
 		return 0, err
 	}
-	if c.Acts() == 0 {
-		if err := c.requireActs(ctx, root); err != nil {
-			return 0, err
-		}
-	}
 	if err := c.check(act); err != nil && !errors.Is(err, policy.ErrRepeated) {
-		return 0, err
-	}
-	if err := c.requireVersion(root, act); err != nil {
 		return 0, err
 	}
 	if err := c.chargeGateway(peer, act); err != nil {

@@ -258,14 +258,7 @@ type plan struct {
 
 var (
 	errStopped = errors.New("it was paused or aborted")
-	errOlder   = errors.New("a member of the region cannot apply marks in its history: upgrade it")
 )
-
-// isOlder reports whether a member cannot apply the entries of a rollback.
-func (k *Keeper) isOlder(m nodemsg.Member) bool {
-	version, known := k.Detector.Version(m.Peer)
-	return m.Peer != k.Self.Peer && (!known || version < nodemsg.VersionMarks)
-}
 
 // run carries out the rollback, and returns when it is complete in the region.
 func (w *work) run(ctx context.Context) error {
@@ -282,9 +275,6 @@ func (w *work) run(ctx context.Context) error {
 			return actor.ErrNotHere
 		case s.rolledBack >= w.rollback.Number:
 			return nil
-		}
-		if slices.ContainsFunc(s.members, w.keeper.isOlder) {
-			return errOlder // and later there is another attempt
 		}
 		left, over := false, w.rollback.Number
 		switch {

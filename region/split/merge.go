@@ -161,12 +161,8 @@ func (s *Splitter) MergeHere(ctx context.Context, peer string, id uint64) error 
 	return nil
 }
 
-// attempt freezes both children, and merges them. If that fails, it abandons the attempt, so that they thaw. All members must know all rows of
-// land: an older version would refuse the entry alone.
+// attempt freezes both children, and merges them. If that fails, it abandons the attempt, so that they thaw.
 func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Region, attempt uint64) error {
-	if err := s.require(ctx, l.Raft().Members(), nodemsg.VersionMarks); err != nil {
-		return err
-	}
 	children := world.ChildrenOf(parent)
 	var leaders [2]string
 	for half, child := range children {

@@ -7,12 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -178,28 +176,11 @@ func (s *Splitter) SplitFor(ctx context.Context, peer string, id uint64) error {
 	return s.SplitHere(ctx, id)
 }
 
-// SplitHere splits a region that this node leads. All members must know splits, and those of the catalog: an older version would ignore
-// the entry, and go on with the whole land. A member that is down applies it later.
+// SplitHere splits a region that this node leads. A member that is down applies it later.
 func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
 	l := s.Regions.Loaded(id)
 	if l == nil {
 		return fmt.Errorf("split region %d: %w", id, actor.ErrNotHere)
-	}
-	finding, cancel := context.WithTimeout(ctx, findTime)
-	catalog, err := s.Directory.FindCatalog(finding)
-	cancel()
-	if err != nil {
-		catalog, err = s.Directory.CatalogMembers(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("split %v: find the catalog: %w", l.Cell(), err)
-	}
-	members := l.Raft().Members()
-	for _, m := range catalog.Members {
-		members = append(members, m.Peer)
-	}
-	if err := s.require(ctx, members, nodemsg.VersionSplits); err != nil {
-		return fmt.Errorf("split %v: %w", l.Cell(), err)
 	}
 	s.proposed.Store(id, time.Now())
 	defer s.proposed.Delete(id)
@@ -207,16 +188,6 @@ func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
 		return fmt.Errorf("split %v: %w", l.Cell(), err)
 	}
 	return nil
-}
-
-// require returns an error unless all nodes understand a version of the messages.
-func (s *Splitter) require(ctx context.Context, peers []string, version int) error {
-	slices.Sort(peers)
-	var asking errgroup.Group // at once: one that is down costs a timeout
-	for _, peer := range slices.DeleteFunc(slices.Compact(peers), func(peer string) bool { return peer == s.Self.Peer }) {
-		asking.Go(func() error { return s.Detector.Require(ctx, peer, version) })
-	}
-	return asking.Wait()
 }
 
 // Begin has the children of a split begin on this node, durably, and then calls done. If this node leads the parent, it stands for

@@ -46,9 +46,6 @@ const (
 	firstRadius = 5
 )
 
-// ErrOutdated is returned while a node that is alive does not understand that regions are given up.
-var ErrOutdated = errors.New("a node runs an older version of voxeld, or one has not said which")
-
 // errCatalog is returned if the catalog does not answer, or does not remove a region: other regions need not be tried.
 var errCatalog = errors.New("the catalog does not answer")
 
@@ -76,7 +73,6 @@ type Loop struct {
 
 	swept     int      // the copy that is looked up next, among those in the order of their ids; of Run's goroutine
 	listed    uint64   // the region up to which the catalog was looked through; likewise
-	outdated  bool     // ErrOutdated has been logged; likewise
 	resolving sync.Map // regions that were given up and are being removed: id → nil
 
 	mu struct {
@@ -129,14 +125,10 @@ func (l *Loop) Watched(id uint64) {
 // much time again. Whatever else prevents it may soon have passed, so the others are tried again in the next round.
 func (l *Loop) look(ctx context.Context, regions []nodemsg.Region) {
 	due := l.due(ctx, regions)
-	outdated := false
 	for _, info := range due {
 		err := l.Vacate(ctx, info.ID)
 		switch {
 		case err == nil:
-			continue
-		case errors.Is(err, ErrOutdated):
-			outdated = true
 			continue
 		case errors.Is(err, actor.ErrInUse):
 			l.Watched(info.ID)
@@ -145,12 +137,6 @@ func (l *Loop) look(ctx context.Context, regions []nodemsg.Region) {
 		if ctx.Err() != nil || errors.Is(err, errCatalog) {
 			break
 		}
-	}
-	if outdated && !l.outdated {
-		l.Logger.Info("empty regions are kept while a node runs an older version, or has not said which", "older", l.Detector.Older(nodemsg.VersionVacated))
-	}
-	if len(due) > 0 {
-		l.outdated = outdated
 	}
 }
 
@@ -248,31 +234,13 @@ func (l *Loop) Vacate(ctx context.Context, id uint64) error {
 	}
 }
 
-// propose has the region end. All members that are alive must be up to date, and every node must understand the entry:
-// one that does not would go on with the region. While the catalog does not answer no region ends: until it is removed
+// propose has the region end. All members that are alive must be up to date. While the catalog does not answer no region ends: until it is removed
 // there, nobody can use its cell.
 func (l *Loop) propose(ctx context.Context, id uint64) (*actor.Land, error) {
-	info, err := l.Registry.Region(id)
-	if err != nil {
-		return nil, err
-	}
-	catalog, err := l.Directory.CatalogMembers(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errCatalog, err)
-	}
-	if err := l.understood(info.Members, catalog.Members); err != nil { // before it is opened in vain
-		return nil, err
-	}
 	if listed, err := l.inCatalog(ctx, id); err != nil || !listed {
 		return nil, cmp.Or(err, directory.ErrNotFounded)
 	}
 	land, err := l.Lead(ctx, id)
-	if err == nil {
-		info, err = land.Info(ctx)
-	}
-	if err == nil {
-		err = l.understood(info.Members) // as they are now
-	}
 	if err == nil {
 		err = l.awaitMembers(ctx, land)
 	}
@@ -280,17 +248,6 @@ func (l *Loop) propose(ctx context.Context, id uint64) (*actor.Land, error) {
 		return nil, err
 	}
 	return land, actor.ProposeVacate(ctx, land)
-}
-
-// understood returns ErrOutdated unless these members, and all nodes that are alive, understand that regions are given
-// up.
-func (l *Loop) understood(groups ...[]nodemsg.Member) error {
-	for _, members := range groups {
-		if !l.Detector.Understand(l.Self.Peer, members, nodemsg.VersionVacated) {
-			return ErrOutdated
-		}
-	}
-	return nil
 }
 
 // inCatalog reports whether the catalog lists a region. The error is an errCatalog.

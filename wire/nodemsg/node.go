@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -247,29 +246,9 @@ type Answer struct {
 	Number uint64 `cbor:"26,keyasint,omitempty"`
 }
 
-// Versions of the messages between nodes, and of regions' logs.
-const (
-	VersionSplits  = 1 // the first that has splits
-	VersionActs    = 2 // the first that has acts
-	VersionSigned  = 3 // the first that has signed edits
-	VersionHomes   = 3 // the first that has homes in players' records
-	VersionRoles   = 4 // the first that has roles that admins define
-	VersionPlayers = 5 // the first that has rollbacks of several players
-	VersionBlocks  = 5 // the first that has blocks after chunk.LastOfFirst; gateways before it refuse land that has them
-	VersionSigns   = 6 // the first that has signs
-	VersionQuotas  = 7 // the first that has quotas, approval and expiry of names and claims
-	VersionMarks   = 8 // the first that has marks in the history of land
-	VersionVacated = 9 // the first that has regions that are given up
-	Version        = VersionVacated
-)
-
-// VersionOf returns the version of the first nodes that have a block after chunk.LastOfFirst.
-func VersionOf(b chunk.Block) int {
-	if b.IsSign() {
-		return VersionSigns
-	}
-	return VersionBlocks
-}
+// Version is that of the messages between nodes, and of regions' logs, in this voxeld; 9 is that of 0.1.0. A node of an earlier one does not
+// become a member of a region (docs/adr/0078).
+const Version = 9
 
 // MaxQuarantined is the most failed, and the most quarantined regions that a node lists in its description.
 const MaxQuarantined = 256
