@@ -113,7 +113,6 @@ type lands struct {
 		odd     []string                  // invalid messages of gateways
 		wild    bool                      // land exists only once it was located or followed
 		founded map[grid.Cell]int         // how often that was
-		routed  map[grid.Cell]bool        // land that was given up, of which the gateway still has a route
 		asked   int                       // how often it was not found
 		drains  int
 		moved   int                           // messages with moves
@@ -168,7 +167,7 @@ type edit struct {
 func newLands() *lands {
 	l := &lands{leader: self}
 	l.mu.land, l.mu.founded = make(map[grid.Cell]*testLand), make(map[grid.Cell]int)
-	l.mu.regions, l.mu.routed = make(map[grid.Cell]*testRegion), make(map[grid.Cell]bool)
+	l.mu.regions = make(map[grid.Cell]*testRegion)
 	return l
 }
 
@@ -250,36 +249,22 @@ func (l *lands) info(cell grid.Cell) nodemsg.Region {
 func (l *lands) Locate(_ context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if cell := grid.CellAt(pos, grid.FoundingLabel); !l.mu.routed[cell] {
-		l.mu.founded[cell]++
-	}
+	l.mu.founded[grid.CellAt(pos, grid.FoundingLabel)]++
 	return l.info(l.at(pos).cell), nil
 }
 
 // giveUp makes the land of a chunk one that nobody has founded.
-func (l *lands) giveUp(pos grid.ChunkPos, routed bool) {
+func (l *lands) giveUp(pos grid.ChunkPos) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	cell := grid.CellAt(pos, grid.FoundingLabel)
-	delete(l.mu.founded, cell)
-	l.mu.routed[cell] = routed
-}
-
-// FindConfirmed is Find without routes of land that was given up.
-func (l *lands) FindConfirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
-	l.mu.Lock()
-	if cell := grid.CellAt(pos, grid.FoundingLabel); l.mu.founded[cell] == 0 {
-		delete(l.mu.routed, cell)
-	}
-	l.mu.Unlock()
-	return l.Find(ctx, pos)
+	delete(l.mu.founded, grid.CellAt(pos, grid.FoundingLabel))
 }
 
 // Find returns a region only if somebody has located or followed its land, or if all exists (settled).
 func (l *lands) Find(_ context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if cell := grid.CellAt(pos, grid.FoundingLabel); l.mu.wild && l.mu.founded[cell] == 0 && !l.mu.routed[cell] {
+	if cell := grid.CellAt(pos, grid.FoundingLabel); l.mu.wild && l.mu.founded[cell] == 0 {
 		l.mu.asked++
 		return nodemsg.Region{}, region.ErrNotFounded
 	}
@@ -294,7 +279,6 @@ func (l *lands) Follow(_ context.Context, pos grid.ChunkPos) (region.Link, nodem
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.founded[grid.CellAt(pos, grid.FoundingLabel)]++
-	delete(l.mu.routed, grid.CellAt(pos, grid.FoundingLabel))
 	r := l.at(pos)
 	if l.mu.down {
 		return nil, l.info(r.cell), errors.New("nobody leads the region")

@@ -84,48 +84,44 @@ func TestOriginalsFoundWhatTheirPlayersSee(t *testing.T) {
 	})
 }
 
-// Land that was given up is founded again around the players of clients, also if the gateway still has its route, and not by questions for it.
+// Land that was given up is founded again around the players of clients, and not by questions for it.
 func TestOriginalsFoundAgainWhatWasGivenUp(t *testing.T) {
-	for _, routed := range []bool{false, true} {
-		t.Run(fmt.Sprint(routed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				const address = "192.0.2.1"
-				r := newHarness(t)
-				r.lands.mu.wild = true
-				near, beyond := grid.ChunkPos{X: 12}, grid.ChunkPos{X: 17}
-				visit := func() {
-					client := r.connectFrom(address, "ann", near)
-					client.send(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
-					pass(time.Minute)
-					client.conn.Close()
-				}
-				founded := func(when string, want bool) {
-					t.Helper()
-					r.lands.mu.Lock()
-					defer r.lands.mu.Unlock()
-					if got := r.lands.mu.founded[grid.CellAt(beyond, grid.FoundingLabel)] > 0; got != want {
-						t.Errorf("%s, the land is founded: %v", when, got)
-					}
-				}
-				r.handshake(address, `{"type":"generate","chunk":[5,0]}`)
-				visit()
-				founded("after a visit", true)
-				pass(25 * time.Hour)
-				r.lands.giveUp(beyond, routed)
-				dht := r.dialFrom(&net.TCPAddr{IP: net.ParseIP("192.0.2.9"), Port: 1})
-				go io.WriteString(dht, `{"type":"dht"}`+"\x00[17,0]") //nolint:errcheck // founded shows errors
-				pass(time.Minute)
-				founded("after a stranger's question", false)
-				dht.Close()
-				r.lands.giveUp(beyond, routed)
-				visit()
-				founded("after another visit", true)
-				if got := r.handshake(address, `{"type":"generate","chunk":[17,0]}`); got != "ok" {
-					t.Errorf("a chunk near the player is answered %q", got)
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		const address = "192.0.2.1"
+		r := newHarness(t)
+		r.lands.mu.wild = true
+		near, beyond := grid.ChunkPos{X: 12}, grid.ChunkPos{X: 17}
+		visit := func() {
+			client := r.connectFrom(address, "ann", near)
+			client.send(`{"type":1,"args":[0,0],"player":"ann"}` + "\n")
+			pass(time.Minute)
+			client.conn.Close()
+		}
+		founded := func(when string, want bool) {
+			t.Helper()
+			r.lands.mu.Lock()
+			defer r.lands.mu.Unlock()
+			if got := r.lands.mu.founded[grid.CellAt(beyond, grid.FoundingLabel)] > 0; got != want {
+				t.Errorf("%s, the land is founded: %v", when, got)
+			}
+		}
+		r.handshake(address, `{"type":"generate","chunk":[5,0]}`)
+		visit()
+		founded("after a visit", true)
+		pass(25 * time.Hour)
+		r.lands.giveUp(beyond)
+		dht := r.dialFrom(&net.TCPAddr{IP: net.ParseIP("192.0.2.9"), Port: 1})
+		go io.WriteString(dht, `{"type":"dht"}`+"\x00[17,0]") //nolint:errcheck // founded shows errors
+		pass(time.Minute)
+		founded("after a stranger's question", false)
+		dht.Close()
+		r.lands.giveUp(beyond)
+		visit()
+		founded("after another visit", true)
+		if got := r.handshake(address, `{"type":"generate","chunk":[17,0]}`); got != "ok" {
+			t.Errorf("a chunk near the player is answered %q", got)
+		}
+	})
 }
 
 // A question for land that nobody has founded costs little for as long as it waits, all of an address together no more than they may ask for

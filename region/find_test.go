@@ -100,9 +100,13 @@ func TestFalseRouteIsNotFollowed(t *testing.T) {
 				t.Errorf("%s: after the route was given up, it is %+v, %v", name, got, err)
 			}
 			c.Directory.CacheRoute(wrong)
-			if got, err := c.Locate(t.Context(), here); err != nil || got.Leader != leader {
-				t.Fatal(got, err)
+			if got, ok := c.Directory.Known(here); !ok || got.Leader != leader {
+				t.Fatal(got, ok)
 			}
+			if got, err := c.Locate(t.Context(), here); err != nil || got.Leader != "B" {
+				t.Errorf("%s: while it is cached, it is %+v, %v", name, got, err)
+			}
+			c.Directory.CacheRoute(wrong)
 			link, info, err := c.Follow(t.Context(), here)
 			if err != nil || info.Leader != "B" || info.ID != true1.ID {
 				t.Fatalf("%s: %+v is followed, %v", name, info, err)
@@ -117,6 +121,53 @@ func TestFalseRouteIsNotFollowed(t *testing.T) {
 		if all := b.Regions(t.Context()); len(all) != 1 {
 			t.Errorf("B has %+v", all)
 		}
+	})
+}
+
+// Every lookup is counted once, by what answered. While the catalog answers, only its word is followed. Without it, land is
+// found that it has listed before, or that nodes name, and nodes that lead land find that soon.
+func TestSourcesOfLookups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		a, b := n.start("A", newDisk()), n.start("B", newDisk())
+		n.near("B")
+		n.place(grid.CatalogKey, "A")
+		c, e := n.start("C", newDisk()), n.start("E", newDisk())
+		locate := func(it *node, source string, limit time.Duration) {
+			t.Helper()
+			count := func() (all, this float64) {
+				for _, s := range []string{"cache", "catalog", "founded", "remembered", "unconfirmed"} {
+					all += it.metric("voxeld_region_lookups_total", s)
+				}
+				return all, it.metric("voxeld_region_lookups_total", source)
+			}
+			before, of := count()
+			began := time.Now()
+			if info, err := it.Locate(t.Context(), here); err != nil || info.Leader != "B" {
+				t.Errorf("%s, %s: %+v, %v", it.peer, source, info, err)
+			}
+			if took := time.Since(began); took > limit {
+				t.Errorf("%s, %s: took %v", it.peer, source, took)
+			}
+			if after, now := count(); after != before+1 || now != of+1 {
+				t.Errorf("%s, %s: counted are %v lookups, %v of them from there", it.peer, source, after-before, now-of)
+			}
+		}
+		const now, soon = 0, 300 * time.Millisecond
+		locate(c, "founded", now)
+		locate(c, "cache", now)
+		<-time.After(time.Hour)
+		locate(c, "catalog", now)
+		link := c.follow(here)
+		link.state(here)
+		<-time.After(time.Hour)
+		n.setMute(true) // questions to the dead get no answer and no error
+		n.kill(a)
+		locate(b, "remembered", soon) // it was listed when B began to lead it
+		locate(c, "remembered", soon)
+		locate(e, "unconfirmed", 2*time.Second)
+		locate(e, "unconfirmed", soon)
+		link.Close()
 	})
 }
 
@@ -167,9 +218,9 @@ func TestIntroductions(t *testing.T) {
 			if _, err := a.AnswerQuestion(t.Context(), peer, question); err != nil {
 				t.Fatal(err)
 			}
-			got, err := a.Locate(t.Context(), here)
-			if err != nil {
-				t.Fatal(err)
+			got, ok := a.Directory.Known(here)
+			if !ok {
+				t.Fatal("the route is gone")
 			}
 			return got.Leader
 		}
@@ -183,6 +234,9 @@ func TestIntroductions(t *testing.T) {
 		}
 		if leader := introduce("X", lie); leader != "X" {
 			t.Errorf("after a new introduction %s leads", leader)
+		}
+		if got, err := a.Locate(t.Context(), here); err != nil || got.Leader != "A" {
+			t.Errorf("located is %+v, %v", got, err)
 		}
 		if _, info, err := a.Follow(t.Context(), here); err != nil || info.Leader != "A" {
 			t.Errorf("%+v is followed, %v", info, err)

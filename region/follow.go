@@ -33,7 +33,7 @@ const (
 type Link = transport.Link
 
 // Follow links the caller with the region that covers the chunk, wherever it is led. If the region does not exist, it is founded
-// first. Follow first tries the node that is believed to lead, a member according to Directory.Confirmed, then the leader that the tried
+// first. Follow first tries the node that is believed to lead, a member according to Directory.Locate, then the leader that the tried
 // nodes name, then the other members. If none of them accepts, the route is dropped and the next Follow asks the catalog. If the region was split, Follow continues with
 // its child.
 func (h *Host) Follow(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg.Region, error) {
@@ -47,7 +47,7 @@ func (h *Host) Follow(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg.Reg
 }
 
 func (h *Host) followOnce(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg.Region, error) {
-	info, err := h.Directory.Confirmed(ctx, pos)
+	info, err := h.Directory.Locate(ctx, pos)
 	if err != nil {
 		return nil, nodemsg.Region{}, err
 	}

@@ -377,14 +377,9 @@ func (h *Host) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, e
 // ErrNotFounded is the error of Find for land that is not founded.
 var ErrNotFounded = directory.ErrNotFounded
 
-// Find returns the region that covers the chunk, or ErrNotFounded.
+// Find returns the region that covers the chunk, or ErrNotFounded, also if this node has a route of land that was given up.
 func (h *Host) Find(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
 	return h.Directory.Find(ctx, pos)
-}
-
-// FindConfirmed returns the region that covers the chunk, or ErrNotFounded, also if this node has a route of land that was given up.
-func (h *Host) FindConfirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
-	return h.Directory.FindConfirmed(ctx, pos)
 }
 
 // Describe returns what a node says of itself, now or lately.

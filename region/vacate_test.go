@@ -129,22 +129,22 @@ func TestRouteOfLandThatWasGivenUp(t *testing.T) {
 		if _, listed := copiesOf(t, empty.ID, all...); listed {
 			t.Fatal("the land is still listed")
 		}
-		if info, err := d.Find(t.Context(), distant); err != nil || info.ID != empty.ID {
-			t.Fatalf("found is region %d, %v: there is no route", info.ID, err)
+		if info, ok := d.Directory.Known(distant); !ok || info.ID != empty.ID {
+			t.Fatalf("known is region %d, %v: there is no route", info.ID, ok)
 		}
 		for range 2 {
-			if info, err := d.FindConfirmed(t.Context(), distant); !errors.Is(err, ErrNotFounded) {
+			if info, err := d.Find(t.Context(), distant); !errors.Is(err, ErrNotFounded) {
 				t.Errorf("found is region %d, %v", info.ID, err)
 			}
 		}
-		if info, err := d.Find(t.Context(), distant); !errors.Is(err, ErrNotFounded) {
-			t.Errorf("found is region %d, %v: the route is still there", info.ID, err)
+		if info, ok := d.Directory.Known(distant); ok {
+			t.Errorf("known is region %d: the route is still there", info.ID)
 		}
 		again, err := d.Locate(t.Context(), distant)
 		if err != nil || !again.Newer(empty) {
 			t.Errorf("founded again is %+v, %v", again, err)
 		}
-		if info, err := d.FindConfirmed(t.Context(), distant); err != nil || info.ID != again.ID {
+		if info, err := d.Find(t.Context(), distant); err != nil || info.ID != again.ID {
 			t.Errorf("found is region %d, %v", info.ID, err)
 		}
 	})

@@ -20,7 +20,7 @@ func network() dashboard {
 				{title: "DHT lookup duration, p99", description: "Normal: a few round trips between nodes.", unit: seconds, queries: one(quantile("0.99", "voxeld_dht_lookup_seconds", "kind"), "{{kind}}")},
 				{title: "Peers contacted per lookup", description: "Mean number of peers. Grows with the logarithm of the number of nodes.", unit: count, queries: one(mean("voxeld_dht_lookup_contacted_peers", "kind"), "{{kind}}")},
 				{title: "DHT lookups that failed", description: "Normal: none. A record that does not exist is not a failure.", unit: rate, queries: one(perSecond("voxeld_dht_lookup_failures_total", "kind"), "{{kind}}")},
-				{title: "Regions found, by source", description: "Where a gateway learned who leads a region. Normal: mostly the cache.", unit: rate, kind: stacked, queries: one(perSecond("voxeld_region_lookups_total", "source"), "{{source}}")},
+				{title: "Regions found, by source", description: "What told where a region is. Normal: mostly the cache, and the catalog. Remembered, unconfirmed: the catalog does not answer.", unit: rate, kind: stacked, queries: one(perSecond("voxeld_region_lookups_total", "source"), "{{source}}")},
 				{title: "Player records put directly", description: "Saved without a lookup, on the nodes that hold an older version.", unit: rate, queries: one(perSecond("voxeld_dht_direct_puts_total", "instance"), "{{instance}}")},
 			}},
 			{"Movement between gateways (with an overlay other than relay)", []panel{

@@ -109,9 +109,6 @@ func (ld *leaders) settle(ctx context.Context, client admission.Client, at grid.
 			continue
 		}
 		_, err := ld.region(ctx, client, pos)
-		if err == nil {
-			_, err = ld.Regions.FindConfirmed(ctx, pos) // its route may be of land that was given up
-		}
 		if errors.Is(err, region.ErrNotFounded) {
 			_, err = ld.explore(ctx, client, pos)
 		}
@@ -151,9 +148,6 @@ func (ld *leaders) led(ctx context.Context, client admission.Client, pos grid.Ch
 			if info, ok := ld.lately(info); ok {
 				return info, nil
 			}
-		}
-		if err == nil {
-			_, err = ld.Regions.FindConfirmed(ctx, pos)
 		}
 		var link region.Link
 		if !errors.Is(err, region.ErrNotFounded) { // Follow would found it

@@ -28,8 +28,6 @@ type Regions interface {
 	Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error)
 	// Find returns the region that covers the chunk, or region.ErrNotFounded.
 	Find(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error)
-	// FindConfirmed returns that region, or region.ErrNotFounded, also if this node has a route of land that was given up.
-	FindConfirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error)
 	// Follow opens a link to that region, wherever it is led.
 	Follow(ctx context.Context, pos grid.ChunkPos) (region.Link, nodemsg.Region, error)
 	// Describe returns what a node says of itself.

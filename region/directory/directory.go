@@ -27,20 +27,15 @@ import (
 const (
 	// maxRoutes bounds the cache of known regions, at about 300 bytes each.
 	maxRoutes = 16384
-	// maxInvalidated bounds the set of cells whose cached routes were wrong.
-	maxInvalidated = 1024
 	// Candidates is the number of nearest nodes that are checked for liveness.
 	Candidates = 8
 
-	// lookTime bounds a lookup by a member of the catalog, and a leader's introduction to another one. hintTime bounds the time that
-	// neighbours and the DHT together have to locate a region. Both bound how long, after a partition has healed, a caller still
-	// waits for a question that was sent across it.
+	// lookTime bounds a lookup by a member of the catalog, and a leader's introduction to another one. It bounds how long, after a partition
+	// has healed, a caller still waits for a question that was sent across it.
 	lookTime = 2 * time.Second
-	hintTime = 3 * time.Second
 )
 
-// Records is the part of the DHT that the directory uses; implemented by *dht.DHT. Records are hints that save a walk; the
-// catalog's log is the authority.
+// Records is the part of the DHT that the directory uses; implemented by *dht.DHT. Records are hints, for when the catalog does not answer.
 type Records interface {
 	Region(ctx context.Context, cell grid.Cell) (nodemsg.Region, error)
 	PutRegion(ctx context.Context, region nodemsg.Region) error
@@ -74,8 +69,8 @@ type Options struct {
 func newLocated(r prometheus.Registerer) *prometheus.CounterVec {
 	located := metric.NewCounterVec(prometheus.CounterOpts{
 		Name: "voxeld_region_lookups_total",
-		Help: "Lookups of the region of a chunk, by what answered.",
-	}, metric.Values("source", "cache", "link", "walk", "dht", "catalog", "founded"))
+		Help: "Lookups of the region of a chunk, by what answered; remembered and unconfirmed while the catalog does not.",
+	}, metric.Values("source", fromCache, fromCatalog, fromFounding, fromMemory, fromHint))
 	r.MustRegister(located)
 	return located
 }
@@ -86,11 +81,10 @@ func newLocated(r prometheus.Registerer) *prometheus.CounterVec {
 type Directory struct {
 	Options
 
-	known       *lru.Cache[grid.Cell, nodemsg.Region]
-	listed      listings                          // as the catalog had them: see Confirmed
-	invalidated *lru.Cache[grid.Cell, struct{}]   // cells whose route was wrong: hints are ignored for them
-	located     *prometheus.CounterVec            // by source: cache, link, walk, dht, catalog, founded
-	flights     background.Shared[nodemsg.Region] // one search per cell at a time
+	known   *lru.Cache[grid.Cell, nodemsg.Region] // the newest that nodes have said of each cell: hints
+	listed  listings                              // who may be followed: what the catalog has said
+	located *prometheus.CounterVec                // by source: see locate.go
+	flights background.Shared[nodemsg.Region]     // one question at a time for each chunk, one founding for each cell
 
 	silent atomic.Pointer[time.Time] // when the catalog last did not answer about a route; nil: it has answered since
 
@@ -105,7 +99,7 @@ type Directory struct {
 func New(o Options) *Directory {
 	d := &Directory{
 		Options: o, located: newLocated(o.Registerer),
-		known: newCache[nodemsg.Region](maxRoutes), listed: listings{newCache[listing](maxRoutes)}, invalidated: newCache[struct{}](maxInvalidated),
+		known: newCache[nodemsg.Region](maxRoutes), listed: listings{newCache[listing](maxRoutes)},
 	}
 	d.mu.keys = grid.NewKeys(o.Placement)
 	return d
@@ -142,6 +136,14 @@ func (d *Directory) CacheRoute(info nodemsg.Region) nodemsg.Region {
 	return info
 }
 
+// CacheOwn caches a region that this node leads, as its own log has it: nobody need confirm that.
+func (d *Directory) CacheOwn(info nodemsg.Region) {
+	if before, ok := d.listed.Peek(info.Cell); !ok || !before.region.Newer(info) {
+		d.listed.put(info)
+	}
+	d.CacheRoute(info)
+}
+
 // unknownSplit is the split of a cell of which only a part is known.
 const unknownSplit = 1
 
@@ -164,7 +166,7 @@ func (d *Directory) CacheSplit(info nodemsg.Region, index uint64) {
 	}
 }
 
-// AddHint caches a route that arrived unasked, unless a newer one is known. A wrong hint costs a question to the catalog (Confirmed).
+// AddHint caches a route that arrived unasked, unless a newer one is known. A wrong hint costs a question to the catalog.
 // A hint about a part of land that is known as a whole does not count: it may be of a part that was merged since, where only an old
 // copy is left, in which one would wait for a leader. If the land was split, its leader says so.
 func (d *Directory) AddHint(info nodemsg.Region) {
@@ -193,8 +195,7 @@ func (d *Directory) LeaderMoved(info nodemsg.Region, leader string) {
 	d.CacheRoute(known)
 }
 
-// Invalidate drops a route that was wrong, unless another one is cached meanwhile. The next search for the cell asks the catalog,
-// because neighbours and the DHT would only return the same route again.
+// Invalidate drops a route that was wrong, unless another one is cached meanwhile. The catalog is asked again about the cell.
 func (d *Directory) Invalidate(info nodemsg.Region) {
 	d.listed.expire(info.Cell)
 	known, ok := d.known.Peek(info.Cell)
@@ -202,10 +203,7 @@ func (d *Directory) Invalidate(info nodemsg.Region) {
 		return
 	}
 	d.known.Remove(info.Cell)
-	d.invalidated.Add(info.Cell, struct{}{})
 }
-
-func (d *Directory) count(source string) { d.located.WithLabelValues(source).Inc() }
 
 // Known returns the cached route of the region that covers the chunk.
 func (d *Directory) Known(pos grid.ChunkPos) (nodemsg.Region, bool) {

@@ -3,7 +3,6 @@ package directory
 import (
 	"context"
 	"errors"
-	"math"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -16,11 +15,6 @@ import (
 const (
 	// MaxLinks is the most links of a region that are exchanged.
 	MaxLinks = 24
-	// walkSteps bounds the steps of a walk, and walkStarts how many leaders near the chunk are tried as its first step.
-	walkSteps  = 8
-	walkStarts = 2
-	// walkReach is how far from a chunk known land counts as near, in founding cells.
-	walkReach = 3
 	// introduceTime bounds the introduction of one leader to its neighbours.
 	introduceTime = 10 * time.Second
 )
@@ -74,66 +68,6 @@ func (d *Directory) Cover(area grid.Area, most int) []nodemsg.Region {
 		}
 	}
 	return found
-}
-
-// near returns the known region that covers the chunk, or else the nearest one whose leader was not asked. Ok is false if none is
-// within walkReach.
-func (d *Directory) near(pos grid.ChunkPos, asked map[string]bool) (nearest nodemsg.Region, ok bool) {
-	if info, known := d.Known(pos); known {
-		return info, true
-	}
-	const reach = walkReach * 16
-	least := int64(math.MaxInt64)
-	for _, info := range d.Cover(grid.Area{MinX: pos.X - reach, MinZ: pos.Z - reach, MaxX: pos.X + reach + 1, MaxZ: pos.Z + reach + 1}, 64) {
-		if at := distance(info.Cell, pos); at < least && info.Leader != "" && !asked[info.Leader] && !d.Detector.Suspected(info.Leader) {
-			nearest, least, ok = info, at, true
-		}
-	}
-	return nearest, ok
-}
-
-// distance returns how far the chunk is from the cell, in chunks along the farther axis; 0 if the cell contains it.
-func distance(cell grid.Cell, pos grid.ChunkPos) int64 {
-	a := cell.Area()
-	axis := func(at, low, high int32) int64 { return max(int64(low)-int64(at), int64(at)-int64(high)+1, 0) }
-	return max(axis(pos.X, a.MinX, a.MaxX), axis(pos.Z, a.MinZ, a.MaxZ))
-}
-
-// walk looks for the chunk's region from the nearest known land: each leader answers with the region, or with one that is nearer.
-// Each step must come nearer, so that a walk ends. Near reports whether any land nearby is known.
-func (d *Directory) walk(ctx context.Context, pos grid.ChunkPos) (info nodemsg.Region, source string, near bool) {
-	ctx, cancel := context.WithTimeout(ctx, hintTime/2)
-	defer cancel()
-	_, near = d.near(pos, nil)
-	asked := map[string]bool{d.Self.Peer: true}
-	for range walkStarts {
-		at, ok := d.near(pos, asked)
-		if !ok {
-			return nodemsg.Region{}, "", near
-		}
-		source = "link"
-		for range walkSteps {
-			if asked[at.Leader] || d.Detector.Suspected(at.Leader) {
-				break
-			}
-			asked[at.Leader] = true
-			answer, err := d.Questions.Ask(ctx, at.Leader, nodemsg.Question{Locate: &nodemsg.Locate{Chunk: pos}})
-			if err != nil {
-				break
-			}
-			if answer.Region == nil || answer.Region.Leader == "" {
-				break
-			}
-			if covers(*answer.Region, pos) {
-				return *answer.Region, source, true
-			}
-			if distance(answer.Region.Cell, pos) >= distance(at.Cell, pos) {
-				break
-			}
-			at, source = *answer.Region, "walk"
-		}
-	}
-	return nodemsg.Region{}, "", near
 }
 
 // Introduce announces the leader of this cell to the leaders of the neighbouring cells, the adjacent ones and the Hamming neighbours,
@@ -211,14 +145,10 @@ func (d *Directory) Prefetch(ctx context.Context, info nodemsg.Region) {
 	}
 }
 
-// AnswerLocate answers another node's question for the region of a chunk from known routes only: it starts no lookup. If the question
-// names a region, the answer is also that region's links.
+// AnswerLocate answers with the links of a region that this node knows: it starts no lookup.
 func (d *Directory) AnswerLocate(q nodemsg.Locate) (answer nodemsg.Answer) {
-	if info, ok := d.near(q.Chunk, nil); ok {
-		answer.Region = &info
-		if q.ID == info.ID {
-			answer.Regions = d.Neighbours(info.Cell)
-		}
+	if info, ok := d.Known(q.Chunk); ok && q.ID == info.ID {
+		answer.Regions = d.Neighbours(info.Cell)
 	}
 	return answer
 }

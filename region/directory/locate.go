@@ -9,12 +9,37 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// Locate returns the region that covers the chunk. It asks the nearest source first: the cache, then the leaders of land nearby, or
-// the DHT if it knows no such land, then the catalog. If the region does not exist, Locate founds it.
+// This file finds the land of players (docs/adr/0102). The catalog says which nodes are the members of a region, so no
+// other node can pass for one. What nodes say is only a hint: which member leads, and whether the region was split or
+// merged. A hint is followed beyond the members that the catalog lists only while the catalog does not answer.
+
+const (
+	// relistTime is how long the catalog is waited for if it has listed the region's leader before, or has just not answered.
+	relistTime = 300 * time.Millisecond
+	// silentFor is how long the catalog counts as silent after it has not answered.
+	silentFor = 10 * time.Second
+	// recordTime bounds the search for a region's record in the DHT.
+	recordTime = 1500 * time.Millisecond
+)
+
+// What told where a region is: the values of voxeld_region_lookups_total.
+const (
+	fromCache    = "cache"       // the catalog, lately: see listings
+	fromCatalog  = "catalog"     // the catalog, just now
+	fromFounding = "founded"     // the catalog, which has founded the region
+	fromMemory   = "remembered"  // the catalog does not answer: what it listed before
+	fromHint     = "unconfirmed" // the catalog does not answer, and has never listed the leader: a node's word
+)
+
+// Locate returns the region that covers the chunk, with the members that the catalog lists, and the one of them as the
+// leader that was named last. If the region does not exist, Locate founds it. While the catalog does not answer, the
+// region has the members that it listed last, and later ones that nodes name; or it is as nodes say, if the catalog has
+// not listed the leader that they name. Then a node that lies may pass for it.
 func (d *Directory) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
 	return d.locate(ctx, pos, true)
 }
@@ -24,177 +49,133 @@ func (d *Directory) Find(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region
 	return d.locate(ctx, pos, false)
 }
 
-// FindConfirmed returns the region that covers the chunk like Confirmed, but does not found it. A route that is cached may be of land that was
-// given up since: the error is ErrNotFounded then, too, and the route is dropped.
-func (d *Directory) FindConfirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
-	return d.confirmed(ctx, pos, false)
-}
-
 func (d *Directory) locate(ctx context.Context, pos grid.ChunkPos, found bool) (nodemsg.Region, error) {
 	if !pos.Valid() {
 		return nodemsg.Region{}, fmt.Errorf("chunk %v lies outside of the world", pos)
 	}
-	for source := "cache"; ; source = "" {
-		cell, info, ok := d.cached(pos)
-		if ok {
-			if source != "" {
-				d.count(source)
-			}
-			return info, nil
-		}
-		flight := cell.String()
-		if !found {
-			flight += " without founding"
-		}
-		_, err := d.flights.Do(ctx, d.Tasks, flight, func(ctx context.Context) (nodemsg.Region, error) {
-			return d.search(ctx, cell, pos, found) // for another chunk of the cell, this may find another region
-		})
+	for range grid.MaxLabel {
+		info, source, err := d.locateOnce(ctx, pos, found)
 		if err != nil {
 			return nodemsg.Region{}, fmt.Errorf("locate chunk %v: %w", pos, err)
 		}
-	}
-}
-
-const (
-	// relistTime is how long the catalog is waited for if it has listed the route's leader before, or has just not answered.
-	relistTime = 300 * time.Millisecond
-	// silentFor is how long the catalog counts as silent after it has not answered.
-	silentFor = 10 * time.Second
-)
-
-// Confirmed returns the region that covers the chunk like Locate, but with the members that the catalog lists, and one of them as the leader:
-// every admitted node can introduce itself as the leader of any land (docs/adr/0084). While the catalog does not answer, the region has the
-// members that it listed last, and those of the route if that is newer; or it is as Locate returns it, if the leader was not listed. Then a
-// node that lies may pass for its leader.
-func (d *Directory) Confirmed(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
-	return d.confirmed(ctx, pos, true)
-}
-
-func (d *Directory) confirmed(ctx context.Context, pos grid.ChunkPos, found bool) (nodemsg.Region, error) {
-	for range grid.MaxLabel {
-		known, err := d.locate(ctx, pos, found)
-		if err != nil {
-			return known, err
-		}
-		listed, lately, ok := d.listed.last(known)
-		if !lately {
-			now, err := askListed(ctx, d, pos, known, ok)
-			switch {
-			case errors.Is(err, ErrNotFounded) && !found:
-				d.Invalidate(known)
-				return known, fmt.Errorf("locate chunk %v: %w", pos, err)
-			case errors.Is(err, ErrNotFounded):
-				if listed, err = d.found(ctx, grid.CellAt(pos, grid.FoundingLabel)); err != nil {
-					return known, fmt.Errorf("locate chunk %v: %w", pos, err)
-				}
-			case err == nil:
-				listed = now
-			default:
-				d.Logger.Debug("route not confirmed by the catalog", "cell", known.Cell.String(), "leader", known.Leader, "error", err)
-				if !ok {
-					return known, nil
-				}
-				if known.Newer(listed) { // the members that are listed may be gone
-					listed.Members = slices.Concat(listed.Members, slices.DeleteFunc(slices.Clone(known.Members),
-						func(m nodemsg.Member) bool { return actor.HasMember(listed, m.Peer) }))
-				}
-			}
-		}
-		if listed.ID == known.ID && listed.Cell == known.Cell && !listed.Newer(known) {
-			known.Members = listed.Members
-			if !actor.HasMember(listed, known.Leader) {
-				known.Leader = listed.Leader
-				if listed.Split == 0 { // else the catalog has not heard of a merge
-					d.CacheRoute(listed)
-				}
-			}
-			return known, nil
-		}
-		if d.CacheRoute(listed).Split == 0 {
-			return listed, nil
+		if info.Split == 0 {
+			d.located.WithLabelValues(source).Inc()
+			return info, nil
 		}
 	}
 	return nodemsg.Region{}, fmt.Errorf("locate chunk %v: its region is being split again and again", pos)
 }
 
-// askListed asks the catalog for the region of a route, split or not. If it does not list that one, it is asked for the region that covers the
-// chunk. An answer that comes too late for the caller is listed, too.
-func askListed(ctx context.Context, d *Directory, pos grid.ChunkPos, known nodemsg.Region, before bool) (nodemsg.Region, error) {
-	limit := lookTime
-	if at := d.silent.Load(); before || at != nil && time.Since(*at) < silentFor || d.Hung() && d.Catalog() != nil {
-		limit = relistTime
+// locateOnce returns also the source. If the region turns out to be split, its children are cached.
+func (d *Directory) locateOnce(ctx context.Context, pos grid.ChunkPos, found bool) (info nodemsg.Region, source string, err error) {
+	hint, hinted := d.Known(pos)
+	listed, lately, before := d.listed.last(hint)
+	source = fromCache
+	if !lately {
+		now, err := d.ask(ctx, pos, hint, d.patience(before))
+		if unanswered(err) && !before {
+			if hint, ok := d.unconfirmed(ctx, pos, hinted); ok {
+				return hint, fromHint, nil
+			}
+			now, err = d.ask(ctx, pos, hint, background.AttemptTime) // nothing else is known
+		}
+		switch {
+		case err == nil:
+			listed, source = now, fromCatalog
+		case errors.Is(err, ErrNotFounded) && found:
+			if listed, err = d.foundOnce(ctx, grid.CellAt(pos, grid.FoundingLabel)); err != nil {
+				return info, source, err
+			}
+			source = fromFounding
+		case errors.Is(err, ErrNotFounded):
+			d.Invalidate(hint)
+			return info, source, err
+		case before:
+			source = fromMemory
+			if hint.Newer(listed) { // the members that are listed may be gone
+				listed.Members = slices.Concat(listed.Members, slices.DeleteFunc(slices.Clone(hint.Members),
+					func(m nodemsg.Member) bool { return actor.HasMember(listed, m.Peer) }))
+			}
+		default:
+			return info, source, err
+		}
 	}
-	waiting, cancel := context.WithTimeout(ctx, limit)
+	if listed.ID != hint.ID || listed.Cell != hint.Cell || listed.Newer(hint) {
+		return d.CacheRoute(listed), source, nil
+	}
+	hint.Members = listed.Members
+	if !actor.HasMember(listed, hint.Leader) {
+		hint.Leader = listed.Leader
+		if listed.Split == 0 { // else the catalog does not list a merge yet
+			d.CacheRoute(listed)
+		}
+	}
+	return hint, source, nil
+}
+
+// unanswered reports whether an error means that the catalog has not answered.
+func unanswered(err error) bool { return err != nil && !errors.Is(err, ErrNotFounded) }
+
+// patience returns how long the catalog is waited for. Before reports that it has listed the region's leader before.
+func (d *Directory) patience(before bool) time.Duration {
+	if at := d.silent.Load(); before || at != nil && time.Since(*at) < silentFor || d.Hung() && d.Catalog() != nil {
+		return relistTime
+	}
+	return lookTime
+}
+
+// ask asks the catalog for the region of a hint, split or not. If it does not list that one, it is asked for the region
+// that covers the chunk. An answer that comes too late for the caller is listed, too.
+func (d *Directory) ask(ctx context.Context, pos grid.ChunkPos, hint nodemsg.Region, patience time.Duration) (nodemsg.Region, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	key := fmt.Sprintf("%v of %v", pos, known.Cell)
-	return d.flights.Do(waiting, d.Tasks, key, func(ctx context.Context) (nodemsg.Region, error) {
+	key := fmt.Sprintf("%v of %v", pos, hint.Cell)
+	return d.flights.Do(ctx, d.Tasks, key, func(ctx context.Context) (nodemsg.Region, error) {
 		silent := func() { now := time.Now(); d.silent.Store(&now) }
 		late := time.AfterFunc(lookTime, silent)
-		listed, err := d.Exactly(ctx, known.Cell)
-		if err == nil && listed.ID != known.ID || errors.Is(err, ErrNotFounded) {
+		listed, err := nodemsg.Region{}, ErrNotFounded
+		if hint.ID != 0 {
+			listed, err = d.Exactly(ctx, hint.Cell)
+		}
+		if err == nil && listed.ID != hint.ID || errors.Is(err, ErrNotFounded) {
 			listed, err = d.FromCatalog(ctx, pos)
 		}
 		late.Stop()
-		if err == nil || errors.Is(err, ErrNotFounded) {
-			d.silent.Store(nil)
-		} else {
+		if unanswered(err) {
 			silent()
+		} else {
+			d.silent.Store(nil)
 		}
 		return listed, err
 	})
 }
 
-func (d *Directory) search(ctx context.Context, cell grid.Cell, pos grid.ChunkPos, found bool) (nodemsg.Region, error) {
-	wrong := d.invalidated.Contains(cell)
-	if !wrong {
-		if info, ok := d.fromHints(ctx, cell, pos); ok {
-			return d.CacheRoute(info), nil
+// unconfirmed returns the region that covers the chunk as other nodes say: as it is cached, if hinted is set, or as its
+// record in the DHT says.
+func (d *Directory) unconfirmed(ctx context.Context, pos grid.ChunkPos, hinted bool) (hint nodemsg.Region, ok bool) {
+	if !hinted {
+		ctx, cancel := context.WithTimeout(ctx, recordTime)
+		defer cancel()
+		cell, _, _ := d.cached(pos)
+		record, err := d.Records.Region(ctx, cell)
+		if err != nil || !covers(record, pos) {
+			return hint, false
 		}
+		d.CacheRoute(record)
 	}
-	info, err := d.FromCatalog(ctx, pos)
-	source := "catalog"
-	if errors.Is(err, ErrNotFounded) && found {
-		source = "founded"
-		info, err = d.found(ctx, grid.CellAt(pos, grid.FoundingLabel)) // the cell may be a part, by a hint that lies
-	} else if err != nil && !wrong && !errors.Is(err, ErrNotFounded) { // land that exists is found without the catalog
-		if info, ok := d.fromRecord(ctx, cell, pos); ok {
-			return d.CacheRoute(info), nil
-		}
+	hint, ok = d.Known(pos)
+	if ok {
+		d.Logger.Warn("the catalog does not answer: land is looked for where other nodes say it is",
+			"cell", hint.Cell.String(), "leader", hint.Leader)
 	}
-	if err != nil {
-		return nodemsg.Region{}, err
-	}
-	d.count(source)
-	d.invalidated.Remove(cell)
-	return d.CacheRoute(info), nil
+	return hint, ok
 }
 
-// fromHints walks the links from known land. The DHT's record is for nodes that know no land near: next to known land, what the
-// leaders there do not know has most likely not been founded yet, and the catalog decides that anyway.
-func (d *Directory) fromHints(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, bool) {
-	ctx, cancel := context.WithTimeout(ctx, hintTime)
-	defer cancel()
-	info, source, near := d.walk(ctx, pos)
-	if source != "" {
-		d.count(source)
-		return info, true
-	}
-	if near {
-		return nodemsg.Region{}, false
-	}
-	return d.fromRecord(ctx, cell, pos)
-}
-
-// fromRecord asks the DHT. It gets half of hintTime.
-func (d *Directory) fromRecord(ctx context.Context, cell grid.Cell, pos grid.ChunkPos) (nodemsg.Region, bool) {
-	ctx, cancel := context.WithTimeout(ctx, hintTime/2)
-	defer cancel()
-	info, err := d.Records.Region(ctx, cell)
-	if err != nil || !covers(info, pos) {
-		return nodemsg.Region{}, false
-	}
-	d.count("dht")
-	return info, true
+// foundOnce is found, once for all who ask at the same time.
+func (d *Directory) foundOnce(ctx context.Context, cell grid.Cell) (nodemsg.Region, error) {
+	return d.flights.Do(ctx, d.Tasks, "found "+cell.String(), func(ctx context.Context) (nodemsg.Region, error) {
+		return d.found(ctx, cell)
+	})
 }
 
 // found picks the nearest live nodes to the cell's key and asks the catalog to found the cell there.

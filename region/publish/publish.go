@@ -101,7 +101,7 @@ func (p *Publisher) publishChange(ctx context.Context, info nodemsg.Region) {
 		p.Directory.AddHint(info)
 		return
 	}
-	p.Directory.CacheRoute(info)
+	p.Directory.CacheOwn(info)
 	var introduced sync.WaitGroup
 	defer introduced.Wait()
 	introduced.Go(func() { p.Directory.Introduce(ctx, info) }) // the neighbours need not wait for the catalog and the DHT

@@ -77,9 +77,8 @@ type Question struct {
 	Found  *Found  `cbor:"2,keyasint,omitempty"`
 	// Describe asks the peer for its Member.
 	Describe *Describe `cbor:"3,keyasint,omitempty"`
-	// Authority asks the catalog, which is authoritative, for the region that covers the chunk. Locate asks any node
-	// for a route that it happens to have cached, or else for one of land that is nearer; if ID names the region that is
-	// found, Regions in the answer are its links.
+	// Authority asks the catalog, which is authoritative, for the region that covers the chunk. Locate asks the leader of a
+	// region, which ID names and which covers the chunk, for its links: Regions in the answer.
 	Authority *Locate `cbor:"4,keyasint,omitempty"`
 	// Introduce sends the leader of a cell to the leader of a neighbouring cell. It is a hint; the answer has Regions: routes around
 	// the introduced cell.

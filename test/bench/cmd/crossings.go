@@ -110,19 +110,13 @@ func (b *crossings) measure(ctx context.Context, daemons []*daemon.Daemon) ([][2
 		return nil, err
 	}
 	stop()
-	located := 0.
-	for source, n := range sources {
-		if source != "cache" && source != "founded" {
-			located += n
-		}
-	}
 	share := func(n, of float64) string { return fmt.Sprintf("%.1f %%", percent(n/of)) }
 	r := led.result()
 	return [][2]string{
 		{"borders crossed into land where nobody was; cells founded", fmt.Sprintf("%d; %.0f", crossedNew, before["founded"])},
 		{"borders crossed on founded land", fmt.Sprint(crossed)},
-		{"… with a DHT lookup", share(sources["dht"], float64(crossed))},
-		{"regions that a node had to locate, because no link led there", fmt.Sprintf("%.0f", located)},
+		{"… with a DHT lookup", share(sources[inRecords], float64(crossed))},
+		{"regions that the catalog was asked for", fmt.Sprintf("%.0f", sources["catalog"])},
 		{"pairs of neighbouring regions", fmt.Sprint(r.pairs)},
 		{"… with a common leader", share(float64(r.commonLeader), float64(r.pairs))},
 		{"… with a common member", share(float64(r.commonMember), float64(r.pairs))},
@@ -193,7 +187,10 @@ func walk(ctx context.Context, daemons []*daemon.Daemon, first, last int, move f
 	return crossings.Load(), sources, err
 }
 
-// countSources sums up how many regions all daemons have located, by the source that answered.
+// inRecords counts lookups of regions in the DHT.
+const inRecords = "lookups in the DHT"
+
+// countSources sums up how many regions all daemons have located, by the source that answered, and inRecords.
 func countSources(ctx context.Context, daemons []*daemon.Daemon) (map[string]float64, error) {
 	sum := make(map[string]float64)
 	var mu sync.Mutex
@@ -210,6 +207,7 @@ func countSources(ctx context.Context, daemons []*daemon.Daemon) (map[string]flo
 			for _, source := range m.Labels("voxeld_region_lookups_total", "source") {
 				sum[source] += m.Value("voxeld_region_lookups_total", "source", source)
 			}
+			sum[inRecords] += m.Value("voxeld_dht_lookups_total", "kind", "region")
 			return nil
 		})
 	}

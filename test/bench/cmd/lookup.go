@@ -35,9 +35,8 @@ func newLookup(b *bench) *cobra.Command {
 	return c
 }
 
-// sources are where a node can find the region of a chunk: from its own memory, by asking another node, or by
-// founding it.
-var sources = []string{"cache", "link", "walk", "dht", "catalog", "founded"}
+// sources are what tells a node where the region of a chunk is while the catalog answers.
+var sources = []string{"cache", "catalog", "founded"}
 
 func (b *lookup) run(ctx context.Context) error {
 	nodes, cells := b.nodes, b.cells
@@ -95,7 +94,7 @@ func (b *lookup) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.table.Add("a kad-dht Get of the record", fmt.Sprint(got.Count()), 1000*got.Quantile(.5), 1000*got.Quantile(.99), "", "", "", "", "", "")
+	l.table.Add("a kad-dht Get of the record", fmt.Sprint(got.Count()), 1000*got.Quantile(.5), 1000*got.Quantile(.99), "", "", "")
 	text := l.table.Markdown() + fmt.Sprintf(
 		"\nTimes of a client over TCP; the last columns count where the daemons found the answer. Finding cached land takes **%s** (p50) and\n"+
 			"**%s** (p99) of the time of a Get.\n",
