@@ -2,7 +2,6 @@ package replica
 
 import (
 	"io"
-	"maps"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,11 +18,8 @@ func forget(t *testing.T, change ...func(*raftgroup.Limits)) *testGroup {
 	p := newTestGroup(t, []string{"a", "b", "c"}, change...)
 	p.propose(3, "a", "b", "c")
 	p.pass(time.Second)
-	old := newDisk()
 	p.members["a"].disk.mu.Lock()
-	for table, rows := range p.members["a"].disk.tables {
-		old.tables[table] = maps.Clone(rows)
-	}
+	old := &disk{tables: p.members["a"].disk.tables.Clone()}
 	p.members["a"].disk.mu.Unlock()
 	p.net.set("b", true)
 	p.propose(1, "a", "c")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -18,14 +17,14 @@ import (
 // disk is a Storage in memory: what Commit has accepted survives.
 type disk struct {
 	mu      sync.Mutex
-	tables  map[string]map[string][]byte
+	tables  kv.Tables
 	commits int
 	hold    chan struct{}                 // if not nil, a Commit takes one token before it stores anything
 	refuse  func(writes []kv.Write) error // if not nil, called before anything is stored
 	torn    bool                          // a refused commit is stored all the same (an fsync that failed late)
 }
 
-func newDisk() *disk { return &disk{tables: make(map[string]map[string][]byte)} }
+func newDisk() *disk { return &disk{tables: make(kv.Tables)} }
 
 func (d *disk) Get(table string, key []byte) ([]byte, error) {
 	d.mu.Lock()
@@ -35,16 +34,9 @@ func (d *disk) Get(table string, key []byte) ([]byte, error) {
 
 func (d *disk) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
 	d.mu.Lock()
-	rows := maps.Clone(d.tables[table])
+	rows := kv.Tables{table: maps.Clone(d.tables[table])}
 	d.mu.Unlock()
-	for _, key := range slices.Sorted(maps.Keys(rows)) {
-		if strings.HasPrefix(key, string(prefix)) {
-			if err := visit([]byte(key), slices.Clone(rows[key])); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return rows.Scan(table, prefix, visit)
 }
 
 func (d *disk) Commit(writes []kv.Write) error {
@@ -58,32 +50,19 @@ func (d *disk) Commit(writes []kv.Write) error {
 		refusal = d.refuse(writes)
 	}
 	if refusal == nil || d.torn {
-		for _, w := range writes {
-			if w.Value == nil {
-				delete(d.tables[w.Table], string(w.Key))
-				continue
-			}
-			if d.tables[w.Table] == nil {
-				d.tables[w.Table] = make(map[string][]byte)
-			}
-			d.tables[w.Table][string(w.Key)] = slices.Clone(w.Value)
-		}
+		d.tables.Commit(writes) //nolint:errcheck // it has no error
 	}
 	d.commits++
 	return refusal
 }
 
-// View copies everything: commits continue meanwhile.
 func (d *disk) View(read func(
 	get func(table string, key []byte) ([]byte, error),
 	scan func(table string, prefix []byte, visit func(key, value []byte) error) error,
 ) error,
-) error {
-	still := newDisk()
+) error { // commits continue meanwhile
 	d.mu.Lock()
-	for name, rows := range d.tables {
-		still.tables[name] = maps.Clone(rows)
-	}
+	still := d.tables.Clone()
 	d.mu.Unlock()
 	return read(still.Get, still.Scan)
 }

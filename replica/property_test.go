@@ -3,7 +3,6 @@ package replica
 import (
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 
@@ -199,10 +198,7 @@ func TestLostCommitWouldBeNoticed(t *testing.T) {
 	h := newTestHost(t, d)
 	g := openNow(t, h, alone(1))
 	g.Dequeue()
-	forgetful := newDisk()
-	for name, table := range d.tables { // a copy from before the entry's commit
-		forgetful.tables[name] = maps.Clone(table)
-	}
+	forgetful := &disk{tables: d.tables.Clone()} // from before the entry's commit
 	if err := g.Propose([]byte("edit")); err != nil {
 		t.Fatal(err)
 	}

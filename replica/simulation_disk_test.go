@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/internal/kv"
@@ -13,7 +12,7 @@ import (
 // disk is a node's storage: a successful Commit survives a crash, as a whole or not at all.
 type disk struct {
 	node   *machine
-	tables map[string]map[string][]byte
+	tables kv.Tables
 	undo   [][]kv.Write // seeded bug: a crash takes these back, the newest first
 }
 
@@ -22,25 +21,10 @@ var (
 	errCrash    = errors.New("simulated crash")
 )
 
-func (d *disk) Get(table string, key []byte) ([]byte, error) {
-	return d.tables[table][string(key)], nil
-}
+func (d *disk) Get(table string, key []byte) ([]byte, error) { return d.tables.Get(table, key) }
 
 func (d *disk) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
-	rows := d.tables[table]
-	var keys []string
-	for key := range rows {
-		if strings.HasPrefix(key, string(prefix)) {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		if err := visit([]byte(key), rows[key]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.tables.Scan(table, prefix, visit)
 }
 
 func (d *disk) View(read func(
@@ -76,7 +60,9 @@ func (d *disk) Commit(writes []kv.Write) error {
 		d.undo = append(d.undo, undo)
 		d.undo = d.undo[max(0, len(d.undo)-8):]
 	}
-	d.put(writes)
+	if err := d.tables.Commit(writes); err != nil {
+		return err
+	}
 	if n.crashPoint == crashAfter {
 		n.dying = true
 		panic(errCrash)
@@ -88,24 +74,11 @@ func (d *disk) Commit(writes []kv.Write) error {
 	return nil
 }
 
-func (d *disk) put(writes []kv.Write) {
-	for _, w := range writes {
-		if w.Value == nil {
-			delete(d.tables[w.Table], string(w.Key))
-			continue
-		}
-		if d.tables[w.Table] == nil {
-			d.tables[w.Table] = make(map[string][]byte)
-		}
-		d.tables[w.Table][string(w.Key)] = w.Value
-	}
-}
-
 // powerCut applies a crash to the disk: no effect, since everything was synced.
 func (d *disk) powerCut() {
 	for _, undo := range slices.Backward(d.undo) {
-		slices.Reverse(undo) // of two writes to a key the first has the original value
-		d.put(undo)
+		slices.Reverse(undo)  // of two writes to a key the first has the original value
+		d.tables.Commit(undo) //nolint:errcheck // it has no error
 	}
 	d.undo = nil
 }

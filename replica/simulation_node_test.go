@@ -60,7 +60,7 @@ const tickEvery = 100 * time.Millisecond
 
 func (s *sim) addNode() *machine {
 	n := &machine{sim: s, number: len(s.nodes), peer: peerName(len(s.nodes)), clockRate: 1, fsync: usualFsync, tombstones: make(map[uint64]uint64)}
-	n.disk = &disk{node: n, tables: make(map[string]map[string][]byte)}
+	n.disk = &disk{node: n, tables: make(kv.Tables)}
 	s.nodes = append(s.nodes, n)
 	s.peers[n.peer] = n
 	return n

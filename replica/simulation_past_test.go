@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -25,9 +26,9 @@ type machinePast struct {
 	introducing map[string]time.Duration // by peer: until when an exchange may be under way
 	closing     time.Duration            // until then replicas of an earlier state are being closed
 
-	copies   []map[string]map[string][]byte // of the disk
-	backs    int                            // how often the disk was put back
-	wentBack bool                           // it was put back, and the node has not noticed yet
+	copies   []kv.Tables // of the disk
+	backs    int         // how often the disk was put back
+	wentBack bool        // it was put back, and the node has not noticed yet
 }
 
 var errStillOpen = errors.New("replicas are being closed")
@@ -251,11 +252,7 @@ func (n *machine) keepCopy() {
 	if n.gone || len(n.disk.tables[incarnation.Table]) == 0 {
 		return
 	}
-	one := make(map[string]map[string][]byte)
-	for table, rows := range n.disk.tables {
-		one[table] = maps.Clone(rows)
-	}
-	n.copies = append(n.copies, one)
+	n.copies = append(n.copies, n.disk.tables.Clone())
 	n.copies = n.copies[max(0, len(n.copies)-3):]
 }
 
@@ -322,9 +319,6 @@ func (s *sim) putBack(n *machine) {
 	s.note(note{who: n.peer, what: "put back"})
 	n.backs++
 	n.wentBack = true
-	n.disk.tables = make(map[string]map[string][]byte)
-	for table, rows := range one {
-		n.disk.tables[table] = maps.Clone(rows)
-	}
+	n.disk.tables = one.Clone()
 	s.at(s.now+s.between(0, time.Second), n.boot)
 }

@@ -320,7 +320,7 @@ func TestRefuseBeside(t *testing.T) {
 		},
 		false: func(*transport.Host) {},
 	} {
-		other, err := transport.NewHost(transport.Options{Storage: &memory{}, Listen: []string{"/ip4/" + takeAddress(t) + "/tcp/0"}})
+		other, err := transport.NewHost(transport.Options{Storage: &kv.Memory{}, Listen: []string{"/ip4/" + takeAddress(t) + "/tcp/0"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -164,7 +163,7 @@ const (
 
 // refuseBeside asks the nodes of a backup, and returns an error if one of them runs in the world, or if not all were asked.
 func refuseBeside(ctx context.Context, id string, nodes []backup.Node) error {
-	host, err := transport.NewHost(transport.Options{Storage: &memory{}, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Patient: true})
+	host, err := transport.NewHost(transport.Options{Storage: &kv.Memory{}, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Patient: true})
 	if err != nil {
 		return err
 	}
@@ -241,24 +240,6 @@ func (n *node) backupHeader() backup.Header {
 		}
 	}
 	return h
-}
-
-// memory is a storage that is not kept.
-type memory struct{ rows sync.Map }
-
-func (m *memory) Get(table string, key []byte) ([]byte, error) {
-	value, ok := m.rows.Load(table + "\x00" + string(key))
-	if !ok {
-		return nil, nil
-	}
-	return value.([]byte), nil
-}
-
-func (m *memory) Commit(writes []kv.Write) error {
-	for _, w := range writes {
-		m.rows.Store(w.Table+"\x00"+string(w.Key), w.Value)
-	}
-	return nil
 }
 
 // checkRestoring returns an error if a restore was interrupted.

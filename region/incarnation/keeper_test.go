@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +18,7 @@ import (
 
 // disk is the storage of a node, in memory. It can be copied and put back, and it can fail.
 type disk struct {
-	rows map[string]string
+	kv.Tables
 	full bool
 }
 
@@ -28,37 +27,11 @@ var (
 	errDown = errors.New("no answer")
 )
 
-func (d *disk) Get(table string, key []byte) ([]byte, error) {
-	value, found := d.rows[table+"/"+string(key)]
-	if !found {
-		return nil, nil
-	}
-	return []byte(value), nil
-}
-
-func (d *disk) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
-	for key, value := range d.rows {
-		if strings.HasPrefix(key, table+"/"+string(prefix)) {
-			if err := visit([]byte(strings.TrimPrefix(key, table+"/")), []byte(value)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 func (d *disk) Commit(writes []kv.Write) error {
 	if d.full {
 		return errFull
 	}
-	for _, w := range writes {
-		if w.Value == nil {
-			delete(d.rows, w.Table+"/"+string(w.Key))
-		} else {
-			d.rows[w.Table+"/"+string(w.Key)] = string(w.Value)
-		}
-	}
-	return nil
+	return d.Tables.Commit(writes)
 }
 
 // node is a node with a keeper, which reaches the others by name.
@@ -75,7 +48,7 @@ type node struct {
 }
 
 func newNode(t *testing.T, name string, others map[string]*node) *node {
-	n := &node{name: name, disk: &disk{rows: make(map[string]string)}, held: map[uint64]uint64{1: 11, 2: 12}, others: others}
+	n := &node{name: name, disk: &disk{Tables: make(kv.Tables)}, held: map[uint64]uint64{1: 11, 2: 12}, others: others}
 	n.start(t)
 	others[name] = n
 	return n
@@ -105,7 +78,7 @@ func (n *node) start(t *testing.T) {
 	n.Keeper = k
 }
 
-func (n *node) copyDisk() *disk { return &disk{rows: maps.Clone(n.disk.rows)} }
+func (n *node) copyDisk() *disk { return &disk{Tables: n.disk.Clone()} }
 
 func (n *node) meets(t *testing.T, other *node) {
 	t.Helper()

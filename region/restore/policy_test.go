@@ -111,35 +111,6 @@ func file(t *testing.T, base backup.Chain, complete int64, acts []kv.Write) stri
 	return out.Name()
 }
 
-// memory is a storage that is not kept.
-type memory map[string]map[string][]byte
-
-func (m memory) Get(table string, key []byte) ([]byte, error) { return m[table][string(key)], nil }
-
-func (m memory) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
-	for _, key := range slices.Sorted(maps.Keys(m[table])) {
-		if !strings.HasPrefix(key, string(prefix)) {
-			continue
-		}
-		if err := visit([]byte(key), m[table][key]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m memory) Commit(writes []kv.Write) error {
-	for _, w := range writes {
-		if m[w.Table] == nil {
-			m[w.Table] = make(map[string][]byte)
-		}
-		if m[w.Table][string(w.Key)] = w.Value; w.Value == nil {
-			delete(m[w.Table], string(w.Key))
-		}
-	}
-	return nil
-}
-
 // restore restores the world of the files, and returns the commands that the node is to enter.
 func restore(t *testing.T, files ...string) (commands []string, report Report) {
 	t.Helper()
@@ -147,7 +118,7 @@ func restore(t *testing.T, files ...string) (commands []string, report Report) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := make(memory)
+	db := make(kv.Tables)
 	report, err = World(db, chain, Options{Self: nodemsg.Member{Peer: "b", Game: "h:1"}})
 	if err != nil {
 		t.Fatal(err)

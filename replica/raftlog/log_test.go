@@ -16,7 +16,7 @@ import (
 // reloads.
 func TestLogAgainstTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := make(tables)
+		d := make(kv.Tables)
 		conf := &Configuration{Index: FoundingIndex, Next: 2, Voters: []Member{{ID: 1, Peer: "me"}}}
 		l, err := LoadLog(d, 7, State{Term: 1, Commit: 1, Applied: 1, Start: 1, StartTerm: 1}, conf)
 		if err != nil {
@@ -48,7 +48,9 @@ func TestLogAgainstTwin(t *testing.T) {
 					}
 					entries = append(entries, &raftpb.Entry{Index: new(from + i), Term: new(term), Data: data})
 				}
-				d.commit(l.AppendWrites(nil, entries))
+				if err := d.Commit(l.AppendWrites(nil, entries)); err != nil {
+					t.Fatal(err)
+				}
 				l.Append(entries)
 				if err := twin.Append(entries); err != nil {
 					t.Fatal(err)
@@ -56,7 +58,9 @@ func TestLogAgainstTwin(t *testing.T) {
 			},
 			"compact": func(t *rapid.T) {
 				to := rapid.Uint64Range(l.Start, l.Last).Draw(t, "to")
-				d.commit(l.CompactWrites(nil, to))
+				if err := d.Commit(l.CompactWrites(nil, to)); err != nil {
+					t.Fatal(err)
+				}
 				before := l.Start
 				l.Compact(to)
 				if to > before && len(l.runs) > 1 && l.runs[1].from <= to+1 {

@@ -2,24 +2,21 @@ package nettest
 
 import (
 	"bytes"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
-// Memory is a storage that is lost when the process ends.
+// Memory is a storage that is lost when the process ends, and can fail.
 type Memory struct {
 	mu     sync.Mutex
-	tables map[string]map[string][]byte
+	tables kv.Tables
 	failed error
 	hung   chan struct{} // commits wait until it is closed; nil: they do not
 }
 
 // NewMemory returns an empty storage.
-func NewMemory() *Memory { return &Memory{tables: make(map[string]map[string][]byte)} }
+func NewMemory() *Memory { return &Memory{tables: make(kv.Tables)} }
 
 // Get returns the value of a row, or nil.
 func (m *Memory) Get(table string, key []byte) ([]byte, error) {
@@ -32,17 +29,8 @@ func (m *Memory) Get(table string, key []byte) ([]byte, error) {
 func (m *Memory) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var keys []string
-	for key := range m.tables[table] {
-		if strings.HasPrefix(key, string(prefix)) {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		if err := visit([]byte(key), m.tables[table][key]); err != nil {
-			return err
-		}
+	if err := m.tables.Scan(table, prefix, visit); err != nil {
+		return err
 	}
 	return m.failed
 }
@@ -59,28 +47,14 @@ func (m *Memory) Commit(writes []kv.Write) error {
 	if m.failed != nil {
 		return m.failed
 	}
-	for _, w := range writes {
-		if m.tables[w.Table] == nil {
-			m.tables[w.Table] = make(map[string][]byte)
-		}
-		if w.Value == nil {
-			delete(m.tables[w.Table], string(w.Key))
-		} else {
-			m.tables[w.Table][string(w.Key)] = bytes.Clone(w.Value)
-		}
-	}
-	return nil
+	return m.tables.Commit(writes)
 }
 
 // Copied returns a copy, as of the storage of a killed node.
 func (m *Memory) Copied() *Memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := NewMemory()
-	for name, table := range m.tables {
-		c.tables[name] = maps.Clone(table)
-	}
-	return c
+	return &Memory{tables: m.tables.Clone()}
 }
 
 // Size returns the number of rows of a table.

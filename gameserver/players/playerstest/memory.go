@@ -4,7 +4,6 @@ package playerstest
 import (
 	"context"
 	"maps"
-	"strings"
 	"sync"
 
 	"github.com/voxelpopuli/voxeld/internal/kv"
@@ -20,7 +19,7 @@ type Memory struct {
 	mu struct {
 		sync.Mutex
 		records map[player.ID]nodemsg.PlayerRecord
-		rows    map[string][]byte
+		rows    kv.Tables
 		failure error
 		silence error
 		commits int
@@ -30,7 +29,7 @@ type Memory struct {
 // NewMemory returns a memory without players.
 func NewMemory() *Memory {
 	m := &Memory{}
-	m.mu.records, m.mu.rows = make(map[player.ID]nodemsg.PlayerRecord), make(map[string][]byte)
+	m.mu.records, m.mu.rows = make(map[player.ID]nodemsg.PlayerRecord), make(kv.Tables)
 	return m
 }
 
@@ -69,22 +68,15 @@ func (m *Memory) PutPlayer(ctx context.Context, r nodemsg.PlayerRecord) error {
 func (m *Memory) Get(table string, key []byte) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.mu.rows[table+string(key)], m.mu.failure
+	return m.mu.rows[table][string(key)], m.mu.failure
 }
 
 // Scan visits the rows of a table.
-func (m *Memory) Scan(table string, _ []byte, visit func(key, value []byte) error) error {
+func (m *Memory) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
 	m.mu.Lock()
-	rows := maps.Clone(m.mu.rows)
+	rows := kv.Tables{table: maps.Clone(m.mu.rows[table])}
 	m.mu.Unlock()
-	for key, value := range rows {
-		if of, is := strings.CutPrefix(key, table); is && value != nil {
-			if err := visit([]byte(of), value); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return rows.Scan(table, prefix, visit)
 }
 
 // Commit writes rows to the database.
@@ -98,10 +90,7 @@ func (m *Memory) Commit(writes []kv.Write) error {
 		return m.mu.failure
 	}
 	m.mu.commits++
-	for _, w := range writes {
-		m.mu.rows[w.Table+string(w.Key)] = w.Value
-	}
-	return nil
+	return m.mu.rows.Commit(writes)
 }
 
 // Commits returns how many commits have succeeded.
