@@ -59,8 +59,6 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		}
 	case q.Resolve != nil:
 		h.Splitter.ResolveHere(q.Resolve.Region)
-	case q.Compare != nil:
-		err = h.scrubber.CompareHere(peer, *q.Compare)
 	case q.Release != nil:
 		err = h.executor.ReleasedBy(peer, q.Release.Region)
 	case q.Superseded != nil:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -249,6 +250,26 @@ func (d scrubWorld) scrub(t *testing.T, all ...*dbNode) (out Scrubbed) {
 	return out
 }
 
+// inspected opens a copy of a database. The error says what is wrong with it: it was refused, or it has damaged rows.
+func inspected(path string) (refused bool, err error) {
+	image, err := os.ReadFile(path)
+	if err != nil {
+		return false, err
+	}
+	path += ".copy"
+	if err := os.WriteFile(path, image, 0o600); err != nil {
+		return false, err
+	}
+	db, err := store.Open(store.Options{Path: path})
+	if err != nil {
+		return true, err
+	}
+	if all := db.CorruptRows(); len(all) > 0 {
+		err = fmt.Errorf("%w: %v", kv.ErrDamaged, all)
+	}
+	return false, errors.Join(err, db.Close())
+}
+
 // stay keeps the region open.
 func (n *node) stay() {
 	g := n.refollow()
@@ -292,18 +313,17 @@ func (d scrubWorld) check(t *testing.T, a, b, c *dbNode) (outcome string) {
 		return "the node ended with a clear error"
 	default:
 	}
-	before, out := c.replicaID(d.info.ID), d.scrub(t, a, b, c)
-	if out.Err != nil || len(out.Open) > 0 {
-		t.Errorf("scrub: %+v", out)
-	}
-	for range 120 {
-		if !slices.Contains(out.Differ, "C") || c.replicaID(d.info.ID) > before || c.db.Check() != nil {
-			break
-		}
-		corrupt = true
-		<-time.After(time.Second)
-	}
 	replaced := c.replicaID(d.info.ID) > 3
+	out := d.scrub(t, a, b, c)
+	if broken := c.db.Check(); out.Err != nil || (len(out.Open) > 0 || out.Repaired != out.Damaged) && broken == nil {
+		t.Errorf("scrub: %+v", out)
+	} else if len(out.Open) > 0 {
+		// The order of the keys in the file is broken: the damage can be reported, but the rows cannot be deleted.
+		outcome = "reported; the file is refused at the next start"
+		if _, err := inspected(c.path); err == nil {
+			t.Errorf("the scrub leaves %v open, and the file would be opened without a word", out.Open)
+		}
+	}
 	if g := a.refollow().state(here); len(g.Edits) == 0 {
 		t.Error("the land is gone")
 	}
@@ -321,6 +341,8 @@ func (d scrubWorld) check(t *testing.T, a, b, c *dbNode) (outcome string) {
 		return outcome
 	case replaced:
 		return "the copy was replaced"
+	case out.Repaired > 0:
+		return "mended by a scrub"
 	case corrupt && c.db.Check() != nil:
 		return "reported; the copy cannot be replaced in this file"
 	case corrupt:
@@ -383,6 +405,9 @@ func TestFlippedBitsWhileRunning(t *testing.T) {
 				t.Errorf("scrub: %+v", out)
 			}
 			outcome = d.check(t, a, b, c)
+			if outcome == "nothing that counts was hit" && out.Repaired > 0 {
+				outcome = "mended by a scrub"
+			}
 			if outcome == "the node ended with a clear error" {
 				return
 			}

@@ -252,7 +252,7 @@ func (h *Host) wireIntegrity(m *integrity.Metrics) error {
 		Replaced: h.replaced, ReopenCatalog: h.reopenCatalog, CatalogReleased: h.regions.catalogReleased,
 	}}
 	h.scrubber = &integrity.Scrubber{Node: node, ScrubberOptions: integrity.ScrubberOptions{
-		Every: h.ScrubEvery, Supervisor: h.supervisor, Damages: h.damages, Executor: h.executor, Pieces: h.pieces, Led: h.regions.ledLands,
+		Every: h.ScrubEvery, Supervisor: h.supervisor, Damages: h.damages, Facts: h.facts, Pieces: h.pieces, Led: h.regions.ledLands,
 	}}
 	h.vacater = vacate.New(vacate.Options{
 		Node: node, After: h.VacateAfter, Spawn: h.Spawn, Policy: h.Policy, Supervisor: h.supervisor, Lead: h.Splitter.Lead,
@@ -308,7 +308,7 @@ func (h *Host) wireRegions() {
 	r.catalogs.copies, r.records, r.reopen = h.CatalogCopies, h.Records, make(chan struct{}, 1)
 	r.supervisor, r.facts, r.executor = h.supervisor, h.facts, h.executor
 	r.bases, r.publisher, r.hibernate = h.bases, h.publisher, h.hibernation.hibernate
-	r.disk = &integrity.Disk{Node: r.Node, DamagedLog: h.executor.DamagedLog}
+	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.executor.DamagedLog}
 	if h.World != "" {
 		r.proofs.Signed = signature.New(h.World).Signed
 	}
@@ -436,11 +436,17 @@ func (h *Host) servePiece(ctx context.Context, peer string, f nodemsg.Fetch) nod
 		return h.Splitter.FreezeHere(ctx, peer, *f.Freeze)
 	case f.Digests != nil:
 		l = h.regions.Loaded(f.Digests.Group)
+	case f.Part != nil:
+		l = h.regions.Loaded(f.Part.Group)
 	default:
 		return nodemsg.Fetched{Error: "unknown request; upgrade voxeld"}
 	}
-	if l == nil {
+	switch {
+	case l == nil:
 		return nodemsg.Fetched{Error: "the region is not open here"}
+	case f.Digests != nil:
+		return l.ServeDigests(ctx, peer, *f.Digests)
+	default:
+		return l.ServePart(ctx, peer, *f.Part)
 	}
-	return l.ServeDigests(ctx, peer, *f.Digests)
 }

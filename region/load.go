@@ -112,7 +112,7 @@ func (r *regions) options(changed func(nodemsg.Region)) actor.Options {
 
 func (r *regions) landOptions() (actor.Options, actor.LandOptions) {
 	return r.options(r.publisher.Changed), actor.LandOptions{
-		Hash: r.bases.Hash, Hibernate: r.hibernate, StayAwake: r.autoSplit.StayAwake, Reload: r.readLand, ReadParts: r.disk.ReadParts,
+		Hash: r.bases.Hash, Hibernate: r.hibernate, StayAwake: r.autoSplit.StayAwake, Reload: r.readLand, ReadParts: r.disk.ReadParts, FetchParts: r.disk.FetchParts,
 		Split: r.splitter.Begin, Merged: r.splitter.DeleteMerged, Resolve: r.resolve, Pinned: r.bases.Pinned, RefuseEdit: r.policy.RefuseEdit,
 		Orders: func() actor.Orders { return r.policy.Orders() }, Proofs: r.proofs, Now: r.now, CPU: r.cpu, Probe: r.probe,
 	}

@@ -71,7 +71,7 @@ func TestDamagedCopyIsReplaced(t *testing.T) {
 					t.Errorf("the land has the edits %+v", s.Edits)
 				}
 				same(t, info.ID, a, b, again)
-				if out := a.Scrub(t.Context(), info.Cell); out.Err != nil || out.Reported != 3 || len(out.Differ) != 0 {
+				if out := a.Scrub(t.Context(), info.Cell); out.Err != nil || out.Reported != 3 || out.Damaged != 0 {
 					t.Errorf("%+v", out)
 				}
 			})
@@ -88,7 +88,7 @@ func TestDamagedLogOfAnOpenGroup(t *testing.T) {
 				a, b, c, g, info := built(t)
 				it := map[string]*node{"A": a, "C": c}[who]
 				it.disk.harmGroup("raft_log", info.ID, 0)
-				if out := a.Scrub(t.Context(), info.Cell); out.Err != nil || len(out.Differ) != 0 {
+				if out := a.Scrub(t.Context(), info.Cell); out.Err != nil || out.Damaged != 0 {
 					t.Errorf("%+v", out)
 				}
 				if d := it.Damaged(); len(d) != 1 || d[0].Peer != who {

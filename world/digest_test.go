@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -114,6 +115,78 @@ func drawRollback(t *rapid.T, l *Land, pos grid.ChunkPos, number uint64) Rollbac
 	return s
 }
 
+// Replacing all parts of a damaged copy by those of a sound one makes both equal, in memory and in the table.
+func TestReplaceRepairs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l, table := newTestLand(), make(rows)
+		for i := range rapid.IntRange(1, 6).Draw(t, "batches") {
+			if _, err := l.Apply(uint64(i+2), drawBatch(t).Encode()); err != nil {
+				t.Fatal(err)
+			}
+			table.store(l.Writes())
+		}
+		bad := make(rows)
+		for key, value := range table {
+			switch rapid.IntRange(0, 3).Draw(t, "harm") {
+			case 0: // lost
+			case 1:
+				value = bytes.Clone(value)
+				value[len(value)-1] ^= 1
+				bad[key] = value
+			case 2:
+				other := []byte(key)
+				other[len(other)-1] ^= 1
+				bad[string(other)] = value
+			default:
+				bad[key] = value
+			}
+		}
+		broken := newTestLand()
+		for _, key := range slices.Sorted(maps.Keys(bad)) {
+			_ = broken.Load([]byte(key), bad[key]) // rows that Load refuses are missing in memory, as intended
+		}
+		for _, p := range l.Parts() {
+			var good []kv.Write
+			l.Rows(p, func(key, value []byte) {
+				good = append(good, kv.Write{Table: LandTable, Key: bytes.Clone(key), Value: bytes.Clone(value)})
+			})
+			var keys [][]byte
+			for _, prefix := range l.PartPrefixes(p) {
+				for key := range bad {
+					if bytes.HasPrefix([]byte(key), prefix) {
+						keys = append(keys, []byte(key))
+					}
+				}
+			}
+			writes, err := broken.Replace(p, good, keys)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bad.store(writes)
+			if broken.digest(p) != l.digest(p) {
+				t.Fatalf("%v differs in memory", p)
+			}
+		}
+		if !maps.EqualFunc(bad, table, bytes.Equal) {
+			t.Fatalf("the tables differ: %d and %d rows", len(bad), len(table))
+		}
+	})
+}
+
+func TestReplaceRefusesOtherParts(t *testing.T) {
+	l := newTestLand()
+	pos := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
+	for name, row := range map[string]kv.Write{
+		"another chunk": {Key: l.baseKey(grid.ChunkPos{X: pos.X + 1, Z: pos.Z}), Value: make([]byte, 32)},
+		"no base":       {Key: append(l.chunkKey(keyEdit, pos), 0, 0, 0, 1), Value: []byte{0, 1}},
+		"nonsense":      {Key: []byte("x"), Value: []byte("y")},
+	} {
+		if _, err := l.Replace(Part{Chunk: pos}, []kv.Write{row}, nil); err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+}
+
 // A barrier changes nothing. An older version refuses it, with the same effect.
 func TestBarrierChangesNothing(t *testing.T) {
 	l := newTestLand()
@@ -124,7 +197,7 @@ func TestBarrierChangesNothing(t *testing.T) {
 	}
 	l.Writes()
 	before := l.digest(Part{Chunk: pos})
-	m := Barrier{Nonce: 9, Backup: true}
+	m := Barrier{Nonce: 9, Need: 2, Repairs: []Repair{{Part: Part{Chunk: pos}, Damaged: []string{"a"}, Sources: []string{"b", "c"}}}}
 	out, err := l.Apply(3, m.Encode())
 	if err != nil || out.Barrier == nil || out.Barrier.Nonce != 9 || len(l.Writes())+len(out.Changes)+len(out.Results) != 0 {
 		t.Errorf("a barrier did %+v, %v", out, err)
@@ -139,7 +212,9 @@ func TestBarrierChangesNothing(t *testing.T) {
 
 func FuzzDecodeMark(f *testing.F) {
 	f.Add(Barrier{Nonce: 1}.Encode())
-	f.Add(Barrier{Nonce: 2, Backup: true}.Encode())
+	f.Add(Barrier{Nonce: 2, Need: 2, Repairs: []Repair{
+		{Part: Part{Sequences: true}, Damaged: []string{"x"}}, {Part: Part{Chunk: grid.ChunkPos{X: -5, Z: 7}}, Sources: []string{"y", "z"}},
+	}}.Encode())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := DecodeBarrier(data)
 		if err != nil {

@@ -168,7 +168,7 @@ func (l *Land) CountEdits(visit func(pos grid.ChunkPos, blocks int)) {
 
 func (l *Land) pinTo(pos grid.ChunkPos, base [32]byte) { l.pinned[pos] = &pinnedChunk{base: base} }
 
-// Part is a piece of a region's land that is compared separately: one chunk (its base and its edits), or,
+// Part is a piece of a region's land that is compared and repaired separately: one chunk (its base and its edits), or,
 // with Sequences, the recorded edit sequences of the players, and the region's structure. Chunk is zero then.
 type Part struct {
 	Chunk     grid.ChunkPos

@@ -165,6 +165,59 @@ func (l *Land) Rows(p Part, visit func(key, value []byte)) {
 	g.history.All(func(number uint32, data []byte, _ int64) { visit(l.historyKey(p.Chunk, number), data) })
 }
 
+// Replace makes rows the content of the part. The rows must be well-formed and belong to the part; otherwise it returns
+// an error and changes nothing. The returned writes do the same to the table, whatever it holds of the part now: stored
+// lists the part's keys there.
+func (l *Land) Replace(p Part, rows []kv.Write, stored [][]byte) ([]kv.Write, error) {
+	fresh := NewLand(l.id, l.cell, l.height)
+	for _, row := range rows {
+		if err := fresh.Load(row.Key, row.Value); err != nil {
+			return nil, err
+		}
+	}
+	if err := fresh.only(p); err != nil {
+		return nil, err
+	}
+	gone := make(map[string]bool, len(stored))
+	for _, key := range stored {
+		gone[string(key)] = true
+	}
+	l.Rows(p, func(key, _ []byte) { gone[string(key)] = true })
+	var writes []kv.Write
+	for _, row := range rows {
+		delete(gone, string(row.Key))
+	}
+	for _, key := range slices.Sorted(maps.Keys(gone)) {
+		writes = append(writes, kv.Write{Table: LandTable, Key: []byte(key)})
+	}
+	for _, row := range rows {
+		writes = append(writes, kv.Write{Table: LandTable, Key: row.Key, Value: row.Value})
+	}
+	switch {
+	case p.Sequences:
+		l.recents, l.structure, l.rolledBack, l.marked = fresh.recents, fresh.structure, fresh.rolledBack, fresh.marked
+	case fresh.pinned[p.Chunk] == nil:
+		delete(l.pinned, p.Chunk)
+	default:
+		l.pinned[p.Chunk] = fresh.pinned[p.Chunk]
+	}
+	l.tracked = nil // it was taken of the damaged part
+	return writes, nil
+}
+
+// only returns an error if the land has rows outside of the part.
+func (l *Land) only(p Part) error {
+	for pos := range l.pinned {
+		if p.Sequences || pos != p.Chunk {
+			return errRow
+		}
+	}
+	if !p.Sequences && (len(l.recents) > 0 || l.structure != (Structure{}) || l.ordersRow() != nil) || len(l.recents) > rememberedPlayers {
+		return errRow
+	}
+	return nil
+}
+
 func readChunkPos(b []byte) grid.ChunkPos {
 	return grid.ChunkPos{X: int32(binary.BigEndian.Uint32(b)), Z: int32(binary.BigEndian.Uint32(b[4:]))}
 }

@@ -61,7 +61,7 @@ func (e *RowEncoder) Bytes() []byte {
 const maxRowKey = 64
 
 // DecodeRows decodes what EncodeRows wrote. Values are never nil. It does not check the meaning of the rows;
-// Land.Load does.
+// Land.Replace does.
 func DecodeRows(data []byte) ([]kv.Write, error) {
 	if len(data) == 0 || data[0] != 1 {
 		return nil, errRows

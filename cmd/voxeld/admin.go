@@ -129,7 +129,7 @@ func (n *node) answerScrub(w http.ResponseWriter, r *http.Request) {
 	for _, s := range all {
 		a := admin.Scrub{
 			ID: fmt.Sprintf("%016x", s.Region.ID), Cell: s.Region.Cell.String(), Members: s.Members, Reported: s.Reported,
-			Parts: s.Parts, Differ: append([]string{}, s.Differ...), Open: append([]string{}, s.Open...),
+			Parts: s.Parts, Damaged: s.Damaged, Repaired: s.Repaired, Open: append([]string{}, s.Open...),
 		}
 		if s.Err != nil {
 			a.Error = wire.ErrorText(s.Err)

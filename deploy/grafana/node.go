@@ -47,9 +47,10 @@ func node() dashboard {
 			}},
 			{"Soundness", []panel{
 				{title: "Scrubs, by result", description: "Comparisons of the replicas of a region. Normal: sound.", unit: rate, queries: one(some("voxeld_scrubs_total", "result"), "{{result}}")},
-				{title: "Parts compared, replicas that differ", description: "Normal: none differ.", unit: rate, queries: []query{
+				{title: "Parts compared, damaged, repaired", description: "Normal: none damaged.", unit: rate, queries: []query{
 					{perSecond("voxeld_scrub_parts_total", "job"), "compared"},
-					{perSecond("voxeld_scrub_damaged_total", "job"), "replicas that differ"},
+					{perSecond("voxeld_scrub_damaged_total", "job"), "damaged"},
+					{perSecond("voxeld_scrub_repaired_total", "job"), "repaired"},
 					{perSecond("voxeld_replicas_discarded_total", "job"), "replicas replaced"},
 				}},
 				{title: "Clock skew", alert: "VoxeldClockSkew", description: "Largest difference from another node's clock. Normal: below 0.1 s.", unit: seconds, queries: one("voxeld_clock_skew_seconds{SEL}", "{{instance}}")},

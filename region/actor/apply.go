@@ -35,8 +35,7 @@ func (l *Land) apply(c replica.Committed) {
 	}
 	l.splitter.refuseAwaited() // it may have been meant to be a step
 	if outcome.Barrier != nil {
-		l.report() // brings the disk up to the barrier
-		l.inspection.apply(c.Index, *outcome.Barrier)
+		l.applyBarrier(c.Index, *outcome.Barrier)
 		return
 	}
 	if outcome.Marks {

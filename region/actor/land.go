@@ -42,6 +42,8 @@ type LandOptions struct {
 	Reload func(nodemsg.Region) (*world.Land, error)
 	// ReadParts requests what is on disk of the land's parts, at the index or later.
 	ReadParts func(l *Land, index uint64, parts map[world.Part][][]byte, read func([]DiskPart, error))
+	// FetchParts requests what the sources of a barrier retained.
+	FetchParts func(m RepairRequest, fetched func([]FetchedPart))
 	// Split requests that the children of a split region begin on this node, durably, with the members of the split.
 	Split func(s Split, done func(error))
 	// Merged is called when the split at an index has been undone: the children are no more.
@@ -129,6 +131,9 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 			l.ReadParts(l, index, parts, func(disk []DiskPart, err error) {
 				l.Enqueue(func() { l.inspection.haveRead(index, disk, err) })
 			})
+		},
+		unkept: func(p world.Part, err error) {
+			l.Logger.Error("part not retained for other members", "region", l.info.ID, "part", p.String(), "error", err)
 		},
 	}
 	l.splitter.land = l

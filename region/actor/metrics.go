@@ -33,6 +33,7 @@ type Metrics struct {
 	lateTicks   prometheus.Counter
 	leaderships prometheus.Counter
 	edits       prometheus.Counter
+	repaired    prometheus.Counter
 	founded     prometheus.Counter
 	vacated     prometheus.Counter
 	catalog     prometheus.Gauge
@@ -57,6 +58,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		lateTicks:   counter("voxeld_region_late_ticks_total", "Ticks that started more than a tick (0.05 s) late."),
 		leaderships: counter("voxeld_region_leaderships_total", "Times that this node became the leader of a region."),
 		edits:       counter("voxeld_region_edits_total", "Edits committed and applied by regions on this node."),
+		repaired:    counter("voxeld_scrub_repaired_total", "Damaged parts on this node that scrubs repaired."),
 		founded:     counter("voxeld_regions_founded_total", "Regions founded while this node was a member of the catalog."),
 		vacated:     counter("voxeld_regions_vacated_total", "Regions given up while this node was a member of the catalog, because nothing was ever built there."),
 		catalog: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -77,7 +79,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Help: "Length of a tick, 0.05.",
 	})
 	budget.Set(TickEvery.Seconds())
-	r.MustRegister(inPhase, budget, m.lateness, m.tickSeconds, m.lateTicks, m.leaderships, m.edits, m.founded, m.vacated, m.catalog)
+	r.MustRegister(inPhase, budget, m.lateness, m.tickSeconds, m.lateTicks, m.leaderships, m.edits, m.repaired, m.founded, m.vacated, m.catalog)
 	return m
 }
 

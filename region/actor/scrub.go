@@ -1,6 +1,11 @@
 package actor
 
 import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -19,6 +24,9 @@ const (
 	digestIdle = InUseFactor * digestUsed
 	// InUseFactor is how much longer a member with gateways takes for its report than one without.
 	InUseFactor = 5
+	// keptBarriers and keepTime bound for how many barriers, and for how long, a member retains the parts that it is a source of.
+	keptBarriers = 3
+	keepTime     = time.Minute
 )
 
 // pendingReport is what a member finds at one barrier. It belongs to the region's goroutine.
@@ -30,6 +38,13 @@ type pendingReport struct {
 	failed  error // why there are no results
 }
 
+// retained holds parts as of a barrier, for the members that are repaired there.
+type retained struct {
+	index uint64
+	until time.Time
+	parts map[world.Part][]byte // rows, encoded and deflated
+}
+
 // DiskPart is one part as it is on disk.
 type DiskPart struct {
 	Part   world.Part
@@ -38,25 +53,40 @@ type DiskPart struct {
 	State  nodemsg.DiskState // DiskDamaged, or not yet compared
 }
 
-// inspection is a member's side of scrubs. It belongs to the region's goroutine.
+// inspection is a member's side of scrubs and repairs. It belongs to the region's goroutine.
 type inspection struct {
 	contents *hub.Contents
 	self     string
 	read     func(index uint64, parts map[world.Part][][]byte) // requests what is on disk, which arrives as haveRead
+	unkept   func(p world.Part, err error)                     // called if a part cannot be retained
 
-	waiters map[uint64]chan<- uint64 // barriers proposed here, by nonce, and the channels that wait for their indexes
-	current *pendingReport           // for the newest barrier; nil if there was none
+	waiters   map[uint64]chan<- uint64 // barriers proposed here, by nonce, and the channels that wait for their indexes
+	current   *pendingReport           // for the newest barrier; nil if there was none
+	retained  []retained               // oldest first
+	repairing uint64                   // index of the barrier at which the copy is being repaired; 0 if it is not
 }
 
-// apply starts what a barrier asks for: the current state is the one as of its index.
-func (i *inspection) apply(index uint64, barrier world.Barrier) {
+// apply starts what a barrier asks for: the current state is the one as of its index. It returns the repairs of this member's copy.
+func (i *inspection) apply(index uint64, barrier world.Barrier) []world.Repair {
 	if waiter := i.waiters[barrier.Nonce]; waiter != nil {
 		delete(i.waiters, barrier.Nonce) // it waits for one index; a member that lies may commit the barrier again
 		waiter <- index
 	}
-	if !barrier.Backup {
-		i.current = &pendingReport{index: index, digest: i.contents.Land.StartDigest(index)}
+	if barrier.Backup {
+		return nil
 	}
+	if len(barrier.Repairs) == 0 {
+		i.current = &pendingReport{index: index, digest: i.contents.Land.StartDigest(index)}
+		return nil
+	}
+	i.current = nil
+	i.contents.Land.StopDigest()
+	i.keepParts(index, barrier)
+	repairs := slices.DeleteFunc(slices.Clone(barrier.Repairs), func(m world.Repair) bool { return !slices.Contains(m.Damaged, i.self) })
+	if len(repairs) > 0 {
+		i.repairing = index
+	}
+	return repairs
 }
 
 // continueReport continues the current report, as far as fits into this tick.
@@ -109,8 +139,43 @@ func (i *inspection) haveRead(index uint64, disk []DiskPart, err error) {
 	i.contents.Land.StopDigest()
 }
 
-// busy reports whether the region must stay open for a report.
-func (i *inspection) busy() bool { return i.current != nil && i.current.digest != nil }
+// busy reports whether the region must stay open for a report or a repair.
+func (i *inspection) busy() bool {
+	return i.repairing != 0 || i.current != nil && i.current.digest != nil
+}
+
+// keepParts retains the parts that other members fetch from this one.
+func (i *inspection) keepParts(index uint64, barrier world.Barrier) {
+	now := time.Now()
+	i.retained = slices.DeleteFunc(i.retained, func(k retained) bool { return now.After(k.until) })
+	if len(i.retained) == keptBarriers {
+		i.retained = i.retained[1:]
+	}
+	k := retained{index: index, until: now.Add(keepTime), parts: make(map[world.Part][]byte)}
+	for _, m := range barrier.Repairs {
+		if !slices.Contains(m.Sources, i.self) {
+			continue
+		}
+		data, err := nodemsg.PackPart(world.EncodeRows(i.rows(m.Part)))
+		if err != nil {
+			i.unkept(m.Part, err)
+			continue
+		}
+		k.parts[m.Part] = data
+	}
+	if len(k.parts) > 0 {
+		i.retained = append(i.retained, k)
+	}
+}
+
+// rows copies the rows of a part.
+func (i *inspection) rows(p world.Part) []kv.Write {
+	var rows []kv.Write
+	i.contents.Land.Rows(p, func(key, value []byte) {
+		rows = append(rows, kv.Write{Table: world.LandTable, Key: bytes.Clone(key), Value: bytes.Clone(value)})
+	})
+	return rows
+}
 
 // report returns this member's report at the barrier.
 func (i *inspection) report(index, applied uint64) nodemsg.Fetched {
@@ -124,4 +189,35 @@ func (i *inspection) report(index, applied uint64) nodemsg.Fetched {
 		return nodemsg.Fetched{Error: transport.Clip(k.failed)}
 	}
 	return nodemsg.Fetched{Digests: k.digests}
+}
+
+// part returns a part as of the barrier.
+func (i *inspection) part(at nodemsg.PartAt, applied uint64) nodemsg.Fetched {
+	for _, k := range i.retained {
+		if k.index != at.Index {
+			continue
+		}
+		if data, ok := k.parts[world.Part{Chunk: at.Chunk, Sequences: at.Sequences}]; ok {
+			return nodemsg.Fetched{Data: data}
+		}
+	}
+	if applied < at.Index {
+		return nodemsg.Fetched{Wait: true}
+	}
+	return nodemsg.Fetched{Error: "it was not kept"}
+}
+
+// FetchedPart is what was fetched of one part.
+type FetchedPart struct {
+	Part   world.Part
+	Rows   []kv.Write
+	Stored [][]byte // all keys of the part that are on disk, including those of damaged rows
+}
+
+// RepairRequest is a request for the right parts of a damaged copy.
+type RepairRequest struct {
+	Region  nodemsg.Region
+	Index   uint64 // of the barrier
+	Repairs []world.Repair
+	Need    int // number of sources that must agree
 }

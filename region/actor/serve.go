@@ -45,6 +45,11 @@ func (l *Land) ServeDigests(ctx context.Context, peer string, at nodemsg.LogPosi
 	return l.serveMember(ctx, peer, func() nodemsg.Fetched { return l.inspection.report(at.Index, l.applied) })
 }
 
+// ServePart returns a part as of a barrier to a peer. Any goroutine may call it.
+func (l *Land) ServePart(ctx context.Context, peer string, at nodemsg.PartAt) nodemsg.Fetched {
+	return l.serveMember(ctx, peer, func() nodemsg.Fetched { return l.inspection.part(at, l.applied) })
+}
+
 // serveMember has the region answer another member.
 func (l *Land) serveMember(ctx context.Context, peer string, serve func() nodemsg.Fetched) nodemsg.Fetched {
 	answer := make(chan nodemsg.Fetched, 1)

@@ -303,6 +303,15 @@ func (h *Hub) chunkState(pos grid.ChunkPos) nodemsg.ChunkDelta {
 	return nodemsg.ChunkDelta{Chunk: pos, State: &state}
 }
 
+// ShowAgain has a chunk sent as a whole to all its subscribers.
+func (h *Hub) ShowAgain(pos grid.ChunkPos) {
+	for s := range h.watched[pos] {
+		if !slices.Contains(s.unsent, pos) {
+			s.unsent = append(s.unsent, pos)
+		}
+	}
+}
+
 // ShowFor limits the subscriptions of all gateways here to a read-only period.
 func (h *Hub) ShowFor(d time.Duration) {
 	for s := range h.subscribers {

@@ -3,7 +3,6 @@ package integrity
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -56,12 +55,14 @@ func (d *Damages) note(info nodemsg.Region, v decision) {
 			Region: info.ID, Cell: info.Cell, Peer: peer, What: what, Since: now, Decision: copies.Decision{Action: copies.Replace, Reason: copies.Different}, Do: do,
 		})
 	}
-	for _, peer := range slices.Sorted(maps.Keys(v.differ)) {
-		add(peer, differText(v.differ[peer]), toDo(copies.Different, info))
+	for _, m := range v.repairs {
+		for _, peer := range m.Damaged {
+			add(peer, m.Part.String()+" is damaged", toDo(copies.Different, info))
+		}
 	}
 	for _, o := range v.open {
 		add("", fmt.Sprintf("%v differs, and no majority says which is right: %s", o.part, strings.Join(o.peers, ", ")),
-			"back up what can be read, with voxeld backup; then look at Damaged data in docs/operations.md: a disk that does this should go")
+			"look at Damaged data in docs/operations.md; a disk that does this should go")
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

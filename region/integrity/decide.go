@@ -5,12 +5,13 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file decides whose copy differs from that of a majority (docs/adr/0010). It is pure: no clock, no network. The scrub passes in the
-// members' reports as of one barrier.
+// This file decides which copy of a part is damaged (docs/adr/0010). It is pure: no clock, no network. The scrub passes in the
+// members' reports as of one barrier and carries out the decision.
 
 // scrubReport is what one member found in its copy.
 type scrubReport struct {
@@ -27,9 +28,9 @@ type finding struct {
 
 // decision is the result of comparing the reports.
 type decision struct {
-	compared int                     // parts that any member has
-	differ   map[string][]world.Part // by member: parts in which its copy is not that of the majority, or its disk not its memory
-	open     []openCase              // differences that cannot be decided, by part
+	compared int            // parts that any member has
+	repairs  []world.Repair // by part
+	open     []openCase     // differences that cannot be decided, by part
 }
 
 // openCase is a part whose right copy cannot be determined.
@@ -40,7 +41,8 @@ type openCase struct {
 
 // decide compares the reports of a group with the given number of voters. The right state of a part is the one that more than
 // half of the voters have in memory; a voter without a report counts against every state. A copy whose disk differs from its
-// memory differs, too. With a single voter there is no second copy to compare with.
+// memory is damaged, too. With a single voter there is no second copy to compare with: only wrong checksums prove that the disk
+// is wrong.
 func decide(voters int, all []scrubReport) decision {
 	parts := make(map[world.Part]struct{})
 	for _, t := range all {
@@ -48,37 +50,29 @@ func decide(voters int, all []scrubReport) decision {
 			parts[p] = struct{}{}
 		}
 	}
-	v := decision{compared: len(parts), differ: make(map[string][]world.Part)}
+	v := decision{compared: len(parts)}
 	for _, p := range slices.SortedFunc(maps.Keys(parts), compareParts) {
 		right, known := majority(voters, all, p)
-		var wrong []string
+		var damaged, sources []string
 		for _, t := range all {
-			if f := t.parts[p]; !known || f.memory != right || f.disk != nodemsg.DiskSame {
-				wrong = append(wrong, t.peer)
+			f := t.parts[p]
+			if f.memory == right && known {
+				sources = append(sources, t.peer)
+			}
+			if !known || f.memory != right || f.disk != nodemsg.DiskSame {
+				damaged = append(damaged, t.peer)
 			}
 		}
-		alone := voters == 1 && slices.ContainsFunc(all, func(t scrubReport) bool { return t.voter && t.parts[p].disk != nodemsg.DiskSame })
+		alone := voters == 1 && slices.ContainsFunc(all, func(t scrubReport) bool { return t.voter && t.parts[p].disk == nodemsg.DiskDiffers })
 		switch {
-		case !known && agree(all, p):
+		case known && len(damaged) == 0, !known && agree(all, p):
 		case !known, alone:
-			v.open = append(v.open, openCase{p, wrong})
+			v.open = append(v.open, openCase{p, damaged})
 		default:
-			for _, peer := range wrong {
-				v.differ[peer] = append(v.differ[peer], p)
-			}
+			v.repairs = append(v.repairs, world.Repair{Part: p, Damaged: damaged, Sources: sources})
 		}
 	}
 	return v
-}
-
-// sound lists the members whose whole copies are those of the majority, in memory and on disk.
-func (v decision) sound(all []scrubReport) (peers []string) {
-	for _, t := range all {
-		if len(v.open) == 0 && len(v.differ[t.peer]) == 0 {
-			peers = append(peers, t.peer)
-		}
-	}
-	return peers
 }
 
 // majority returns the digest that more than half of the voters have in memory, if there is one.
@@ -112,4 +106,21 @@ func compareParts(a, b world.Part) int {
 		return 1
 	}
 	return cmp.Or(cmp.Compare(a.Chunk.X, b.Chunk.X), cmp.Compare(a.Chunk.Z, b.Chunk.Z))
+}
+
+// partCopy is one source's copy of a part.
+type partCopy struct {
+	digest world.Digest
+	rows   []kv.Write
+}
+
+// chooseCopy returns the copy that at least need of the sources have. It reports false if there is none.
+func chooseCopy(need int, offers []partCopy) (partCopy, bool) {
+	count := make(map[world.Digest]int)
+	for _, o := range offers {
+		if count[o.digest]++; count[o.digest] >= need {
+			return o, true
+		}
+	}
+	return partCopy{}, false
 }

@@ -1,6 +1,7 @@
 package integrity
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,18 +9,24 @@ import (
 
 	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// diskTime is how long a member waits until its disk has reached the barrier.
-const diskTime = 10 * time.Second
+const (
+	// diskTime is how long a member waits until its disk has reached the barrier.
+	diskTime = 10 * time.Second
+	// repairTime bounds how long a member under repair is paused. Raft's log grows meanwhile.
+	repairTime = 8 * time.Second
+)
 
-// Disk reads the stored parts of regions for scrubs.
+// Disk reads the stored parts of regions for scrubs, and fetches the right ones for repairs.
 type Disk struct {
 	Node
 
+	Pieces *transport.Pieces
 	// DamagedLog is called if an open group's log or vote cannot be read from disk.
 	DamagedLog func(context.Context, *actor.Land, error)
 }
@@ -95,3 +102,95 @@ func (d *Disk) readPart(group uint64, p world.Part, prefixes [][]byte) (actor.Di
 
 // IsDamage reports whether an error means that the stored data is damaged.
 func IsDamage(err error) bool { return errors.Is(err, kv.ErrDamaged) }
+
+// FetchParts fetches the right parts for a paused region, beside it.
+func (d *Disk) FetchParts(m actor.RepairRequest, fetched func([]actor.FetchedPart)) {
+	d.Tasks.Start(func(ctx context.Context) { // if the host ends, so does the actor
+		ctx, cancel := context.WithTimeout(ctx, repairTime)
+		defer cancel()
+		var all []actor.FetchedPart
+		for _, part := range m.Repairs {
+			one, err := d.fetchRight(ctx, m, part)
+			if err != nil {
+				d.Logger.Error("damaged part not repaired", "region", m.Region.ID, "part", part.Part.String(), "error", err)
+				continue
+			}
+			all = append(all, one)
+		}
+		fetched(all)
+	})
+}
+
+// fetchRight fetches the copy of a part on which enough sources agree.
+func (d *Disk) fetchRight(ctx context.Context, request actor.RepairRequest, m world.Repair) (actor.FetchedPart, error) {
+	var offers []partCopy
+	var failures []error
+	for _, peer := range m.Sources {
+		o, err := d.fetchPart(ctx, peer, nodemsg.PartAt{
+			LogPosition: nodemsg.LogPosition{Group: request.Region.ID, Index: request.Index}, Chunk: m.Part.Chunk, Sequences: m.Part.Sequences,
+		})
+		if err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		offers = append(offers, o)
+		if right, ok := chooseCopy(request.Need, offers); ok {
+			keys, err := d.storedKeys(request.Region, m.Part)
+			if err != nil {
+				return actor.FetchedPart{}, err
+			}
+			return actor.FetchedPart{Part: m.Part, Rows: right.rows, Stored: keys}, nil
+		}
+	}
+	return actor.FetchedPart{}, errors.Join(append(failures, fmt.Errorf("%d of %d sources sent it, and %d must agree", len(offers), len(m.Sources), request.Need))...)
+}
+
+// fetchPart fetches a part from one member, which may have to reach the barrier first.
+func (d *Disk) fetchPart(ctx context.Context, peer string, at nodemsg.PartAt) (partCopy, error) {
+	for {
+		got, err := d.Pieces.Fetch(ctx, peer, nodemsg.Fetch{Part: &at})
+		if err != nil {
+			return partCopy{}, err
+		}
+		if !got.Wait {
+			return offered(got.Data)
+		}
+		select {
+		case <-ctx.Done():
+			return partCopy{}, fmt.Errorf("%s does not reach entry %d: %w", peer, at.Index, ctx.Err())
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// storedKeys lists the keys of a part's rows on disk.
+func (d *Disk) storedKeys(info nodemsg.Region, p world.Part) ([][]byte, error) {
+	var keys [][]byte
+	for _, prefix := range world.NewLand(info.ID, info.Cell, d.Height).PartPrefixes(p) {
+		err := d.Storage.Keys(world.LandTable, prefix, func(key []byte) error {
+			keys = append(keys, bytes.Clone(key))
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list rows of %v: %w", p, err)
+		}
+	}
+	return keys, nil
+}
+
+// offered decompresses and checks a part from a source, and digests it.
+func offered(packed []byte) (partCopy, error) {
+	data, err := nodemsg.UnpackPart(packed)
+	if err != nil {
+		return partCopy{}, err
+	}
+	rows, err := world.DecodeRows(data)
+	if err != nil {
+		return partCopy{}, err
+	}
+	o := partCopy{rows: rows}
+	for _, row := range rows {
+		o.digest.Add(row.Key, row.Value)
+	}
+	return o, nil
+}

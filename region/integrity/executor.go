@@ -154,13 +154,6 @@ func (e *Executor) DamagedLog(ctx context.Context, l *actor.Land, why error) {
 	}
 }
 
-// NoteDiffers notes that the copy of an open group here differs from that of a majority. It continues until another replica has replaced
-// it. If this node leads, a member with a sound copy leads before.
-func (e *Executor) NoteDiffers(info nodemsg.Region, v decision, all []scrubReport) {
-	e.Note(info, copies.Differs, errors.New(differText(v.differ[e.Self.Peer])))
-	e.Facts.with(info.ID, func(c *copyFacts) { c.sound = v.sound(all) })
-}
-
 // errForgetful is why the copy of an open group is replaced that lacks entries which it has acknowledged.
 var errForgetful = errors.New("the leader counts on entries that this copy has acknowledged, and lacks: the data of this node was put back to an earlier state")
 

@@ -39,7 +39,7 @@ func (r Refusal) Unwrap() error { return r.Cause }
 
 // Is reports whether a gateway is to be told that an operator must release the region.
 func (r Refusal) Is(target error) bool {
-	return target == transport.ErrQuarantined && r.Reason == copies.Quarantined
+	return target == transport.ErrQuarantined && r.Reason == copies.Quarantined //nolint:errorlint // this is what errors.Is calls
 }
 
 // Refused reports whether an error is that a copy is not opened, for a reason.
@@ -70,7 +70,6 @@ type copyFacts struct {
 	failure       error       // the last one
 	openError     error       // why the last attempt to open it failed; nil if it succeeded
 	replaced      []time.Time // at most copies.MostReplaced of them
-	sound         []string    // of copies.Differs: the members whose copies are those of the majority
 	fileDamaged   bool
 	logged        time.Time // when it was last logged that it cannot be opened
 	loggedNothing bool      // it was logged that it is not replaced yet
@@ -247,7 +246,7 @@ func membersOf(info nodemsg.Region, self string) copies.Members {
 // Clear records that this node's copy of a region is another one now, or is used after all.
 func (f *Facts) Clear(id uint64) {
 	f.with(id, func(c *copyFacts) {
-		c.Facts, c.cause, c.sound, c.fileDamaged, c.loggedNothing = copies.Facts{}, nil, nil, false, false
+		c.Facts, c.cause, c.fileDamaged, c.loggedNothing = copies.Facts{}, nil, false, false
 	})
 }
 

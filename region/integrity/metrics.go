@@ -12,7 +12,7 @@ import (
 
 // Metrics are the metrics of failures, and of comparing, repairing and replacing copies; docs/metrics.md explains each.
 type Metrics struct {
-	scrubs *prometheus.CounterVec // by result: sound, different, undecided, failed
+	scrubs *prometheus.CounterVec // by result: sound, repaired, damaged, failed
 	scrubbedChunks,
 	damaged,
 	bases,
@@ -36,10 +36,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		scrubs: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_scrubs_total",
-			Help: "Scrubs (comparisons of all replicas) of regions led by this node: sound, different (replicas that differ are replaced), undecided (no majority says which is right), failed.",
-		}, metric.Values("result", "sound", "different", "undecided", "failed")),
+			Help: "Scrubs (comparisons of all replicas) of regions led by this node: sound, repaired, damaged (not repaired), failed.",
+		}, metric.Values("result", "sound", "repaired", "damaged", "failed")),
 		scrubbedChunks: counter("voxeld_scrub_parts_total", "Parts compared by scrubs: chunks, and the player state of a region."),
-		damaged:        counter("voxeld_scrub_damaged_total", "Replicas that scrubs of regions led by this node found to differ from those of a majority."),
+		damaged:        counter("voxeld_scrub_damaged_total", "Damaged parts found by scrubs, on any member of a region led by this node."),
 		bases:          counter("voxeld_terrain_fetches_total", "Chunks of terrain fetched from a node that generates the terrain under the edits."),
 		missingBases:   counter("voxeld_terrain_fetch_failures_total", "Attempts to fetch terrain that no reachable node had."),
 		discarded: metric.NewCounterVec(prometheus.CounterOpts{
@@ -52,7 +52,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}, metric.Values("reason", fault.Panicked.String(), fault.Slow.String(), fault.Broken.String(), fault.Refused.String())),
 		damagedNow: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_replicas_damaged",
-			Help: "Replicas that must not be used, and are not replaced yet (voxeld doctor).",
+			Help: "Damaged replicas that are not repaired (voxeld region scrub).",
 		}),
 	}
 	r.MustRegister(m.scrubs, m.scrubbedChunks, m.damaged, m.discarded, m.bases, m.missingBases, m.damagedNow, m.isolated)

@@ -38,11 +38,8 @@ func (e *Executor) Replace(ctx context.Context, info nodemsg.Region) error {
 	}
 	if l := e.Regions.Loaded(info.ID); l != nil && l.Raft().Status().Self {
 		next := e.Supervisor.Successor(e.Regions.GroupOf(l))
-		if c := e.Facts.look(info.ID); c.Stored == copies.Differs {
-			next = caughtUp(l.Raft().Status(), c.sound)
-		}
 		if next == "" {
-			return errors.New("no other member can lead it, or none has a sound copy")
+			return errors.New("no other member can lead it")
 		}
 		if err := l.Raft().Transfer(next); err != nil {
 			return err
@@ -73,16 +70,6 @@ func (e *Executor) Replace(ctx context.Context, info nodemsg.Region) error {
 		}
 	}
 	return e.discard(info, max(id, damaged))
-}
-
-// caughtUp returns a voter that has all of the log, of those named, or "".
-func caughtUp(s replica.Status, of []string) string {
-	for _, m := range s.Members {
-		if !m.Learner && m.Active && m.Match >= s.Last && slices.Contains(of, m.Peer) {
-			return m.Peer
-		}
-	}
-	return ""
 }
 
 // replicaOf returns the replica id of a member according to the region, or 0.
@@ -173,9 +160,6 @@ func (e *Executor) RemoveReplica(ctx context.Context, peer string, group uint64)
 	g, err := e.OpenMember(ctx, group)
 	if err != nil {
 		return 0, err
-	}
-	if e.Facts.Stored(group) == copies.Differs { // the new copy would be made from the one here
-		return 0, errors.New("this node's own copy differs from that of a majority, too")
 	}
 	if g.Raft.Status().Leader == "" {
 		g.Raft.Campaign()

@@ -19,8 +19,6 @@ const (
 	closedFactor = 24
 	// closedLook is how often the closed regions are listed, which reads them from disk.
 	closedLook = 5 * time.Minute
-	// scrubAgain is how soon a region is compared again in which copies differed: they should be replaced by then.
-	scrubAgain = 5 * time.Minute
 )
 
 // schedule holds when each region is due. It belongs to the goroutine of Run.
@@ -71,13 +69,9 @@ func (s *schedule) next(now time.Time, open, closed []nodemsg.Region) (nodemsg.R
 	return first, first.ID != 0
 }
 
-// done records that the region was scrubbed, or that a scrub was tried. If copies differed, it is compared again soon.
-func (s *schedule) done(now time.Time, id uint64, closed, differed bool) {
+// done records that the region was scrubbed, or that a scrub was tried.
+func (s *schedule) done(now time.Time, id uint64, closed bool) {
 	period := s.every
-	if differed {
-		s.due[id] = now.Add(min(period, scrubAgain))
-		return
-	}
 	if closed {
 		period *= closedFactor
 	}
@@ -109,13 +103,13 @@ func (sc *Scrubber) Run(ctx context.Context) {
 			continue
 		}
 		l := sc.Regions.Loaded(info.ID)
-		var out Scrubbed
-		if l == nil {
-			out = sc.scrubClosed(ctx, info)
+		wasClosed := l == nil
+		if wasClosed {
+			sc.scrubClosed(ctx, info)
 		} else {
-			out = sc.scrub(ctx, l)
+			sc.scrub(ctx, l)
 		}
-		plan.done(time.Now(), info.ID, l == nil, len(out.Differ) > 0)
+		plan.done(time.Now(), info.ID, wasClosed)
 	}
 }
 
@@ -126,6 +120,6 @@ func (sc *Scrubber) closedRegions() []nodemsg.Region {
 		sc.Logger.Warn("regions to scrub not listed", "error", err)
 	}
 	return slices.DeleteFunc(infos, func(info nodemsg.Region) bool {
-		return sc.Regions.Loaded(info.ID) != nil || !sc.Supervisor.Responsible(info) || sc.Executor.Facts.Closed(info.ID)
+		return sc.Regions.Loaded(info.ID) != nil || !sc.Supervisor.Responsible(info) || sc.Facts.Closed(info.ID)
 	})
 }

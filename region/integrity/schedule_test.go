@@ -26,11 +26,11 @@ func TestSchedule(t *testing.T) {
 	if !due || first.ID != 1 {
 		t.Errorf("after half an hour: %d %v", first.ID, due)
 	}
-	s.done(now, 1, false, false)
+	s.done(now, 1, false)
 	if second, due := s.next(now, regions(1, 2), regions(3)); !due || second.ID != 2 {
 		t.Errorf("then: %d %v", second.ID, due)
 	}
-	s.done(now, 2, false, false)
+	s.done(now, 2, false)
 	if next, due := s.next(now.Add(time.Hour), regions(1, 2), regions(3)); due {
 		t.Errorf("an hour later, %d is due without its jitter", next.ID)
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,7 +12,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/transport"
@@ -23,9 +20,9 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file compares the copies of a region (docs/adr/0010). The leader puts a barrier into the log, and fetches every member's report of its
-// copy as of the barrier. It asks the members whose copies differ from that of a majority to compare by themselves: a member replaces its
-// copy because a majority says so, not because one node does.
+// This file is the leader's side of a scrub (docs/adr/0010). It puts a barrier into the log, fetches every member's report of its
+// copy as of the barrier, and decides which copies are damaged. Then it puts a second barrier into the log, at which the damaged
+// members are repaired, and compares again.
 
 const (
 	// reportTime bounds how long a member may take to digest its copy. unreachableTime is how long an unreachable member is
@@ -37,6 +34,8 @@ const (
 	lateTime = 10 * time.Second
 	// barrierTime bounds how long a barrier takes to be committed.
 	barrierTime = 15 * time.Second
+	// scrubRounds bounds the comparisons of one scrub: the first, and one after each repair.
+	scrubRounds = 4
 	// wakeTime bounds how long it takes until a closed region, opened to be scrubbed, has this node as its leader.
 	wakeTime = 5 * time.Second
 	// pollEvery is the interval of the checks in this package that wait for something on this node or a member.
@@ -49,17 +48,16 @@ type Scrubbed struct {
 	Members  int      // of the group
 	Reported int      // number of members that reported
 	Parts    int      // parts compared: one for each chunk, and one for the players' sequences
-	Differ   []string // members whose copies differ from that of a majority: they are replaced
-	Open     []string // differences that cannot be decided, for people
+	Damaged  int      // copies of parts that were found damaged
+	Repaired int      // number of those that were repaired
+	Open     []string // differences that were not repaired, for people
 	Err      error    // why it was not scrubbed, or not completely
 }
 
-// Scrubber compares the copies of the regions that this node leads.
+// Scrubber compares and repairs the copies of the regions that this node leads.
 type Scrubber struct {
 	Node
 	ScrubberOptions
-
-	comparing sync.Mutex // held while a copy is compared because its leader asks for that
 }
 
 // ScrubberOptions are what a Scrubber needs besides.
@@ -67,80 +65,53 @@ type ScrubberOptions struct {
 	Every      time.Duration // how often the copies of a region are compared
 	Supervisor *placement.Supervisor
 	Damages    *Damages
-	Executor   *Executor
+	Facts      *Facts
 	Pieces     *transport.Pieces
 	// Led lists the loaded regions that this node leads.
 	Led func() []*actor.Land
 }
 
-// scrub compares the copies of a loaded region that this node leads, and has those replaced that differ.
+// scrub compares and repairs the copies of a loaded region that this node leads.
 func (sc *Scrubber) scrub(ctx context.Context, l *actor.Land) Scrubbed {
 	out := Scrubbed{Region: nodemsg.Region{ID: l.ID(), Cell: l.Cell()}}
 	if info, err := l.Info(ctx); err == nil {
 		out.Region = info
 	}
 	begun := time.Now()
-	status := l.Raft().Status()
-	index, err := commitBarrier(ctx, l)
-	var v decision
-	var all []scrubReport
-	if err == nil {
-		v, all, err = sc.compare(ctx, l, status.Members, index)
-	}
-	if now := l.Raft().Status(); err == nil && (!now.Self || now.Term != status.Term) {
-		err = errors.New("leadership changed during the scrub: scrub on the new leader")
-	}
-	out.Members, out.Reported, out.Err = len(status.Members), len(all), err
-	if err == nil {
-		out.Parts, out.Differ, out.Open = v.compared, slices.Sorted(maps.Keys(v.differ)), v.lines()
-		sc.Metrics.scrubbedChunks.Add(float64(v.compared))
+	before := 0
+	for round := range scrubRounds {
+		v, members, reported, err := sc.compare(ctx, l)
+		out.Members, out.Reported, out.Open = members, reported, nil
+		if err != nil {
+			out.Err = err
+			break
+		}
+		bad := v.copies()
+		if round == 0 {
+			out.Parts, before = v.compared, bad
+			sc.Metrics.scrubbedChunks.Add(float64(v.compared))
+		}
+		out.Damaged = max(out.Damaged, bad+len(v.open))
+		out.Repaired += max(0, before-bad)
+		before = bad
 		sc.Damages.note(out.Region, v)
-		sc.replace(ctx, out, v, all, nodemsg.LogPosition{Group: l.ID(), Index: index})
+		out.Open = v.lines()
+		if len(v.repairs) == 0 || round == scrubRounds-1 {
+			break
+		}
+		sc.Metrics.damaged.Add(float64(bad))
+		for _, m := range v.repairs {
+			sc.Logger.Error("damaged copy found", "region", l.ID(), "cell", l.Cell().String(), "part", m.Part.String(),
+				"members", strings.Join(m.Damaged, ","))
+		}
+		barrier := world.Barrier{Repairs: v.repairs[:min(len(v.repairs), world.MaxRepairs)], Need: quorum(l.Raft())}
+		if _, err := commitBarrier(ctx, l, barrier); err != nil {
+			out.Err = err
+			break
+		}
 	}
 	sc.endScrub(out, time.Since(begun))
 	return out
-}
-
-// replace has the copies replaced that differ.
-func (sc *Scrubber) replace(ctx context.Context, out Scrubbed, v decision, all []scrubReport, at nodemsg.LogPosition) {
-	for _, peer := range out.Differ {
-		sc.Metrics.damaged.Inc()
-		sc.Logger.Error("copy differs from that of a majority", "region", out.Region.ID, "cell", out.Region.Cell.String(), "peer", peer,
-			"what", differText(v.differ[peer]))
-		if peer == sc.Self.Peer {
-			sc.Executor.NoteDiffers(out.Region, v, all)
-		} else if _, err := sc.Questions.Ask(ctx, peer, nodemsg.Question{Compare: &at}); err != nil {
-			sc.Logger.Warn("member not asked to compare its copy", "region", out.Region.ID, "peer", peer, "error", err)
-		}
-	}
-}
-
-// CompareHere compares the copies of a region as of a barrier because its leader asks for that, and has the one here replaced if it differs
-// from that of a majority.
-func (sc *Scrubber) CompareHere(peer string, at nodemsg.LogPosition) error {
-	l := sc.Regions.Loaded(at.Group)
-	if l == nil || l.Raft().Status().Leader != peer {
-		return fmt.Errorf("compare region %d: it is not open, or %s does not lead it", at.Group, peer)
-	}
-	if !sc.comparing.TryLock() {
-		return errors.New("another region is being compared here")
-	}
-	started := sc.Tasks.Start(func(ctx context.Context) {
-		defer sc.comparing.Unlock()
-		v, all, err := sc.compare(ctx, l, l.Raft().Status().Members, at.Index)
-		if err != nil {
-			sc.Logger.Warn("copy not compared", "region", at.Group, "error", err)
-			return
-		}
-		if info, err := l.Info(ctx); err == nil && len(v.differ[sc.Self.Peer]) > 0 {
-			sc.Executor.NoteDiffers(info, v, all)
-		}
-	})
-	if !started {
-		sc.comparing.Unlock()
-		return background.ErrStopping
-	}
-	return nil
 }
 
 // endScrub counts and logs the result of a scrub.
@@ -150,31 +121,35 @@ func (sc *Scrubber) endScrub(out Scrubbed, took time.Duration) {
 	case out.Err != nil:
 		result = "failed"
 	case len(out.Open) > 0:
-		result = "undecided"
-	case len(out.Differ) > 0:
-		result = "different"
+		result = "damaged"
+	case out.Damaged > 0:
+		result = "repaired"
 	}
 	sc.Metrics.scrubs.WithLabelValues(result).Inc()
 	log := sc.Logger.Debug
-	if result == "undecided" || result == "different" {
+	if result == "damaged" || result == "repaired" {
 		log = sc.Logger.Warn
 	}
 	log("region scrubbed", "region", out.Region.ID, "cell", out.Region.Cell.String(), "result", result, "parts", out.Parts,
-		"heard", out.Reported, "members", out.Members, "differ", out.Differ, "open", out.Open, "took", took, "error", out.Err)
+		"heard", out.Reported, "members", out.Members, "damaged", out.Damaged, "repaired", out.Repaired, "open", out.Open,
+		"took", took, "error", out.Err)
 }
 
-// differText describes for people in what a copy differs.
-func differText(parts []world.Part) string {
-	text := fmt.Sprintf("%v differs from that of a majority, or cannot be read", parts[0])
-	if len(parts) > 1 {
-		text = fmt.Sprintf("%v and %d other parts differ from those of a majority, or cannot be read", parts[0], len(parts)-1)
+// copies returns the number of copies of parts to be repaired.
+func (v decision) copies() int {
+	n := 0
+	for _, m := range v.repairs {
+		n += len(m.Damaged)
 	}
-	return text
+	return n
 }
 
-// lines describes for people what cannot be decided.
+// lines describes for people what is wrong.
 func (v decision) lines() []string {
 	var lines []string
+	for _, m := range v.repairs {
+		lines = append(lines, fmt.Sprintf("%v is damaged on %s", m.Part, strings.Join(m.Damaged, ", ")))
+	}
 	for _, o := range v.open {
 		lines = append(lines, fmt.Sprintf("%v differs, and no majority says which is right: %s", o.part, strings.Join(o.peers, ", ")))
 	}
@@ -192,24 +167,29 @@ func quorum(g *replica.Group) int {
 	return n/2 + 1
 }
 
-// compare fetches the members' reports as of a barrier, and compares them.
-func (sc *Scrubber) compare(ctx context.Context, l *actor.Land, members []replica.Progress, index uint64) (decision, []scrubReport, error) {
+// compare puts a barrier into the log and compares the members' reports.
+func (sc *Scrubber) compare(ctx context.Context, l *actor.Land) (v decision, members, reported int, err error) {
+	status := l.Raft().Status()
+	index, err := commitBarrier(ctx, l, world.Barrier{})
+	if err != nil {
+		return decision{}, len(status.Members), 0, err
+	}
 	voters, begun := 0, time.Now()
-	reports := make([]*scrubReport, len(members))
+	reports := make([]*scrubReport, len(status.Members))
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
-	var waits sync.WaitGroup
+	var crew sync.WaitGroup
 	var reporting atomic.Int32
 	need := quorum(l.Raft())
-	for i, m := range members {
+	for i, m := range status.Members {
 		if !m.Learner {
 			voters++
 		}
 		until := asking
 		if m.Peer == sc.Self.Peer {
-			until = ctx // of the leader, this is the copy that the players see
+			until = ctx // this is the copy that the players see
 		}
-		waits.Go(func() {
+		crew.Go(func() {
 			t, err := sc.fetchReport(until, m.Member, nodemsg.LogPosition{Group: l.ID(), Index: index})
 			if err != nil {
 				sc.Logger.Debug("member's copy not compared", "region", l.ID(), "peer", m.Peer, "error", err)
@@ -220,7 +200,10 @@ func (sc *Scrubber) compare(ctx context.Context, l *actor.Land, members []replic
 			}
 		})
 	}
-	waits.Wait()
+	crew.Wait()
+	if now := l.Raft().Status(); !now.Self || now.Term != status.Term {
+		return decision{}, len(status.Members), 0, errors.New("leadership changed during the scrub: scrub on the new leader")
+	}
 	var all []scrubReport
 	for _, t := range reports {
 		if t != nil {
@@ -228,16 +211,17 @@ func (sc *Scrubber) compare(ctx context.Context, l *actor.Land, members []replic
 		}
 	}
 	if len(all) == 0 {
-		return decision{}, nil, errors.New("no member could read its copy")
+		return decision{}, len(status.Members), 0, errors.New("no member could read its copy")
 	}
-	return decide(voters, all), all, nil
+	return decide(voters, all), len(status.Members), len(all), nil
 }
 
 // commitBarrier commits a barrier and returns its index.
-func commitBarrier(ctx context.Context, l *actor.Land) (uint64, error) {
+func commitBarrier(ctx context.Context, l *actor.Land, barrier world.Barrier) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, barrierTime)
 	defer cancel()
-	return l.CommitBarrier(ctx, world.Barrier{Nonce: rand.Uint64()})
+	barrier.Nonce = rand.Uint64()
+	return l.CommitBarrier(ctx, barrier)
 }
 
 // fetchReport asks a member until it has a report as of the barrier. A member that is unreachable, or does not reach the barrier, is

@@ -7,12 +7,13 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Messages between nodes that compare copies of land. Each exchange has its own stream: one Fetch, then one
+// Messages between nodes that compare and repair copies of land. Each exchange has its own stream: one Fetch, then one
 // Fetched, framed like link messages (4-byte length, CBOR).
 
 // Fetch requests one thing; exactly one field is set.
 type Fetch struct {
 	Digests *LogPosition `cbor:"1,keyasint,omitempty"` // digests of a member's copy at a mark
+	Part    *PartAt      `cbor:"2,keyasint,omitempty"` // part of a member's copy, kept at a mark that requested it
 	Base    *BaseOf      `cbor:"3,keyasint,omitempty"` // the terrain under a chunk's edits
 	Freeze  *Freeze      `cbor:"4,keyasint,omitempty"` // all land of a region that is to be merged into its parent, and frozen for that
 }
@@ -56,6 +57,13 @@ func (e Export) Valid() error { return checkCell(e.Cell) }
 type LogPosition struct {
 	Group uint64 `cbor:"1,keyasint"`
 	Index uint64 `cbor:"2,keyasint"`
+}
+
+// PartAt names a part of a region's land: a chunk, or, with Sequences, the recorded edit sequences of its players.
+type PartAt struct {
+	LogPosition
+	Chunk     grid.ChunkPos `cbor:"3,keyasint"`
+	Sequences bool          `cbor:"4,keyasint,omitempty"`
 }
 
 // BaseOf names a chunk's terrain by its hash.
@@ -114,11 +122,14 @@ func UnpackPart(data []byte) ([]byte, error) { return wire.Inflate("piece", data
 
 // Valid returns an error unless exactly one field is set, and is valid.
 func (f Fetch) Valid() error {
-	return exactlyOne("fetch", alternativeOf(f.Digests), alternativeOf(f.Base), alternativeOf(f.Freeze))
+	return exactlyOne("fetch", alternativeOf(f.Digests), alternativeOf(f.Part), alternativeOf(f.Base), alternativeOf(f.Freeze))
 }
 
 // Valid returns an error if there is no region id.
 func (p LogPosition) Valid() error { return checkRegionID(p.Group) }
+
+// Valid returns an error if there is no region id, or if the chunk is out of the world.
+func (p PartAt) Valid() error { return firstError(p.LogPosition.Valid(), checkChunk(p.Chunk)) }
 
 // Valid returns an error if the chunk is out of the world.
 func (b BaseOf) Valid() error { return checkChunk(b.Chunk) }

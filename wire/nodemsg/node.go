@@ -90,8 +90,6 @@ type Question struct {
 	// Moved reports a region's new members, split or merge to the catalog. Only a member that the catalog lists may send it, and the others
 	// are asked whether it is so (docs/adr/0040).
 	Moved *Region `cbor:"8,keyasint,omitempty"`
-	// Compare asks a member to compare its copy with those of the others, as of a barrier. Only the leader may ask. The answer is empty.
-	Compare *LogPosition `cbor:"35,keyasint,omitempty"`
 	// Release asks a member to open a quarantined region again. Only a member may ask. The answer is empty.
 	Release *Release `cbor:"12,keyasint,omitempty"`
 	// StatusRequest asks for the status of regions on the peer, for an operator.

@@ -63,7 +63,7 @@ func (r Region) checkStructure() error {
 func (q Question) Valid() error {
 	return exactlyOne("question",
 		alternativeOf(q.Locate), alternativeOf(q.Authority), alternativeOf(q.Introduce), alternativeOf(q.Moved), alternativeOf(q.Found),
-		alternativeOf(q.Describe), alternativeOf(q.Invite), alternativeOf(q.Sleep), alternativeOf(q.Compare), alternativeOf(q.Release), alternativeOf(q.Superseded),
+		alternativeOf(q.Describe), alternativeOf(q.Invite), alternativeOf(q.Sleep), alternativeOf(q.Release), alternativeOf(q.Superseded),
 		alternativeOf(q.Status), alternativeOf(q.Regions), alternativeOf(q.Leaving), alternativeOf(q.Rejoin),
 		alternativeOf(q.Split), alternativeOf(q.Merge), alternativeOf(q.Structure), alternativeOf(q.Resolve), alternativeOf(q.Range),
 		alternativeOf(q.Act), alternativeOf(q.Acts), alternativeOf(q.History), alternativeOf(q.Forget), alternativeOf(q.Vacated),

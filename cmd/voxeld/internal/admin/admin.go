@@ -293,8 +293,9 @@ type Scrub struct {
 	Members  int      `json:"members"`
 	Reported int      `json:"heard"`
 	Parts    int      `json:"parts"`
-	Differ   []string `json:"differ"` // members whose replicas differ from that of a majority, and are replaced
-	Open     []string `json:"open"`   // differences that cannot be decided
+	Damaged  int      `json:"damaged"`
+	Repaired int      `json:"repaired"`
+	Open     []string `json:"open"`
 	Error    string   `json:"error,omitempty"`
 }
 

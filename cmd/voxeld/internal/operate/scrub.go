@@ -1,7 +1,6 @@
 package operate
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -21,11 +20,11 @@ func newScrub() *cobra.Command {
 	var asJSON, all bool
 	c := &cobra.Command{
 		Use:   "scrub CELL | --all",
-		Short: "Compare the replicas of a region, and replace those that differ",
-		Long: "Compares what all members of a region have in memory and on disk at the same index of its log. Those that\n" +
-			"differ from a majority are replaced, within a minute. CELL is a cell as voxeld regions prints it. --all scrubs\n" +
-			"the regions that this node leads, and the hibernating ones for which it is responsible. The command fails if a\n" +
-			"difference cannot be decided.",
+		Short: "Compare the replicas of a region, and repair damaged ones",
+		Long: "Compares what all members of a region have in memory and on disk at the same index of its log, and repairs\n" +
+			"the replicas of a minority that differs. CELL is a cell as voxeld regions prints it. --all scrubs the\n" +
+			"regions that this node leads, and the hibernating ones for which it is responsible. The command fails if any\n" +
+			"damage is left.",
 		Example: "  voxeld region scrub 0,0/0110\n  voxeld region scrub --all",
 		Args:    cobra.MaximumNArgs(1),
 	}
@@ -66,13 +65,13 @@ func printScrub(c *cobra.Command, answer []admin.Scrub, asJSON bool) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "REGION\tCELL\tREPLICAS\tPARTS\tREPLACED ON\tLEFT")
+	fmt.Fprintln(w, "REGION\tCELL\tREPLICAS\tPARTS\tDAMAGED\tREPAIRED\tLEFT")
 	for _, a := range answer {
 		rest := append([]string{}, a.Open...)
 		if a.Error != "" {
 			rest = append(rest, "not scrubbed: "+a.Error)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d of %d\t%d\t%s\t%s\n", a.ID, a.Cell, a.Reported, a.Members, a.Parts, cmp.Or(strings.Join(a.Differ, ", "), "-"), strings.Join(rest, "; "))
+		fmt.Fprintf(w, "%s\t%s\t%d of %d\t%d\t%d\t%d\t%s\n", a.ID, a.Cell, a.Reported, a.Members, a.Parts, a.Damaged, a.Repaired, strings.Join(rest, "; "))
 	}
 	return errors.Join(w.Flush(), left)
 }
