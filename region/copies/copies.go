@@ -94,7 +94,7 @@ const (
 	Serve   Action = iota // it leads the group
 	Follow                // it follows the leader
 	Wait                  // it does neither for now, and is opened as soon as it is needed and may be
-	Replace               // the others remove its replica; it is kept aside, and a new one joins
+	Replace               // the others remove its replica, then it is deleted, and a new one joins
 	Drop                  // it is deleted: the group continues without it
 	Ask                   // an operator decides
 )

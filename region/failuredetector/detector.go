@@ -91,7 +91,7 @@ type About struct {
 	CatalogLeader string             // the catalog's leader as that node sees it, if it is a member of the catalog
 	Skew          time.Duration      // how far its machine's clock is ahead of this one's; 0 if that is less than can be measured
 	Time          *wallclock.Reading // the time of the world as it has it; nil if it did not say
-	Version       int                // of the messages between nodes; 0 is one before versions were numbered
+	Version       int                // see nodemsg.Version
 	Slow          bool               // its disk does not answer, or did not lately: it should not lead
 	Hung          bool               // its disk does not answer now: its votes are missing
 	NotReady      string             // why it should not be sent players; empty if it may

@@ -173,10 +173,10 @@ func (e *examination) impaired(ctx context.Context) {
 	}
 }
 
-// older names the connected nodes because of which nothing can be used that an older version does not understand.
+// older names the connected nodes that are not made members of regions because their version is an earlier one.
 func (e *examination) older() {
 	for _, peer := range e.Detector.Older(nodemsg.Version) {
-		e.found("older", peer, "it runs an older version of voxeld, or says so: while it is connected, nothing can be used here that it does not understand, such as new blocks",
+		e.found("older", peer, "it runs an earlier version of voxeld, or says so: it is not made a member of regions",
 			"upgrade it; if it only says so, voxeld peers revoke "+peer+" throws it out")
 	}
 }

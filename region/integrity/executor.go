@@ -91,9 +91,8 @@ func (e *Executor) carryOut(ctx context.Context, c copyFacts) error {
 		})
 	}
 	if s, ok := e.Storage.(structured); ok {
-		if err := s.CheckStructure(); err != nil {
-			e.Facts.with(id, func(c *copyFacts) { c.fileDamaged, c.cause = true, err })
-		}
+		err := s.CheckStructure() // a disk that is full or hangs damages nothing
+		e.Facts.with(id, func(c *copyFacts) { c.fileDamaged = IsDamage(err) })
 	}
 	c = e.Facts.look(id)
 	d := copies.Decide(c.Facts)

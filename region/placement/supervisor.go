@@ -170,8 +170,8 @@ func (sv *Supervisor) memberStates(w Group, s replica.Status) []membership.Membe
 
 // outdated reports whether a node runs an earlier version: it would refuse what others apply.
 func (sv *Supervisor) outdated(peer string) bool {
-	version, _ := sv.Detector.Version(peer)
-	return version < nodemsg.Version
+	version, known := sv.Detector.Version(peer)
+	return known && version < nodemsg.Version
 }
 
 // next returns the next change to the group.

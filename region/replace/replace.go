@@ -17,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
@@ -73,7 +74,7 @@ func (r *Replacer) Plan(ctx context.Context, cell grid.Cell) (Plan, error) {
 		switch {
 		case status.Outdated && status.State == nodemsg.StateFailed:
 			state = "has an old copy, because its data was put back to an earlier state; on that node, voxeld region recover uses it"
-		case m.Peer == r.Self.Peer && r.Executor.Facts.Closed(info.ID):
+		case m.Peer == r.Self.Peer && r.unusable(info.ID):
 			state = "this node: its copy is damaged"
 		case !answered && !heard.IsZero() && time.Since(heard) < r.SilentAfter():
 			state = "does not answer"
@@ -99,6 +100,12 @@ func (r *Replacer) Plan(ctx context.Context, cell grid.Cell) (Plan, error) {
 		p.Refused = "it was never opened, so nothing is lost"
 	}
 	return p, nil
+}
+
+// unusable reports whether the copy here cannot be read, or is gone. One that only failed, or is only old, has the land.
+func (r *Replacer) unusable(id uint64) bool {
+	stored := r.Executor.Facts.Stored(id)
+	return stored == copies.Unreadable || stored == copies.Missing
 }
 
 // find returns the region as the catalog has it, if this node may enter another member there.

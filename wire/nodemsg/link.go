@@ -139,7 +139,7 @@ type Intent struct {
 	Pos    grid.Pos    `cbor:"3,keyasint"`
 	Block  chunk.Block `cbor:"4,keyasint"`
 	Proof
-	// Text is that of the sign; other blocks have none. Nodes before VersionSigns ignore it.
+	// Text is that of the sign; other blocks have none.
 	Text string `cbor:"8,keyasint,omitempty"`
 }
 

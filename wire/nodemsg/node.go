@@ -221,7 +221,7 @@ type Answer struct {
 	Quarantined []uint64 `cbor:"8,keyasint,omitempty"`
 	// CatalogLeader, with Member, is the peer id of the catalog's leader, if the peer is a member of the catalog and has a leader.
 	CatalogLeader string `cbor:"9,keyasint,omitempty"`
-	// Version, with Member, is what the peer understands: VersionSplits or later. 0 is an earlier one.
+	// Version, with Member, is the peer's Version.
 	Version int `cbor:"10,keyasint,omitempty"`
 	// Attempt, with Region, answers Structure: the number of the attempt to merge that is under way or comes next.
 	Attempt uint64 `cbor:"11,keyasint,omitempty"`
@@ -244,7 +244,7 @@ type Answer struct {
 }
 
 // Version is that of the messages between nodes, and of regions' logs, in this voxeld; 9 is that of 0.1.0. A node of an earlier one does not
-// become a member of a region (docs/adr/0078).
+// become a member of a region (docs/adr/0103).
 const Version = 9
 
 // MaxQuarantined is the most failed, and the most quarantined regions that a node lists in its description.
