@@ -68,7 +68,7 @@ func TestFindingFigures(t *testing.T) {
 			looked := net.mu.looked
 			net.mu.Unlock()
 			var took []time.Duration
-			for i := range int32(side * side) {
+			for i := range side * side {
 				cx, cz := order.cell(i)
 				began := time.Now()
 				link, _, err := z.Follow(t.Context(), grid.ChunkPos{X: cx * cellSize, Z: cz * cellSize})

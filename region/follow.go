@@ -157,7 +157,7 @@ func (r refusedSubscription) Error() string { return r.why }
 // Is reports whether it means that the node has quarantined the region.
 func (r refusedSubscription) Is(target error) bool {
 	return target == transport.ErrQuarantined && r.quarantined
-} //nolint:errorlint // errors.Is calls it
+}
 
 // subscribeAt subscribes to the region on a node. First is the frame with which the node has accepted or refused; a refusal is also an
 // error.

@@ -15,75 +15,93 @@ type Row struct {
 // Table is the decisions. The first row that matches counts.
 var Table = []Row{
 	{
-		"most voters, the catalog, or of the catalog an issuer, say that the group continues without it", Decision{Drop, Superseded},
+		"most voters, the catalog, or of the catalog an issuer, say that the group continues without it",
+		Decision{Drop, Superseded},
 		func(f Facts) bool { return f.Peers == Without },
 	},
 	{
-		"its node's data was put back, and it is the only copy", Decision{Serve, RolledBackAlone},
+		"its node's data was put back, and it is the only copy",
+		Decision{Serve, RolledBackAlone},
 		func(f Facts) bool { return f.Stored == RolledBack && f.Members == Alone },
 	},
 	{
-		"it must not be used, and who else has one is not known", Decision{Wait, MembersUnknown},
+		"it must not be used, and who else has one is not known",
+		Decision{Wait, MembersUnknown},
 		func(f Facts) bool { return f.Stored != Sound && f.Members == Unknown },
 	},
 	{
-		"it must not be used, and is the only copy", Decision{Ask, OnlyCopy},
+		"it must not be used, and is the only copy",
+		Decision{Ask, OnlyCopy},
 		func(f Facts) bool { return f.Stored != Sound && f.Members == Alone },
 	},
 	{
-		"it must not be used, and the structure of the node's file is damaged", Decision{Ask, FileDamaged},
+		"it must not be used, and the structure of the node's file is damaged",
+		Decision{Ask, FileDamaged},
 		func(f Facts) bool { return f.Stored != Sound && f.Limit == Broken },
 	},
 	{
-		"it must not be used, and was replaced three times within a day", Decision{Ask, ReplacedTooOften},
+		"it must not be used, and was replaced three times within a day",
+		Decision{Ask, ReplacedTooOften},
 		func(f Facts) bool { return f.Stored != Sound && f.Limit == TooOften },
 	},
 	{
-		"its log, vote or land cannot be read", Decision{Replace, Damaged},
+		"its log, vote or land cannot be read",
+		Decision{Replace, Damaged},
 		func(f Facts) bool { return f.Stored == Unreadable },
 	},
 	{
-		"a majority's digests at a barrier are others", Decision{Replace, Different},
+		"a majority's digests at a barrier are others",
+		Decision{Replace, Different},
 		func(f Facts) bool { return f.Stored == Differs },
 	},
 	{
-		"its node's data was put back to an earlier state", Decision{Replace, PutBack},
+		"its node's data was put back to an earlier state",
+		Decision{Replace, PutBack},
 		func(f Facts) bool { return f.Stored == RolledBack },
 	},
 	{
-		"the leader counts on entries that it lacks", Decision{Replace, Forgetful},
+		"the leader counts on entries that it lacks",
+		Decision{Replace, Forgetful},
 		func(f Facts) bool { return f.Stored == Lacking },
 	},
 	{
-		"its node's data was put back to a state without it", Decision{Replace, Lost},
+		"its node's data was put back to a state without it",
+		Decision{Replace, Lost},
 		func(f Facts) bool { return f.Stored == Missing },
 	},
 	{
-		"it failed twice here within ten minutes (six times, if the disk refused to write), and was not released since", Decision{Ask, Quarantined},
+		"it failed twice here within ten minutes (six times, if the disk refused to write), and was not released since",
+		Decision{Ask, Quarantined},
 		func(f Facts) bool { return f.Failed == Repeatedly },
 	},
 	{
-		"it has just failed here", Decision{Wait, Failure},
+		"it has just failed here",
+		Decision{Wait, Failure},
 		func(f Facts) bool { return f.Failed == Pausing },
 	},
 	{
-		"it is closed", Decision{Wait, Hibernates},
+		"it is closed",
+		Decision{Wait, Hibernates},
 		func(f Facts) bool { return f.Leader == Closed },
 	},
 	{
-		"this node leads the group", Decision{Serve, Leads},
+		"this node leads the group",
+		Decision{Serve, Leads},
 		func(f Facts) bool { return f.Leader == Here },
 	},
 	{
-		"another node leads the group", Decision{Follow, Follows},
+		"another node leads the group",
+		Decision{Follow, Follows},
 		func(f Facts) bool { return f.Leader == Elsewhere },
 	},
 	{
-		"nobody leads, and a member says that the group continues without it, which nothing confirms", Decision{Wait, Unconfirmed},
+		"nobody leads, and a member says that the group continues without it, which nothing confirms",
+		Decision{Wait, Unconfirmed},
 		func(f Facts) bool { return f.Peers == Claim },
 	},
 	{
-		"nobody leads", Decision{Wait, Leaderless},
+		"nobody leads",
+		Decision{Wait, Leaderless},
 		func(Facts) bool { return true },
 	},
 }

@@ -39,7 +39,7 @@ func (r Refusal) Unwrap() error { return r.Cause }
 
 // Is reports whether a gateway is to be told that an operator must release the region.
 func (r Refusal) Is(target error) bool {
-	return target == transport.ErrQuarantined && r.Reason == copies.Quarantined //nolint:errorlint // this is what errors.Is calls
+	return target == transport.ErrQuarantined && r.Reason == copies.Quarantined
 }
 
 // Refused reports whether an error is that a copy is not opened, for a reason.

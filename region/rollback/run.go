@@ -256,9 +256,7 @@ type plan struct {
 	proposed time.Time // when an entry was proposed that is to do it; zero if none was
 }
 
-var (
-	errStopped = errors.New("it was paused or aborted")
-)
+var errStopped = errors.New("it was paused or aborted")
 
 // run carries out the rollback, and returns when it is complete in the region.
 func (w *work) run(ctx context.Context) error {

@@ -30,8 +30,6 @@ const (
 	// members take part when they have applied the split, too.
 	electEvery = 50 * time.Millisecond
 	electTime  = 5 * time.Second
-	// findTime bounds the search for the members of the catalog: those that this node knows are used if it has no leader.
-	findTime = 2 * time.Second
 	// storeAgain is the pause after the children could not be stored. The parent applies nothing meanwhile.
 	storeAgain = 500 * time.Millisecond
 )

@@ -26,8 +26,8 @@ func square(middle grid.ChunkPos, n int) (all []grid.ChunkPos, radius int) {
 }
 
 // startSpreadCrowd starts one daemon, and returns the options of a crowd that is spread evenly over so many chunks of it.
-func (b *bench) startSpreadCrowd(ctx context.Context, chunks int, flags ...string) (*daemon.Daemon, crowd.Options, error) {
-	daemons, err := b.daemons(ctx, 1, flags...)
+func (b *bench) startSpreadCrowd(ctx context.Context, chunks int) (*daemon.Daemon, crowd.Options, error) {
+	daemons, err := b.daemons(ctx, 1)
 	if err != nil {
 		return nil, crowd.Options{}, err
 	}

@@ -48,12 +48,12 @@ func newRoot() *cobra.Command {
 		newOneChunk(b), newManyChunks(b), newNetwork(b), newGateways(b), newLand(b), newMemory(b), newLookup(b), newCrossings(b), newSplitEdits(b),
 	}
 	root.AddCommand(figures...)
-	root.AddCommand(newAll(b, figures), newFloorServer())
+	root.AddCommand(newAll(figures), newFloorServer())
 	return root
 }
 
 // newAll returns the command that measures everything. If one figure fails, the others are still measured.
-func newAll(b *bench, figures []*cobra.Command) *cobra.Command {
+func newAll(figures []*cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: "all", Short: "Measure all figures, one after another, in about an hour", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) (err error) {

@@ -24,6 +24,7 @@ func (c crowdRow) missed() string {
 // What columns show of a row, in the units of their names.
 
 func (c crowdRow) players() string { return fmt.Sprint(c.wanted) }
+
 func (c crowdRow) holds() string {
 	if why := c.missed(); why != "" {
 		return "no: " + why
