@@ -98,11 +98,11 @@ func (h *holders) putTo(ctx context.Context, peers []peer.ID, rec *recordpb.Reco
 	ctx, cancel := context.WithTimeout(ctx, silentTime)
 	defer cancel()
 	failed := make([]error, len(peers))
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	for i, id := range peers {
-		crew.Go(func() { failed[i] = h.send.PutValue(ctx, id, rec) })
+		wg.Go(func() { failed[i] = h.send.PutValue(ctx, id, rec) })
 	}
-	crew.Wait()
+	wg.Wait()
 	var took []peer.ID
 	for i, id := range peers {
 		if failed[i] == nil {

@@ -186,13 +186,13 @@ func TestDivisionUnderLoad(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newHarness(t, inMiddle)
 			players := make([]*builder, 8)
-			var crew sync.WaitGroup
+			var wg sync.WaitGroup
 			for i := range players {
 				players[i] = &builder{name: fmt.Sprint("player", i), rng: rand.New(rand.NewPCG(seed, uint64(i)))}
-				crew.Go(func() { players[i].run(r.g.mirror) })
+				wg.Go(func() { players[i].run(r.g.mirror) })
 			}
-			crew.Go(func() { shake(r.lands, rand.New(rand.NewPCG(seed, 99))) })
-			crew.Wait()
+			wg.Go(func() { shake(r.lands, rand.New(rand.NewPCG(seed, 99))) })
+			wg.Wait()
 			pass(3 * mirror.LastRetry)
 
 			watched := make(map[grid.ChunkPos]bool)

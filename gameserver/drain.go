@@ -64,15 +64,15 @@ func (g *Gateway) drain(ctx context.Context) {
 	g.sessions.Close(func() { close(g.shutdown.begun) }) // a session takes its place before this, and is redirected, or finds out
 	g.reportStep(DrainStep{Step: StepBegun})
 
-	var crew sync.WaitGroup
-	crew.Go(func() {
+	var wg sync.WaitGroup
+	wg.Go(func() {
 		g.shutdown.targets = handoff.Find(ctx, g.Nodes, len(g.sessions.All()), g.Logger)
 		close(g.shutdown.asked)
 		g.reportStep(DrainStep{Step: StepTargets, Targets: g.shutdown.targets.Snapshot()})
 	})
 	handed, kept := g.Regions.Drain(ctx)
 	g.reportStep(DrainStep{Step: StepRegions, Handed: handed, Kept: kept})
-	crew.Wait()
+	wg.Wait()
 	g.redirectAll(ctx)
 }
 
@@ -90,18 +90,18 @@ func (g *Gateway) AnswerHandoff(_ context.Context, _ string, question []byte) ([
 
 // redirectAll redirects all sessions concurrently.
 func (g *Gateway) redirectAll(ctx context.Context) {
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	outcomes := make(chan string)
 	sessions := g.sessions.All()
 	for _, s := range sessions {
 		homes := g.shutdown.targets.Assign()
-		crew.Go(func() { outcomes <- s.redirect(ctx, homes) })
+		wg.Go(func() { outcomes <- s.redirect(ctx, homes) })
 	}
 	count := make(map[string]int)
 	for range sessions {
 		count[<-outcomes]++
 	}
-	crew.Wait()
+	wg.Wait()
 	for outcome, n := range count {
 		if outcome != "" {
 			g.metrics.moved.WithLabelValues(outcome).Add(float64(n))

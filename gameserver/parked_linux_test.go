@@ -111,7 +111,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-late:
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("gave up waiting: %s", what)
 		}
 	}
 }

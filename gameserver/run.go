@@ -105,21 +105,21 @@ type Listeners struct {
 func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	inner, stopInner := context.WithCancel(context.WithoutCancel(ctx))
 	front, stopFront := context.WithCancel(inner)
-	var crew sync.WaitGroup
-	defer crew.Wait()
+	var wg sync.WaitGroup
+	defer wg.Wait()
 	defer stopInner()
 	defer stopFront()
 	for range cmp.Or(g.builders, defaultBuilders) {
-		crew.Go(func() { g.mirror.Build(inner) })
+		wg.Go(func() { g.mirror.Build(inner) })
 	}
-	crew.Go(func() { g.players.Run(inner, g.playersHere) })
-	crew.Go(func() { g.legacy.Run(inner) })
-	crew.Go(func() { g.runFrameLoop(inner) })
-	crew.Go(func() { g.chat.Run(inner) })
-	crew.Go(func() { g.poller.Run(inner) })
-	crew.Go(func() { g.p2p.Run(inner) })
-	crew.Go(func() { g.judgePlayers(inner) })
-	crew.Go(func() { g.origins.Run(inner) })
+	wg.Go(func() { g.players.Run(inner, g.playersHere) })
+	wg.Go(func() { g.legacy.Run(inner) })
+	wg.Go(func() { g.runFrameLoop(inner) })
+	wg.Go(func() { g.chat.Run(inner) })
+	wg.Go(func() { g.poller.Run(inner) })
+	wg.Go(func() { g.p2p.Run(inner) })
+	wg.Go(func() { g.judgePlayers(inner) })
+	wg.Go(func() { g.origins.Run(inner) })
 
 	ended := make(chan error)
 	website := httpd.Options{
@@ -130,16 +130,16 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 		Pages: g.pages, Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests, Panics: g.metrics.panics, Logger: g.Logger,
 	}
 	running := 2
-	crew.Go(func() { ended <- g.serveGame(front, l.Proxies.Listener(l.Game, wire.HandshakeTimeout)) })
-	crew.Go(func() { ended <- httpd.Serve(front, l.HTTP, website) })
+	wg.Go(func() { ended <- g.serveGame(front, l.Proxies.Listener(l.Game, wire.HandshakeTimeout)) })
+	wg.Go(func() { ended <- httpd.Serve(front, l.HTTP, website) })
 	if l.Redirect != nil {
 		running++
-		crew.Go(func() { ended <- httpd.ServeRedirect(front, l.Redirect, website, l.Redirects) })
+		wg.Go(func() { ended <- httpd.ServeRedirect(front, l.Redirect, website, l.Redirects) })
 	}
 	accounts := games.NewAccounts(g.World.ID(), g.enforcer.OwnerOf)
 	for _, a := range l.Adapted {
 		running++
-		crew.Go(func() {
+		wg.Go(func() {
 			ended <- g.adapted(a.Protocol, accounts).Serve(front, l.Proxies.Listener(a.Listener, wire.HandshakeTimeout))
 		})
 	}
@@ -150,7 +150,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 		select {
 		case <-leaving:
 			leaving = nil
-			crew.Go(func() { g.drain(inner); close(drained) })
+			wg.Go(func() { g.drain(inner); close(drained) })
 		case <-drained:
 			drained = nil
 			stopFront()
@@ -159,7 +159,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 			err = errors.Join(err, e)
 			stopFront() // one listener failed: close the other
 		case task := <-g.spawn:
-			crew.Go(func() { task(inner) })
+			wg.Go(func() { task(inner) })
 		}
 	}
 	return err

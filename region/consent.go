@@ -105,7 +105,7 @@ func (o opinions) most() bool { return 2*o.agree > o.voters }
 func (h *Host) askMembers(ctx context.Context, peer string, known nodemsg.Region, confirms func(nodemsg.RegionStatus) opinion) (said opinions) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	var mu sync.Mutex
 	for _, m := range known.Members {
 		if m.Learner {
@@ -119,7 +119,7 @@ func (h *Host) askMembers(ctx context.Context, peer string, known nodemsg.Region
 		if m.Peer == peer {
 			continue
 		}
-		crew.Go(func() {
+		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, answerTime)
 			defer cancel()
 			status, _, err := h.regions.askStatuses(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{known.ID}, Log: true})
@@ -140,7 +140,7 @@ func (h *Host) askMembers(ctx context.Context, peer string, known nodemsg.Region
 			}
 		})
 	}
-	crew.Wait()
+	wg.Wait()
 	return said
 }
 

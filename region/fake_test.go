@@ -38,6 +38,20 @@ type disk struct {
 	spoilt func([]byte) bool // if not nil, Commit refuses writes to the land with such keys
 	bad    badRows           // rows with wrong checksums
 	slow   time.Duration     // how long View takes
+	broken error             // what CheckStructure returns
+}
+
+// CheckStructure returns what the test says.
+func (d *disk) CheckStructure() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.broken
+}
+
+func (d *disk) setBroken(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.broken = err
 }
 
 func newDisk() *disk {
@@ -460,9 +474,9 @@ func (n *network) startOn(peer string, d integrity.Storage) (*node, error) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	var crew sync.WaitGroup
-	crew.Go(func() { carrier.Run(ctx) }) //nolint:errcheck // always nil
-	crew.Go(func() {
+	var wg sync.WaitGroup
+	wg.Go(func() { carrier.Run(ctx) }) //nolint:errcheck // always nil
+	wg.Go(func() {
 		if err := replicas.Run(ctx); err != nil {
 			n.t.Log("replicas:", err)
 		}
@@ -487,7 +501,7 @@ func (n *network) startOn(peer string, d integrity.Storage) (*node, error) {
 	h, err := NewHost(ctx, options)
 	if err != nil {
 		endReplicas()
-		crew.Wait()
+		wg.Wait()
 		return nil, err
 	}
 	runs, endRegions := context.WithCancel(context.Background())
@@ -507,7 +521,7 @@ func (n *network) startOn(peer string, d integrity.Storage) (*node, error) {
 		delete(n.mu.nodes, peer)
 		n.mu.Unlock()
 		endReplicas()
-		crew.Wait()
+		wg.Wait()
 		endLinks()
 	})
 	n.t.Cleanup(it.stop)

@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	// subscribeTime bounds how long a node takes to accept or refuse a subscriber; loading and actor.PendingTime are included.
+	// subscribeTime bounds how long a node takes to accept or refuse a subscriber; loading and actor.PendingTime are
+	// included.
 	subscribeTime = actor.PendingTime + 2*time.Second
-	// followRounds is how often all members of a region are tried while some of them are alive. followPause is the time between
-	// two rounds. Together they are longer than an election takes.
+	// followRounds is how often all members of a region are tried while some of them are alive. followPause is the time
+	// between two rounds. Together they are longer than an election takes.
 	followRounds = 8
 	followPause  = 250 * time.Millisecond
 	// readOnlyRound is the first round in which a member whose disk refuses writes may show the land; it also may once
@@ -32,10 +33,10 @@ const (
 // Link is a gateway's end of its link to the leader of a region.
 type Link = transport.Link
 
-// Follow links the caller with the region that covers the chunk, wherever it is led. If the region does not exist, it is founded
-// first. Follow first tries the node that is believed to lead, a member according to Directory.Locate, then the leader that the tried
-// nodes name, then the other members. If none of them accepts, the route is dropped and the next Follow asks the catalog. If the region was split, Follow continues with
-// its child.
+// Follow links the caller with the region that covers the chunk, wherever it is led. If the region does not exist, it
+// is founded first. Follow first tries the node that is believed to lead, a member according to Directory.Locate, then
+// the leader that the tried nodes name, then the other members. If none of them accepts, the route is dropped and the
+// next Follow asks the catalog. If the region was split, Follow continues with its child.
 func (h *Host) Follow(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg.Region, error) {
 	for range grid.MaxLabel {
 		link, info, err := h.followOnce(ctx, pos)
@@ -84,8 +85,8 @@ func (h *Host) followOnce(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg
 	return nil, info, fmt.Errorf("follow %v: %w", info.Cell, failed)
 }
 
-// followRound tries all members once, and the leaders that they name. Again reports whether another round may help: at least one
-// node is alive and has not refused the region altogether.
+// followRound tries all members once, and the leaders that they name. Again reports whether another round may help: at
+// least one node is alive and has not refused the region altogether.
 func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading bool) (link routedLink, again bool, err error) {
 	hello := nodemsg.Hello{Region: info.ID, Cell: info.Cell, Reading: reading}
 	tried := make(map[string]bool)
@@ -110,7 +111,7 @@ func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading boo
 		if errors.As(err, &no) && no.split != 0 {
 			return routedLink{}, false, no
 		}
-		if errors.Is(err, transport.ErrQuarantined) && actor.HasMember(info, next) {
+		if errors.Is(err, transport.ErrQuarantined) && slices.ContainsFunc(info.Members, func(m nodemsg.Member) bool { return m.Peer == next && !m.Learner }) {
 			quarantined++
 		}
 		if errors.As(err, &no) {
@@ -124,7 +125,13 @@ func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading boo
 			next = h.detector.First(info, tried)
 		}
 	}
-	if 2*quarantined >= len(info.Members) && quarantined > 0 { // the others have no majority
+	learners := 0
+	for _, m := range info.Members {
+		if m.Learner {
+			learners++
+		}
+	}
+	if quarantined > 0 && 2*quarantined >= len(info.Members)-learners { // the others have no majority
 		failures = append(failures, ErrQuarantined)
 	}
 	if unreached[named] {
@@ -133,7 +140,8 @@ func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading boo
 	return routedLink{}, again, errors.Join(failures...)
 }
 
-// ErrQuarantined means that half of a region's members keep it closed until an operator releases it: nobody can serve it.
+// ErrQuarantined means that half of a region's members keep it closed until an operator releases it: nobody can serve
+// it.
 var ErrQuarantined = errors.New("the region failed repeatedly on half of its members")
 
 // CutOffError means that this node cannot reach the leader of a region, which other members name.
@@ -159,8 +167,8 @@ func (r refusedSubscription) Is(target error) bool {
 	return target == transport.ErrQuarantined && r.quarantined
 }
 
-// subscribeAt subscribes to the region on a node. First is the frame with which the node has accepted or refused; a refusal is also an
-// error.
+// subscribeAt subscribes to the region on a node. First is the frame with which the node has accepted or refused; a
+// refusal is also an error.
 func subscribeAt(ctx context.Context, r *regions, peer string, hello nodemsg.Hello) (link Link, first nodemsg.FromRegion, err error) {
 	ctx, cancel := context.WithTimeout(ctx, subscribeTime)
 	defer cancel()

@@ -60,7 +60,7 @@ func until[A any](g gateway, look func(nodemsg.FromRegion) (A, bool)) A {
 	for {
 		frame, err := g.Receive(ctx)
 		if err != nil {
-			g.t.Fatal("waiting in vain: ", err)
+			g.t.Fatal("gave up waiting: ", err)
 		}
 		if answer, ok := look(frame); ok {
 			return answer

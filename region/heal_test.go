@@ -183,11 +183,11 @@ func TestHealedCutServesSoon(t *testing.T) {
 				}
 				<-time.After(20 * time.Second) // the catalog has its members
 				ctx, cancel := context.WithCancel(context.Background())
-				var crew sync.WaitGroup
-				defer crew.Wait()
+				var wg sync.WaitGroup
+				defer wg.Wait()
 				defer cancel()
 				for _, b := range all {
-					crew.Go(func() { b.run(ctx) })
+					wg.Go(func() { b.run(ctx) })
 				}
 				<-time.After(10 * time.Second)
 				n.setMute(true)

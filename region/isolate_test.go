@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,11 +15,13 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/region/replace"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -30,7 +33,6 @@ const (
 	linkBacklog    = 200
 	recoveredEpoch = 1 << 40
 	budgetWindow   = 10 * time.Second
-	readOnlyTime   = 10 * time.Second
 )
 
 // metric returns the value of a counter or gauge of the node, with the label's value if it has a label.
@@ -270,6 +272,27 @@ func TestQuarantinedRegionStaysClosed(t *testing.T) {
 		if id, err := b.executor.RemoveReplica(t.Context(), "C", info.ID); err == nil {
 			t.Errorf("a member was taken out, as replica %d", id)
 		}
+	})
+}
+
+// The last copy of a region, which failed repeatedly, has the land: nothing is put in its place.
+func TestQuarantinedCopyIsNotReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 1
+		a := n.start("A", newDisk())
+		g := a.follow(here)
+		g.accepts(stoneAt(here, 1))
+		info := a.Regions(t.Context())[0].Region
+		g.Close()
+		a.quarantines(info)
+		for what, land := range map[string]replace.Land{"a backup": {Rows: []kv.Write{{Key: make([]byte, 8)}}}, "new land": {}} {
+			if err := a.Replacer.Replace(t.Context(), info.Cell, land); err == nil || !strings.Contains(err.Error(), "has a copy") {
+				t.Errorf("replaced by %s: %v", what, err)
+			}
+		}
+		a.executor.Unlock(info.ID)
+		a.reach(here).has(here, stoneAt(here, 1))
 	})
 }
 

@@ -73,8 +73,8 @@ func TestLinksAreMended(t *testing.T) {
 		place(middle, "BCDEFA")
 		place(next, "BDEFAC")
 		watch := &linkWatch{net: net}
-		var crew sync.WaitGroup
-		defer crew.Wait()
+		var wg sync.WaitGroup
+		defer wg.Wait()
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		stay := func(pos grid.ChunkPos) { // a player is there
@@ -93,11 +93,11 @@ func TestLinksAreMended(t *testing.T) {
 			}
 		}
 		for i := range int32(9) {
-			crew.Go(func() { stay(corner(i%3, i/3)) })
+			wg.Go(func() { stay(corner(i%3, i/3)) })
 		}
-		crew.Go(func() { stay(grid.ChunkPos{X: middle.X + cellSize/2, Z: middle.Z}) })
-		crew.Go(func() { stay(grid.ChunkPos{X: middle.X, Z: middle.Z + cellSize/2}) })
-		crew.Go(func() { watch.run(ctx) })
+		wg.Go(func() { stay(grid.ChunkPos{X: middle.X + cellSize/2, Z: middle.Z}) })
+		wg.Go(func() { stay(grid.ChunkPos{X: middle.X, Z: middle.Z + cellSize/2}) })
+		wg.Go(func() { watch.run(ctx) })
 
 		visitors := 0
 		mended := func(after string, regions int) {

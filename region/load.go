@@ -127,6 +127,14 @@ func (r *regions) resolve(l *actor.Land, structure world.Structure, leads bool) 
 	r.splitter.Resolve(l, structure, leads)
 }
 
+// failedLately reports whether a region failed lately here, or on another member, as that said last.
+func (r *regions) failedLately(info nodemsg.Region) bool {
+	return r.facts.FailedLately(info.ID) || slices.ContainsFunc(info.Members, func(m nodemsg.Member) bool {
+		about, _ := r.Detector.About(m.Peer)
+		return m.Peer != r.Self.Peer && slices.Contains(about.Failed, info.ID)
+	})
+}
+
 // serve starts the land of a region whose group is open.
 func (r *regions) serve(info nodemsg.Region, g *replica.Group) (*actor.Land, error) {
 	land, err := r.readLand(info)
@@ -135,7 +143,7 @@ func (r *regions) serve(info nodemsg.Region, g *replica.Group) (*actor.Land, err
 	}
 	r.Logger.Debug("region loaded", "region", info.ID, "cell", info.Cell.String(), "edits", land.Edits())
 	base, o := r.landOptions()
-	l := actor.NewLand(base, o, info, g, land, r.facts.FailedLately(info.ID))
+	l := actor.NewLand(base, o, info, g, land, r.failedLately(info))
 	r.bases.Pinned(actor.BasesOf(land.Pins()))
 	r.mu.Lock()
 	r.mu.lands[info.ID] = l

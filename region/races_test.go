@@ -92,7 +92,7 @@ type races struct {
 	starting chan struct{}  // has room for the node that is started: one at a time waits for the others to be idle
 
 	mu      sync.Mutex
-	struck  map[string]bool // nodes that are down, cut off or drained
+	faulty  map[string]bool // nodes that are down, cut off or drained
 	counts  map[string]int
 	founded []grid.ChunkPos // chunks of cells that were founded during races
 	served  []service
@@ -101,7 +101,7 @@ type races struct {
 func newRaces(t *testing.T, seed int) *races {
 	r := &races{
 		network: newNetwork(t), t: t, rng: rand.New(rand.NewPCG(uint64(seed), 1)), disks: make(map[string]*disk),
-		starting: make(chan struct{}, 1), struck: make(map[string]bool), counts: make(map[string]int),
+		starting: make(chan struct{}, 1), faulty: make(map[string]bool), counts: make(map[string]int),
 	}
 	r.copies = 3
 	r.near(racers...)
@@ -289,9 +289,9 @@ func (r *races) changeMembers(_ grid.ChunkPos, rng *rand.Rand) error {
 func (r *races) strike(rng *rand.Rand, do func(it *node) error) error {
 	r.mu.Lock()
 	peer := racers[rng.IntN(len(racers))]
-	free := !r.struck[peer] && len(r.struck) < maxStruck
+	free := !r.faulty[peer] && len(r.faulty) < maxStruck
 	if free {
-		r.struck[peer] = true
+		r.faulty[peer] = true
 	}
 	r.mu.Unlock()
 	if !free {
@@ -302,7 +302,7 @@ func (r *races) strike(rng *rand.Rand, do func(it *node) error) error {
 		err = do(it)
 	}
 	r.mu.Lock()
-	delete(r.struck, peer)
+	delete(r.faulty, peer)
 	r.mu.Unlock()
 	return err
 }

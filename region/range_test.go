@@ -265,15 +265,15 @@ func TestRangeQuerySurface(t *testing.T) {
 		<-time.After(5 * time.Minute)
 		check(nodemsg.StateClosed)
 		var refused atomic.Bool
-		var crew sync.WaitGroup
+		var wg sync.WaitGroup
 		for range 200 {
-			crew.Go(func() {
+			wg.Go(func() {
 				if len(nodes[2].query(q).Missing) > 0 {
 					refused.Store(true)
 				}
 			})
 		}
-		if crew.Wait(); !refused.Load() {
+		if wg.Wait(); !refused.Load() {
 			t.Error("200 questions at once were answered")
 		}
 	})

@@ -1,11 +1,14 @@
 package region
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/internal/kv"
+	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -77,6 +80,44 @@ func TestDamagedCopyIsReplaced(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A copy is not deleted while the disk does not let the file be checked, and nobody is told that the file is damaged. If it is, a new copy
+// would be, too, and an operator is asked.
+func TestCopyIsReplacedOnceTheFileIsSound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, cc, g, info := built(t)
+		left := a.net.kill(cc)
+		left.harmGroup("raft_state", info.ID, 's')
+		left.setBroken(errors.New("no space left on device"))
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		a.refollow()
+		again := a.net.start("C", left)
+		for _, c := range []struct {
+			err  error
+			want copies.Reason
+		}{
+			{errors.New("no space left on device"), copies.Damaged}, {kv.ErrDamaged, copies.FileDamaged},
+			{errors.New("no space left on device"), copies.FileDamaged},
+		} {
+			left.setBroken(c.err)
+			<-time.After(40 * time.Second)
+			if d := again.Damaged(); len(d) != 1 || d[0].Reason != c.want.String() {
+				t.Errorf("while the check says %q: %+v", c.err, d)
+			}
+		}
+		if id := again.replicaID(info.ID); id != 0 {
+			t.Errorf("C is replica %d", id)
+		}
+		left.setBroken(nil)
+		again = a.net.start("C", a.net.kill(again)) // whoever has mended the file has stopped the node for it
+		<-time.After(40 * time.Second)
+		if id := again.replicaID(info.ID); id <= 3 {
+			t.Errorf("with a sound file C is replica %d", id)
+		}
+	})
 }
 
 // A scrub also detects that the log of an open group cannot be read. The node, even a leader, continues with its memory until

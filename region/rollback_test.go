@@ -35,8 +35,8 @@ func threeIncarnations(t *testing.T) (a, b, c *node) {
 				}
 				return it.Incarnations.Answer(ctx, peer, question)
 			},
-			Held:    func() (map[uint64]uint64, error) { return replica.Replicas(o.Storage, peer) },
-			Fellows: func() ([]string, error) { return replica.Fellows(o.Storage, peer) }, OpenFellows: func() []string { return replica.OpenFellows(o.Replicas) },
+			Held:       func() (map[uint64]uint64, error) { return replica.Replicas(o.Storage, peer) },
+			GroupPeers: func() ([]string, error) { return replica.GroupPeers(o.Storage, peer) }, OpenGroupPeers: func() []string { return replica.OpenGroupPeers(o.Replicas) },
 			Promised: o.Replicas.Promised, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 		})
 		if err != nil {

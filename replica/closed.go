@@ -203,8 +203,8 @@ func Replicas(storage Storage, self string) (map[uint64]uint64, error) {
 	return all, nil
 }
 
-// Fellows returns the other members of the groups that the storage of the node self has. Groups that cannot be read are left out.
-func Fellows(storage Storage, self string) ([]string, error) {
+// GroupPeers returns the other members of the groups that the storage of the node self has. Groups that cannot be read are left out.
+func GroupPeers(storage Storage, self string) ([]string, error) {
 	groups, err := raftlog.Groups(storage)
 	if err != nil {
 		return nil, fmt.Errorf("list groups: %w", err)
@@ -227,8 +227,8 @@ func Fellows(storage Storage, self string) ([]string, error) {
 // IsOpen reports whether a group is open on a host.
 func IsOpen(h *Host, group uint64) bool { return h.input.open(group) != nil }
 
-// OpenFellows returns the other members of the groups that are open on a host.
-func OpenFellows(h *Host) []string {
+// OpenGroupPeers returns the other members of the groups that are open on a host.
+func OpenGroupPeers(h *Host) []string {
 	var all []string
 	for _, g := range h.input.allOpen() {
 		all = append(all, g.Members()...)

@@ -38,7 +38,7 @@ func (n *machine) beginIncarnation() {
 	s := n.sim
 	keeper, err := incarnation.Open(incarnation.Options{
 		Storage: n.disk, Held: func() (map[uint64]uint64, error) { return replica.Replicas(n.disk, n.peer) }, Promised: n.host.Promised, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
-		Fellows: func() ([]string, error) { return replica.Fellows(n.disk, n.peer) }, OpenFellows: func() []string { return replica.OpenFellows(n.host) },
+		GroupPeers: func() ([]string, error) { return replica.GroupPeers(n.disk, n.peer) }, OpenGroupPeers: func() []string { return replica.OpenGroupPeers(n.host) },
 		Sign: func(text []byte) ([]byte, error) { return append([]byte(n.peer), text[len(text)-32:]...), nil },
 	})
 	if err != nil { // the disk is full

@@ -144,7 +144,7 @@ func TestCharters(t *testing.T) {
 	old := issued(t, a, "node", "Ada", now)
 	next := a.Charter()
 	next.Number = 12 // of a restored world
-	next.Roots = []trust.Key{keyOf("root 2").Key(), keyOf("heir").Key()}
+	next.Roots = []trust.Key{keyOf("root 2").Key(), keyOf("successor").Key()}
 	next.Issuers = []trust.Issuer{{Key: keyOf("second").Key(), Name: "second"}}
 
 	sealed := func(c trust.Charter, signers ...string) []byte {
@@ -162,7 +162,7 @@ func TestCharters(t *testing.T) {
 		"one of three root keys":      sealed(next, "root 1"),
 		"one root key and a stranger": sealed(next, "root 1", "stranger"),
 		"the issuer":                  sealed(next, "issuer"),
-		"keys that it would bring":    sealed(next, "root 2", "heir"),
+		"keys that it would bring":    sealed(next, "root 2", "successor"),
 		"another world":               sealed(foreign, "root 1", "root 2"),
 		"nothing":                     nil,
 		"a certificate is no charter": old,

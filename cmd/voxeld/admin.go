@@ -49,7 +49,7 @@ func (n *node) status(ctx context.Context) admin.Status {
 		if answer.Unusable == nil {
 			answer.Unusable = make(map[string]int)
 		}
-		answer.Unusable[d.Reason.String()]++
+		answer.Unusable[d.Reason]++
 	}
 	if states.World != nil {
 		answer.WorldRegions = states.World.Named()

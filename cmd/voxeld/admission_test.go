@@ -554,16 +554,16 @@ func TestStrangersFlood(t *testing.T) {
 
 	flooding, end := context.WithCancel(t.Context())
 	defer end()
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	var opened atomic.Int64
 	for range 4 {
 		s := newStranger(t, d)
-		crew.Go(func() { opened.Add(s.Flood(flooding, d.Status.WorldID)) })
+		wg.Go(func() { opened.Add(s.Flood(flooding, d.Status.WorldID)) })
 	}
 	enters(newDaemon(t, nodes[2]), 2)
 	sizes, busy := d.heapSizes()
 	end()
-	crew.Wait()
+	wg.Wait()
 	median, peak := func(s []float64) float64 { return s[len(s)/2] }, func(s []float64) float64 { return s[len(s)-1] }
 	t.Logf("%d streams of strangers: %.0f MiB, at most %.0f, and without them %.0f, at most %.0f; %.1f s of processor in %v, and without them %.1f",
 		opened.Load(), median(sizes), peak(sizes), median(before), peak(before), busy, *floodTime, idle)

@@ -59,10 +59,10 @@ func TestHalfSentFrames(t *testing.T) {
 		}
 	}
 
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	turns := make(chan struct{}, 4) // so that the connection goes on answering
 	send := func(protocol string, data []byte) {
-		crew.Go(func() {
+		wg.Go(func() {
 			s, err := host.Open(t.Context(), peer, "/voxeld/"+d.Status.WorldID[:16]+protocol)
 			if err != nil {
 				t.Error(err)
@@ -81,7 +81,7 @@ func TestHalfSentFrames(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		crew.Wait()
+		wg.Wait()
 	}()
 	most := 0.0
 	for waiting, late := true, time.After(patience); waiting; {

@@ -167,7 +167,7 @@ func refuseBeside(ctx context.Context, id string, nodes []backup.Node) error {
 	if err != nil {
 		return err
 	}
-	crew, asking := errgroup.WithContext(ctx) // the first that runs ends the search
+	wg, asking := errgroup.WithContext(ctx) // the first that runs ends the search
 	dials := semaphore.NewWeighted(besideAtOnce)
 	for _, n := range nodes {
 		n.Addrs = n.Addrs[:min(len(n.Addrs), besideAddrs)]
@@ -175,12 +175,12 @@ func refuseBeside(ctx context.Context, id string, nodes []backup.Node) error {
 		if dials.Acquire(asking, some) != nil {
 			break
 		}
-		crew.Go(func() error {
+		wg.Go(func() error {
 			defer dials.Release(some)
 			return refuseAlive(asking, host, id, n)
 		})
 	}
-	return errors.Join(cmp.Or(crew.Wait(), ctx.Err()), host.Close())
+	return errors.Join(cmp.Or(wg.Wait(), ctx.Err()), host.Close())
 }
 
 // refuseAlive returns an error if a node runs in the world at one of its addresses.

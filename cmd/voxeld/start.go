@@ -428,9 +428,9 @@ func (n *node) beginIncarnation(ctx context.Context) (*incarnation.Keeper, error
 			return n.host.Ask(ctx, peer, protocol, question)
 		},
 		NotServed: transport.ErrNotServed, Held: func() (map[uint64]uint64, error) { return replica.Replicas(n.db, n.host.PeerID()) },
-		Fellows:     func() ([]string, error) { return replica.Fellows(n.db, n.host.PeerID()) },
-		OpenFellows: func() []string { return replica.OpenFellows(n.replicas) },
-		Promised:    n.replicas.Promised, Now: n.clock.Now, Logger: n.logger, Registerer: n.metrics,
+		GroupPeers:     func() ([]string, error) { return replica.GroupPeers(n.db, n.host.PeerID()) },
+		OpenGroupPeers: func() []string { return replica.OpenGroupPeers(n.replicas) },
+		Promised:       n.replicas.Promised, Now: n.clock.Now, Logger: n.logger, Registerer: n.metrics,
 	})
 	if err != nil {
 		return nil, err

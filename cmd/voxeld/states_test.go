@@ -32,11 +32,11 @@ const alarmGrace = 8 * time.Second
 func watchStates(t *testing.T, all []*daemon) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	longest := make([]map[string]time.Duration, len(all))
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	for i, d := range all {
 		address := d.Metrics
 		longest[i] = make(map[string]time.Duration)
-		crew.Go(func() {
+		wg.Go(func() {
 			since := make(map[string]time.Time)
 			for ctx.Err() == nil {
 				m, err := metrics.Scrape(ctx, address)
@@ -65,7 +65,7 @@ func watchStates(t *testing.T, all []*daemon) (stop func()) {
 	return func() {
 		t.Helper()
 		cancel()
-		crew.Wait()
+		wg.Wait()
 		for i, d := range all {
 			t.Logf("%s showed %v", d.ip, longest[i])
 			for problem, length := range longest[i] {

@@ -192,9 +192,9 @@ func TestGenerateMakesOneRegion(t *testing.T) {
 		pos := grid.ChunkPos{X: 1000 + 200*round, Z: -777}
 		var mu sync.Mutex
 		answers := make(map[string]int)
-		var crew sync.WaitGroup
+		var wg sync.WaitGroup
 		for i := range 32 {
-			crew.Go(func() {
+			wg.Go(func() {
 				address := nodes[i%len(nodes)].Game
 				c, err := new(net.Dialer).DialContext(context.Background(), "tcp", address)
 				if err != nil {
@@ -210,7 +210,7 @@ func TestGenerateMakesOneRegion(t *testing.T) {
 				answers[fmt.Sprint(string(buf[:n]), err)]++
 			})
 		}
-		crew.Wait()
+		wg.Wait()
 		if answers["ok<nil>"] != 32 {
 			t.Fatalf("chunk %v: answers %v, want 32 times ok", pos, answers)
 		}

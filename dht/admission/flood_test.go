@@ -16,7 +16,7 @@ import (
 
 // Nodes join while more strangers than there is room for connect again and again.
 func TestJoinDuringFlood(t *testing.T) {
-	const strangers, room, crew = 280, 256, 4
+	const strangers, room, wg = 280, 256, 4
 	w := newWorld(t)
 	founder := w.found()
 	lib := founder.host.LibP2P()
@@ -34,10 +34,10 @@ func TestJoinDuringFlood(t *testing.T) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
-	for i := range crew {
+	for i := range wg {
 		running.Go(func() {
 			for ctx.Err() == nil {
-				for _, host := range flood[i*strangers/crew : (i+1)*strangers/crew] {
+				for _, host := range flood[i*strangers/wg : (i+1)*strangers/wg] {
 					host.Connect(ctx, to) //nolint:errcheck // it may be refused
 				}
 			}

@@ -14,7 +14,7 @@ import (
 const (
 	// staleTime is how long a connection may take to show that its other end is alive, when there is a newer connection.
 	staleTime = time.Second
-	// silentTime is how long it may take when it is the only connection and a caller has waited on it in vain. It is
+	// silentTime is how long it may take when it is the only connection and a caller has waited on it for too long. It is
 	// longer than an overloaded machine delays its answers. It limits the aftermath of a network cut: after a cut TCP
 	// pauses for up to as long again before it retransmits, and a connection that was closed meanwhile does not.
 	silentTime = 3 * time.Second

@@ -29,7 +29,7 @@ func socketOf(t *testing.T, h *Host) (ip, port string) {
 	return ip, port
 }
 
-// A connection whose other end is silent is closed soon after a caller has waited on it in vain, and the peer is reached
+// A connection whose other end is silent is closed soon after a caller has waited on it for too long, and the peer is reached
 // over another one. TCP's retransmission would come late after a long cut.
 func TestSilentConnectionIsReplaced(t *testing.T) {
 	for _, how := range []string{"ask", "read", "reset"} {

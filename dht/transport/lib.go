@@ -42,8 +42,8 @@ type lib struct {
 // Close closes the host, its network and its sockets.
 func (l *lib) Close() error { return l.close() }
 
-// startLib starts libp2p's host, which does not listen yet. It puts together what libp2p.New would, from the parts that nodes
-// use: libp2p.New also links WebRTC, WebTransport, WebSocket and relays.
+// startLib starts libp2p's host, which does not listen yet. It puts together what libp2p.New would, from the parts that
+// nodes use: libp2p.New also links WebRTC, WebTransport, WebSocket and relays.
 func startLib(key crypto.PrivKey, announce []address.Target, gates connGater, patient bool) (h *lib, err error) {
 	var opened []func() error // closed again after an error, the newest first
 	defer func() {

@@ -107,9 +107,9 @@ func TestCloseDoesNotWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	for range 50 { // libp2p may notice in time that it need not wait
-		crew.Go(func() {
+		wg.Go(func() {
 			s, err := a.open(ctx, b.PeerID(), proto)
 			if err != nil {
 				t.Error(err)
@@ -124,7 +124,7 @@ func TestCloseDoesNotWait(t *testing.T) {
 			s.closeQuietly()
 		})
 	}
-	crew.Wait()
+	wg.Wait()
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("to close the streams took %v", took)
 	}

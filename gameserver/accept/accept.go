@@ -20,8 +20,8 @@ const firstPause = 5 * time.Millisecond
 // Serve accepts connections, and serves each in a goroutine, until ctx ends or the listener fails. It returns when all of them
 // have ended; their context ends first. A panic ends only its own connection.
 func Serve(ctx context.Context, l net.Listener, log *slog.Logger, panics *isolate.Panics, serve func(context.Context, net.Conn)) error {
-	var crew sync.WaitGroup
-	defer crew.Wait()
+	var wg sync.WaitGroup
+	defer wg.Wait()
 	ctx, end := context.WithCancel(ctx)
 	defer end()                                          // even when only the listener has failed
 	stop := context.AfterFunc(ctx, func() { l.Close() }) //nolint:errcheck // Accept reports it
@@ -46,7 +46,7 @@ func Serve(ctx context.Context, l net.Listener, log *slog.Logger, panics *isolat
 			return fmt.Errorf("accept game connections: %w", err)
 		}
 		pause = firstPause
-		crew.Go(func() {
+		wg.Go(func() {
 			defer panics.Recover("connection", func() { c.Close() }, "remote", c.RemoteAddr().String()) //nolint:errcheck // it is of no use
 			serve(ctx, c)
 		})

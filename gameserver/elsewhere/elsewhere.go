@@ -75,10 +75,10 @@ func (p *Players) ask(ctx context.Context, r nodemsg.PlayersRequest) (all []foun
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	peers := p.nodes.Connected()
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	var lock sync.Mutex
 	for _, peer := range peers[:min(len(peers), maxPeers)] {
-		crew.Go(func() {
+		wg.Go(func() {
 			if a, err := p.askOne(ctx, peer, r); err == nil { // older gateways do not answer
 				lock.Lock()
 				defer lock.Unlock()
@@ -86,7 +86,7 @@ func (p *Players) ask(ctx context.Context, r nodemsg.PlayersRequest) (all []foun
 			}
 		})
 	}
-	crew.Wait()
+	wg.Wait()
 	slices.SortFunc(all, func(a, b found) int { return cmp.Compare(a.peer, b.peer) })
 	return all
 }

@@ -59,10 +59,10 @@ func Find(ctx context.Context, nodes Nodes, sessions int, log *slog.Logger) *Tar
 	if err != nil {
 		panic(err) // every request is valid
 	}
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	peers := nodes.Connected()
 	for _, peer := range peers[:min(len(peers), maxPeers)] {
-		crew.Go(func() {
+		wg.Go(func() {
 			offer, err := ask(ctx, nodes, peer, question)
 			if err != nil {
 				log.Debug("gateway accepts no players", "peer", peer, "error", err)
@@ -74,7 +74,7 @@ func Find(ctx context.Context, nodes Nodes, sessions int, log *slog.Logger) *Tar
 			}
 		})
 	}
-	crew.Wait()
+	wg.Wait()
 	return &found
 }
 

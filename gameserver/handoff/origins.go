@@ -86,10 +86,10 @@ func (o *Origins) ask(ctx context.Context) {
 	if err != nil {
 		panic(err) // every request is valid
 	}
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	peers := o.nodes.Connected()
 	for _, peer := range peers[:min(len(peers), maxPeers)] {
-		crew.Go(func() {
+		wg.Go(func() {
 			reply, err := o.nodes.Ask(ctx, peer, Protocol, question)
 			if err != nil {
 				return // it is not connected any more, or of an earlier version
@@ -100,6 +100,6 @@ func (o *Origins) ask(ctx context.Context) {
 			}
 		})
 	}
-	crew.Wait()
+	wg.Wait()
 	o.mu.asked = time.Now()
 }

@@ -164,14 +164,14 @@ func (e *edits) refresh(ctx context.Context, at sector) {
 	area := grid.Area{MinX: at.x * side, MinZ: at.z * side, MaxX: (at.x + 1) * side, MaxZ: (at.z + 1) * side}
 	found, ok := e.ask(ctx, region.RangeQuery{Area: area, Time: queryTime})
 	if ok {
-		var crew errgroup.Group
+		var wg errgroup.Group
 		for _, sq := range e.due(at, found.Regions) {
-			crew.Go(func() error {
+			wg.Go(func() error {
 				e.fetch(ctx, sq.key, sq.regions, sq.settled)
 				return nil
 			})
 		}
-		crew.Wait() //nolint:errcheck // none returns one
+		wg.Wait() //nolint:errcheck // none returns one
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

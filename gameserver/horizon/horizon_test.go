@@ -163,17 +163,17 @@ func TestSilentNodes(t *testing.T) {
 		h := newHorizon(t, w)
 		built := w.hash(t, h, Key{})
 		w.set(func() { w.fails = true })
-		var crew sync.WaitGroup
+		var wg sync.WaitGroup
 		wide := w.wide
 		for i := range 60 {
-			crew.Go(func() {
+			wg.Go(func() {
 				if w.hash(t, h, Key{}) != built {
 					t.Error("the tile has changed")
 				}
 				h.Hash(t.Context(), Key{X: int32(i) * 100})
 			})
 		}
-		crew.Wait()
+		wg.Wait()
 		<-time.After(sectorFor + time.Second)
 		if w.hash(t, h, Key{}) != built || w.most > atOnce {
 			t.Errorf("%d queries at once", w.most)
@@ -267,10 +267,10 @@ func TestRequestsOfAnAddress(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHorizon(t, &world{})
 			handler := h.Handler(func() bool { return true }, func(*http.Request) bool { return true })
-			var crew sync.WaitGroup
+			var wg sync.WaitGroup
 			ask := func(address, path string) (code func() int) {
 				w := httptest.NewRecorder()
-				crew.Go(func() {
+				wg.Go(func() {
 					r := httptest.NewRequest(http.MethodGet, "/surface"+path, nil)
 					r.RemoteAddr = address
 					handler.ServeHTTP(w, r)
@@ -284,9 +284,9 @@ func TestRequestsOfAnAddress(t *testing.T) {
 			}
 			refused := ask("[2001:db8::99]:1", kind)
 			another, ofOtherKind := ask("[2001:db8:0:1::1]:1", kind), ask("[2001:db8::99]:1", otherKind)
-			crew.Wait()
+			wg.Wait()
 			later := ask("[2001:db8::99]:1", kind)
-			crew.Wait()
+			wg.Wait()
 			if refused() != http.StatusTooManyRequests {
 				t.Errorf("%s: one more request of the address: %d", kind, refused())
 			}

@@ -33,7 +33,7 @@ type Listener struct {
 	fresh  chan *peer
 	done   chan struct{}
 	end    sync.Once
-	crew   sync.WaitGroup
+	wg     sync.WaitGroup
 
 	mu    sync.Mutex
 	peers map[netip.AddrPort]*peer
@@ -55,8 +55,8 @@ func Listen(address string) (*Listener, error) {
 		peers: make(map[netip.AddrPort]*peer), sites: make(map[netip.Prefix]int),
 	}
 	rand.Read(l.secret[:])
-	l.crew.Go(l.read)
-	l.crew.Go(l.resend)
+	l.wg.Go(l.read)
+	l.wg.Go(l.resend)
 	return l, nil
 }
 

@@ -56,11 +56,11 @@ func newPublisher(network Network, confirm func(context.Context, nodemsg.PlayerR
 
 // run publishes what is queued, until close is called and nothing is left.
 func (p *publisher) run(ctx context.Context) {
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	for range publishers {
-		crew.Go(func() { p.publish(ctx) })
+		wg.Go(func() { p.publish(ctx) })
 	}
-	crew.Wait()
+	wg.Wait()
 }
 
 // close means that nothing more is queued.

@@ -84,9 +84,9 @@ func TestAnswersAreShared(t *testing.T) {
 			}}}
 			return found, fails
 		}, nil, newGenerator(t))
-		var crew sync.WaitGroup
+		var wg sync.WaitGroup
 		for i := range 100 {
-			crew.Go(func() {
+			wg.Go(func() {
 				cell := int32(i % 10)
 				if list := s.Nearby(t.Context(), grid.ChunkPos{X: 16*cell + int32(i/20), Z: 3}); len(list.Players) != 1 || !list.Complete ||
 					list.Players[0].X != (16*cell-16)*grid.ChunkSize {
@@ -94,7 +94,7 @@ func TestAnswersAreShared(t *testing.T) {
 				}
 			})
 		}
-		crew.Wait()
+		wg.Wait()
 		if most > atOnce || queries > 10*atOnce {
 			t.Errorf("%d queries, %d at once", queries, most)
 		}

@@ -89,14 +89,14 @@ func (s *Shared[V]) Do(ctx context.Context, tasks *Tasks, key string, attempt fu
 
 // Several calls do with the numbers below n, at most limit at the same time, and waits for all.
 func Several(limit, n int, do func(i int)) {
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	tokens := make(chan struct{}, limit)
 	for i := range n {
 		tokens <- struct{}{}
-		crew.Go(func() {
+		wg.Go(func() {
 			defer func() { <-tokens }()
 			do(i)
 		})
 	}
-	crew.Wait()
+	wg.Wait()
 }

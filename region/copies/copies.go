@@ -1,18 +1,18 @@
-// Package copies decides what a node does with its copy of a region, or of the catalog: from what is stored here, what the catalog
-// lists, what the other members say, and what failed here. Each decision has a reason, which the log, the status, doctor and the
-// metrics give.
+// Package copies decides what a node does with its copy of a region, or of the catalog: from what is stored here, what
+// the catalog lists, what the other members say, and what failed here. Each decision has a reason, which the log, the
+// status, doctor and the metrics give.
 //
-// It is a step machine: no goroutine, lock, clock or logger. Package region/integrity finds the facts and carries out the decisions.
+// It is a step machine: no goroutine, lock, clock or logger. Package region/integrity finds the facts and carries out
+// the decisions.
 package copies
 
-// Facts are what is known of a copy. The zero value is a sound copy that is closed, and of which nobody was asked.
+// Facts are what is known of a copy. The zero value is a sound copy of which nobody was asked.
 type Facts struct {
 	Stored  Stored
 	Members Members
 	Peers   Peers
 	Failed  Failed
 	Limit   Limit
-	Leader  Leader
 }
 
 // Stored is what is stored here.
@@ -22,7 +22,6 @@ type Stored uint8
 const (
 	Sound      Stored = iota // nothing is known to be wrong. So is a copy that is yet to be made
 	Unreadable               // the log, the vote or the land cannot be read, or a row near them
-	Differs                  // the digests of a majority at a barrier are others
 	RolledBack               // the node's data was put back to an earlier state: the copy has forgotten what it has promised
 	Lacking                  // the leader counts on entries that the copy lacks
 	Missing                  // the node's data was put back to a state from before it became a member: there is no copy
@@ -74,32 +73,19 @@ const (
 	limits
 )
 
-// Leader is who leads the group, as the copy knows it.
-type Leader uint8
-
-// Who may lead the group.
-const (
-	Closed    Leader = iota // the copy is closed
-	Nobody                  // it is open, and knows of no leader
-	Here                    // this node
-	Elsewhere               // another one
-	leaders
-)
-
 // Action is what a node does with a copy.
 type Action uint8
 
-// The actions. Those from Replace on keep the copy closed.
+// The actions. All but Serve keep the copy closed.
 const (
-	Serve   Action = iota // it leads the group
-	Follow                // it follows the leader
-	Wait                  // it does neither for now, and is opened as soon as it is needed and may be
+	Serve   Action = iota // it is opened when it is needed; raft decides whether it leads or follows
+	Wait                  // for now
 	Replace               // the others remove its replica, then it is deleted, and a new one joins
 	Drop                  // it is deleted: the group continues without it
 	Ask                   // an operator decides
 )
 
-var actions = [...]string{"serve", "follow", "wait", "replace", "drop", "ask"}
+var actions = [...]string{"serve", "wait", "replace", "drop", "ask"}
 
 func (a Action) String() string { return actions[a] }
 
@@ -110,9 +96,7 @@ type Decision struct {
 }
 
 // Opens reports whether the copy may be opened.
-func (d Decision) Opens() bool {
-	return d.Action <= Wait && d.Reason != Failure && d.Reason != MembersUnknown
-}
+func (d Decision) Opens() bool { return d.Action == Serve }
 
 // Decide returns what to do with a copy.
 func Decide(f Facts) Decision { return Table[row(f)].Decision }

@@ -17,9 +17,7 @@ func all(visit func(Facts)) {
 			for p := range peers {
 				for f := range failed {
 					for n := range limits {
-						for l := range leaders {
-							visit(Facts{s, m, p, f, n, l})
-						}
+						visit(Facts{s, m, p, f, n})
 					}
 				}
 			}
@@ -32,24 +30,19 @@ var examples = [reasons]struct {
 	facts Facts
 	want  Action
 }{
-	Superseded:       {Facts{Peers: Without, Leader: Nobody}, Drop},
+	Superseded:       {Facts{Peers: Without}, Drop},
 	RolledBackAlone:  {Facts{Stored: RolledBack, Members: Alone}, Serve},
 	MembersUnknown:   {Facts{Stored: RolledBack, Members: Unknown}, Wait},
 	OnlyCopy:         {Facts{Stored: Unreadable, Members: Alone}, Ask},
 	FileDamaged:      {Facts{Stored: Unreadable, Limit: Broken}, Ask},
-	ReplacedTooOften: {Facts{Stored: Differs, Limit: TooOften, Leader: Elsewhere}, Ask},
+	ReplacedTooOften: {Facts{Stored: Lacking, Limit: TooOften}, Ask},
 	Damaged:          {Facts{Stored: Unreadable}, Replace},
-	Different:        {Facts{Stored: Differs, Leader: Here}, Replace},
 	PutBack:          {Facts{Stored: RolledBack, Peers: Claim}, Replace},
-	Forgetful:        {Facts{Stored: Lacking, Leader: Elsewhere}, Replace},
+	Forgetful:        {Facts{Stored: Lacking}, Replace},
 	Lost:             {Facts{Stored: Missing}, Replace},
 	Quarantined:      {Facts{Failed: Repeatedly, Members: Alone}, Ask},
 	Failure:          {Facts{Failed: Pausing}, Wait},
-	Hibernates:       {Facts{Peers: Agree}, Wait},
-	Leads:            {Facts{Leader: Here, Members: Alone}, Serve},
-	Follows:          {Facts{Leader: Elsewhere, Peers: Claim}, Follow},
-	Unconfirmed:      {Facts{Leader: Nobody, Peers: Claim}, Wait},
-	Leaderless:       {Facts{Leader: Nobody, Peers: Agree}, Wait},
+	InOrder:          {Facts{Peers: Claim}, Serve},
 }
 
 func TestEveryRow(t *testing.T) {
@@ -81,7 +74,6 @@ func TestEveryFact(t *testing.T) {
 			"a sound copy is replaced":                                              d.Action == Replace && f.Stored == Sound,
 			"a copy that has forgotten promises is opened while others have them":   d.Opens() && f.Stored == RolledBack && f.Members != Alone,
 			"a copy that cannot be read is opened":                                  d.Opens() && f.Stored == Unreadable,
-			"a copy that differs is opened":                                         d.Opens() && f.Stored == Differs,
 			"a copy that does not exist is opened":                                  d.Opens() && f.Stored == Missing,
 			"a copy that failed is opened at once":                                  d.Opens() && f.Stored == Sound && f.Failed != Works,
 			"a sound copy that works is kept closed":                                !d.Opens() && f.Stored == Sound && f.Failed == Works && f.Peers != Without,

@@ -12,11 +12,11 @@ const (
 	FirstPause = time.Second
 	// MaxPause is the longest pause.
 	MaxPause = time.Minute
-	// mostFailures and mostRefusals are how many failures need an operator. Refusals are those of a disk that does not take writes: one that
-	// is nearly full must not close land for longer than necessary.
+	// mostFailures and mostRefusals are how many failures need an operator. Refusals are those of a disk that does not
+	// take writes: one that is nearly full must not close land for longer than necessary.
 	mostFailures, mostRefusals = 2, 6
-	// MostReplaced bounds how often a copy is replaced within ReplacedWithin. If it is damaged once more, the file is broken in a way that
-	// rewriting does not repair.
+	// MostReplaced bounds how often a copy is replaced within ReplacedWithin. If it is damaged once more, the file is
+	// broken in a way that rewriting does not repair.
 	MostReplaced = 3
 	// ReplacedWithin is the time of MostReplaced.
 	ReplacedWithin = 24 * time.Hour

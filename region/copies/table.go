@@ -50,11 +50,6 @@ var Table = []Row{
 		func(f Facts) bool { return f.Stored == Unreadable },
 	},
 	{
-		"a majority's digests at a barrier are others",
-		Decision{Replace, Different},
-		func(f Facts) bool { return f.Stored == Differs },
-	},
-	{
 		"its node's data was put back to an earlier state",
 		Decision{Replace, PutBack},
 		func(f Facts) bool { return f.Stored == RolledBack },
@@ -80,28 +75,8 @@ var Table = []Row{
 		func(f Facts) bool { return f.Failed == Pausing },
 	},
 	{
-		"it is closed",
-		Decision{Wait, Hibernates},
-		func(f Facts) bool { return f.Leader == Closed },
-	},
-	{
-		"this node leads the group",
-		Decision{Serve, Leads},
-		func(f Facts) bool { return f.Leader == Here },
-	},
-	{
-		"another node leads the group",
-		Decision{Follow, Follows},
-		func(f Facts) bool { return f.Leader == Elsewhere },
-	},
-	{
-		"nobody leads, and a member says that the group continues without it, which nothing confirms",
-		Decision{Wait, Unconfirmed},
-		func(f Facts) bool { return f.Peers == Claim },
-	},
-	{
-		"nobody leads",
-		Decision{Wait, Leaderless},
+		"nothing is known to be wrong with it",
+		Decision{Serve, InOrder},
 		func(Facts) bool { return true },
 	},
 }
@@ -118,17 +93,12 @@ const (
 	FileDamaged
 	ReplacedTooOften
 	Damaged
-	Different
 	PutBack
 	Forgetful
 	Lost
 	Quarantined
 	Failure
-	Hibernates
-	Leads
-	Follows
-	Unconfirmed
-	Leaderless
+	InOrder
 	reasons
 )
 
@@ -141,17 +111,12 @@ var texts = [reasons]struct{ name, do string }{
 	FileDamaged:      {"file_damaged", "stop this node, and start it with an empty data directory and --join: the others bring it what they have"},
 	ReplacedTooOften: {"replaced_too_often", "look for disk errors; then start this node with an empty data directory, on another disk, and --join"},
 	Damaged:          {"damaged", "nothing while most other members run: they bring a new copy. Look for disk errors"},
-	Different:        {"different", "nothing while most other members run: they bring a new copy. Look for disk and memory errors"},
 	PutBack:          {"rolled_back", "nothing while most other members run: they bring a new copy; start those that are down"},
 	Forgetful:        {"forgetful", "nothing while most other members run: they bring a new copy"},
 	Lost:             {"lost", "nothing while most other members run: they bring a new copy"},
 	Quarantined:      {"quarantined", "look for \"region isolated\" in the log; run another version, or try it again: voxeld region release CELL"},
 	Failure:          {"failed", "nothing: it is opened again by itself"},
-	Hibernates:       {"hibernates", ""},
-	Leads:            {"leads", ""},
-	Follows:          {"follows", ""},
-	Unconfirmed:      {"unconfirmed", "start most of the group's members, or of the catalog's"},
-	Leaderless:       {"leaderless", "start most of the group's members"},
+	InOrder:          {"in_order", ""},
 }
 
 // String returns the reason's name: a label of the metrics, and an entry of the runbook.

@@ -1,5 +1,5 @@
-// Package directory locates regions, and founds those that do not exist yet. It also keeps the list of the regions that this node
-// is a member of (Registry). Any goroutine may use a Directory and a Registry.
+// Package directory locates regions, and founds those that do not exist yet. It also keeps the list of the regions that
+// this node is a member of (Registry). Any goroutine may use a Directory and a Registry.
 //
 // Only package region and its subpackages import it.
 package directory
@@ -30,12 +30,13 @@ const (
 	// Candidates is the number of nearest nodes that are checked for liveness.
 	Candidates = 8
 
-	// lookTime bounds a lookup by a member of the catalog, and a leader's introduction to another one. It bounds how long, after a partition
-	// has healed, a caller still waits for a question that was sent across it.
+	// lookTime bounds a lookup by a member of the catalog, and a leader's introduction to another one. It bounds how
+	// long, after a partition has healed, a caller still waits for a question that was sent across it.
 	lookTime = 2 * time.Second
 )
 
-// Records is the part of the DHT that the directory uses; implemented by *dht.DHT. Records are hints, for when the catalog does not answer.
+// Records is the part of the DHT that the directory uses; implemented by *dht.DHT. Records are hints, for when the
+// catalog does not answer.
 type Records interface {
 	Region(ctx context.Context, cell grid.Cell) (nodemsg.Region, error)
 	PutRegion(ctx context.Context, region nodemsg.Region) error
@@ -43,7 +44,8 @@ type Records interface {
 	PutCatalog(ctx context.Context, region nodemsg.Region) error
 	// NearestKnown is Nearest computed from local knowledge only, as if the nodes in also were known, too.
 	NearestKnown(key string, n int, also ...string) []string
-	// Nearest returns the peers nearest to the key, nearest first. This node is included, and so are nodes that may be down.
+	// Nearest returns the peers nearest to the key, nearest first. This node is included, and so are nodes that may be
+	// down.
 	Nearest(ctx context.Context, key string, n int) ([]string, error)
 	// Operator returns who runs a node; "" if that is not known.
 	Operator(peer string) string
@@ -75,9 +77,9 @@ func newLocated(r prometheus.Registerer) *prometheus.CounterVec {
 	return located
 }
 
-// Directory locates regions, and founds those that do not exist yet. It follows the GENERATE procedure of VoxelPopuli §3.1.3,
-// with one rule added: only the catalog founds a cell, so that no two nodes generate the same land. Its methods may be called
-// from any goroutine.
+// Directory locates regions, and founds those that do not exist yet. It follows the GENERATE procedure of VoxelPopuli
+// §3.1.3, with one rule added: only the catalog founds a cell, so that no two nodes generate the same land. Its methods
+// may be called from any goroutine.
 type Directory struct {
 	Options
 
@@ -116,8 +118,8 @@ func newCache[V any](size int) *lru.Cache[grid.Cell, V] {
 // ErrNotFounded is returned if a region is not founded yet.
 var ErrNotFounded = actor.ErrNotFounded
 
-// CacheRoute stores a route and returns it. If the region is split, its children are cached as they were then, unless they are
-// known better.
+// CacheRoute stores a route and returns it. If the region is split, its children are cached as they were then, unless
+// they are known better.
 func (d *Directory) CacheRoute(info nodemsg.Region) nodemsg.Region {
 	for cell := info.Cell; cell.Label.Len() > grid.FoundingLabel; {
 		cell = cell.Parent()
@@ -147,8 +149,8 @@ func (d *Directory) CacheOwn(info nodemsg.Region) {
 // unknownSplit is the split of a cell of which only a part is known.
 const unknownSplit = 1
 
-// CacheSplit caches that a region was split by the entry at the log index, as said by a node that was taken for a member. A single
-// chunk is not split.
+// CacheSplit caches that a region was split by the entry at the log index, as said by a node that was taken for a
+// member. A single chunk is not split.
 func (d *Directory) CacheSplit(info nodemsg.Region, index uint64) {
 	if info.Cell.Label.Len() == grid.MaxLabel {
 		d.Invalidate(info)
@@ -166,9 +168,10 @@ func (d *Directory) CacheSplit(info nodemsg.Region, index uint64) {
 	}
 }
 
-// AddHint caches a route that arrived unasked, unless a newer one is known. A wrong hint costs a question to the catalog.
-// A hint about a part of land that is known as a whole does not count: it may be of a part that was merged since, where only an old
-// copy is left, in which one would wait for a leader. If the land was split, its leader says so.
+// AddHint caches a route that arrived unasked, unless a newer one is known. A wrong hint costs a question to the
+// catalog. A hint about a part of land that is known as a whole does not count: it may be of a part that was merged
+// since, where only an old copy is left, in which one would wait for a leader. If the land was split, its leader says
+// so.
 func (d *Directory) AddHint(info nodemsg.Region) {
 	if info.Cell.Label.Len() < grid.FoundingLabel || info.Leader == "" {
 		return
@@ -195,7 +198,8 @@ func (d *Directory) LeaderMoved(info nodemsg.Region, leader string) {
 	d.CacheRoute(known)
 }
 
-// Invalidate drops a route that was wrong, unless another one is cached meanwhile. The catalog is asked again about the cell.
+// Invalidate drops a route that was wrong, unless another one is cached meanwhile. The catalog is asked again about the
+// cell.
 func (d *Directory) Invalidate(info nodemsg.Region) {
 	d.listed.expire(info.Cell)
 	known, ok := d.known.Peek(info.Cell)
@@ -211,8 +215,8 @@ func (d *Directory) Known(pos grid.ChunkPos) (nodemsg.Region, bool) {
 	return info, ok
 }
 
-// cached returns the cached route of the region that covers the chunk. If it is not cached, cell is the smallest cell around the chunk
-// that may be a region's, as far as is known.
+// cached returns the cached route of the region that covers the chunk. If it is not cached, cell is the smallest cell
+// around the chunk that may be a region's, as far as is known.
 func (d *Directory) cached(pos grid.ChunkPos) (cell grid.Cell, info nodemsg.Region, ok bool) {
 	for n := grid.FoundingLabel; ; n++ {
 		cell = grid.CellAt(pos, n)

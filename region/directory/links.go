@@ -9,8 +9,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// This file is about links (docs/adr/0033): routes of the regions next to a region, which its leader exchanges with their leaders, and
-// by which a region is found step by step (Walkad §IV).
+// This file is about links (docs/adr/0033): routes of the regions next to a region, which its leader exchanges with
+// their leaders, and by which a region is found step by step (Walkad §IV).
 
 const (
 	// MaxLinks is the most links of a region that are exchanged.
@@ -19,8 +19,8 @@ const (
 	introduceTime = 10 * time.Second
 )
 
-// Neighbours returns the known regions that touch a cell, its corners included, at most MaxLinks. A split region is returned instead of
-// its children if these would be too many, or are not known.
+// Neighbours returns the known regions that touch a cell, its corners included, at most MaxLinks. A split region is
+// returned instead of its children if these would be too many, or are not known.
 func (d *Directory) Neighbours(cell grid.Cell) []nodemsg.Region {
 	inner := cell.Area()
 	around := grid.Area{MinX: inner.MinX - 1, MinZ: inner.MinZ - 1, MaxX: inner.MaxX + 1, MaxZ: inner.MaxZ + 1}
@@ -34,8 +34,8 @@ func (d *Directory) Neighbours(cell grid.Cell) []nodemsg.Region {
 	return links
 }
 
-// Cover returns known regions that overlap an area, at most the given number. Where no land is known there are gaps. A split region is
-// returned instead of its children if these would be too many, or are not known.
+// Cover returns known regions that overlap an area, at most the given number. Where no land is known there are gaps. A
+// split region is returned instead of its children if these would be too many, or are not known.
 func (d *Directory) Cover(area grid.Area, most int) []nodemsg.Region {
 	var found, waiting []nodemsg.Region
 	add := func(cell grid.Cell) bool {
@@ -70,9 +70,9 @@ func (d *Directory) Cover(area grid.Area, most int) []nodemsg.Region {
 	return found
 }
 
-// Introduce announces the leader of this cell to the leaders of the neighbouring cells, the adjacent ones and the Hamming neighbours,
-// and caches the routes that they answer with (Walkad §IV-B, coordinator selection, steps 3 and 4). Those who are known come first; then
-// the catalog is asked for adjacent land that is not known.
+// Introduce announces the leader of this cell to the leaders of the neighbouring cells, the adjacent ones and the
+// Hamming neighbours, and caches the routes that they answer with (Walkad §IV-B, coordinator selection, steps 3 and 4).
+// Those who are known come first; then the catalog is asked for adjacent land that is not known.
 func (d *Directory) Introduce(ctx context.Context, info nodemsg.Region) {
 	ctx, cancel := context.WithTimeout(ctx, introduceTime)
 	defer cancel()
@@ -95,8 +95,9 @@ func (d *Directory) Introduce(ctx context.Context, info nodemsg.Region) {
 	d.introduce(ctx, info, cells, asked)
 }
 
-// introduce announces a leader to those that are known to lead regions in the cells. An answer may name others, who are then asked, too: those
-// who led until recently know the new leader, and so do the members of a region whose leader does not answer.
+// introduce announces a leader to those that are known to lead regions in the cells. An answer may name others, who are
+// then asked, too: those who led until recently know the new leader, and so do the members of a region whose leader
+// does not answer.
 func (d *Directory) introduce(ctx context.Context, info nodemsg.Region, cells []grid.Cell, asked map[string]bool) {
 	for _, cell := range cells {
 		for more := true; more; {
@@ -130,8 +131,8 @@ func (d *Directory) addLinks(links []nodemsg.Region) {
 	}
 }
 
-// Prefetch asks the leader of a region for its links, so that players who cross its borders, or look over them, find the land there
-// without a lookup.
+// Prefetch asks the leader of a region for its links, so that players who cross its borders, or look over them, find
+// the land there without a lookup.
 func (d *Directory) Prefetch(ctx context.Context, info nodemsg.Region) {
 	if info.Leader == "" || info.Leader == d.Self.Peer {
 		return

@@ -19,7 +19,8 @@ import (
 // merged. A hint is followed beyond the members that the catalog lists only while the catalog does not answer.
 
 const (
-	// relistTime is how long the catalog is waited for if it has listed the region's leader before, or has just not answered.
+	// relistTime is how long the catalog is waited for if it has listed the region's leader before, or has just not
+	// answered.
 	relistTime = 300 * time.Millisecond
 	// silentFor is how long the catalog counts as silent after it has not answered.
 	silentFor = 10 * time.Second
@@ -196,8 +197,8 @@ func (d *Directory) found(ctx context.Context, cell grid.Cell) (nodemsg.Region, 
 	return d.listed.put(info), nil
 }
 
-// nearestAlive asks the nodes nearest to the cell's key, nearest first, until enough have answered. If they should be five of five operators and some
-// of these do not answer, it asks the others, too, and returns no more than Copies.
+// nearestAlive asks the nodes nearest to the cell's key, nearest first, until enough have answered. If they should be
+// five of five operators and some of these do not answer, it asks the others, too, and returns no more than Copies.
 func (d *Directory) nearestAlive(ctx context.Context, cell grid.Cell) ([]nodemsg.Member, error) {
 	peers, err := d.Records.Nearest(ctx, d.Key(cell), Candidates)
 	if err != nil {

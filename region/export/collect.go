@@ -278,14 +278,14 @@ func (c *collection) uncertain(ctx context.Context, u unread) []backup.Record {
 // each calls do with each item, a few at a time, until one fails. After each item a worker rests for as long as it took: the longer things
 // take, the more does the machine need its time for ticks.
 func each[T any](ctx context.Context, items []T, do func(T) error) error {
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	var first error
 	var once sync.Once
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	next := make(chan T)
 	for range workers {
-		crew.Go(func() {
+		wg.Go(func() {
 			for item := range next {
 				begun := time.Now()
 				if err := do(item); err != nil {
@@ -306,7 +306,7 @@ func each[T any](ctx context.Context, items []T, do func(T) error) error {
 		}
 	}
 	close(next)
-	crew.Wait()
+	wg.Wait()
 	return cmp.Or(first, ctx.Err())
 }
 

@@ -30,16 +30,16 @@ func (e *Exporter) gather(ctx context.Context, source string, p plan, records []
 	}
 	others := slices.DeleteFunc(slices.Clone(members), func(peer string) bool { return peer == source })
 	answers := make([]backup.Attestation, len(others))
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	for i, peer := range others {
-		crew.Go(func() {
+		wg.Go(func() {
 			var err error
 			if answers[i], err = e.askAttestation(ctx, peer, g, sum); err != nil {
 				e.Logger.Debug("rows of a backup not signed", "region", g.ID, "peer", peer, "error", err)
 			}
 		})
 	}
-	crew.Wait()
+	wg.Wait()
 	same, moved := len(g.Attestations), false
 	var differ []string
 	for i, a := range answers {

@@ -199,14 +199,14 @@ func (e *examination) copied() {
 // damage adds the damage that scrubs have found and that is not repaired yet, as far as this node knows.
 func (e *examination) damage() {
 	for _, d := range e.Damages() {
-		if s := d.Reason; s == copies.PutBack || s == copies.Lost {
+		if d.Reason == copies.PutBack.String() || d.Reason == copies.Lost.String() {
 			continue // look reports the node
 		}
 		what := d.What
 		if d.Peer != "" {
 			what = fmt.Sprintf("%s, on %s", what, d.Peer)
 		}
-		e.found(d.Reason.String(), integrity.Name(nodemsg.Region{ID: d.Region, Cell: d.Cell}), what, d.Do)
+		e.found(d.Reason, integrity.Name(nodemsg.Region{ID: d.Region, Cell: d.Cell}), what, d.Do)
 	}
 }
 

@@ -100,7 +100,7 @@ func (k *Keeper) Greet(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, greetTime)
 	defer cancel()
 	k.mu.Lock()
-	known := maps.Clone(k.mu.fellows)
+	known := maps.Clone(k.mu.groupPeers)
 	for peer := range k.mu.seen {
 		known[peer] = struct{}{}
 	}
@@ -157,14 +157,14 @@ func (k *Keeper) Run(ctx context.Context) error {
 // together with this one, also those that have never sent it a raft message. It must not depend on who leads, or who was elected
 // last, whether a member can notice that this node was put back.
 func (k *Keeper) uninformed() (peers []string) {
-	open := k.OpenFellows()
+	open := k.OpenGroupPeers()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, peer := range open {
-		k.mu.fellows[peer] = struct{}{}
+		k.mu.groupPeers[peer] = struct{}{}
 	}
 	running := k.mu.own.running()
-	for peer := range k.mu.fellows {
+	for peer := range k.mu.groupPeers {
 		if _, asking := k.mu.asking[peer]; !asking && k.mu.shown[peer] != running && len(k.mu.asking) < maxExchanges {
 			k.mu.asking[peer] = struct{}{}
 			peers = append(peers, peer)

@@ -21,12 +21,13 @@ import (
 
 // The tables.
 const (
-	// Table stores "own" → the lineage of this node, and "seen/" and a peer id → the newest incarnation of that node; "promised" → when
-	// this node last counted that it has promised something, and "reached" → the same as of the earlier state to which its data was
-	// put back last. Times are seconds since 1970, 8 bytes big-endian.
+	// Table stores "own" → the lineage of this node, and "seen/" and a peer id → the newest incarnation of that node;
+	// "promised" → when this node last counted that it has promised something, and "reached" → the same as of the
+	// earlier state to which its data was put back last. Times are seconds since 1970, 8 bytes big-endian.
 	Table = "incarnations"
-	// outdatedTable stores the replicas that must not be used any more: group, 8 bytes big-endian → replica id, likewise. The group 0
-	// means that the replicas are not replaced yet of which nothing is stored, because they are newer than the state.
+	// outdatedTable stores the replicas that must not be used any more: group, 8 bytes big-endian → replica id,
+	// likewise. The group 0 means that the replicas are not replaced yet of which nothing is stored, because they are
+	// newer than the state.
 	outdatedTable = "outdated"
 )
 
@@ -54,9 +55,10 @@ type Options struct {
 	NotServed error
 	// Held lists the groups that this node stores, each with its replica id.
 	Held func() (map[uint64]uint64, error)
-	// Fellows lists the other members of the groups that this node stores, and OpenFellows those of the groups that are open now.
-	Fellows     func() ([]string, error)
-	OpenFellows func() []string
+	// GroupPeers lists the other members of the groups that this node stores, and OpenGroupPeers those of the groups
+	// that are open now.
+	GroupPeers     func() ([]string, error)
+	OpenGroupPeers func() []string
 	// Promised counts what the node has promised as a member of groups.
 	Promised   func() uint64
 	Now        func() time.Time // the time of the world; nil: that of the machine
@@ -74,21 +76,21 @@ type Keeper struct {
 
 	mu struct {
 		sync.Mutex
-		own       lineage
-		promised  time.Time // when the count was raised last, according to the storage; zero if unknown
-		reached   time.Time // promised as of the state to which the storage was put back last; zero if unknown
-		counted   uint64    // Promised when the count was raised last
-		signature []byte    // of the incarnation that runs
-		seen      map[string]nodemsg.SignedIncarnation
-		fellows   map[string]struct{}            // nodes that have been members of a group together with this one since it started
-		shown     map[string]nodemsg.Incarnation // by peer: what it has accepted of this node since it started
-		asking    map[string]struct{}            // peers that are being shown the newest
-		outdated  map[uint64]uint64              // replicas that must not be used, by group
-		lost      map[uint64]uint64              // replicas of which nothing is stored; they must not be created again under their ids
-		losing    bool                           // the row of group 0 is stored
-		unlisted  bool                           // lost is not known yet
-		abandon   func(ctx context.Context, replicas map[uint64]uint64) error
-		before    map[string]earlier // by peer: the incarnation that it showed before the one in seen, since this node started
+		own        lineage
+		promised   time.Time // when the count was raised last, according to the storage; zero if unknown
+		reached    time.Time // promised as of the state to which the storage was put back last; zero if unknown
+		counted    uint64    // Promised when the count was raised last
+		signature  []byte    // of the incarnation that runs
+		seen       map[string]nodemsg.SignedIncarnation
+		groupPeers map[string]struct{}            // nodes that have been members of a group together with this one since it started
+		shown      map[string]nodemsg.Incarnation // by peer: what it has accepted of this node since it started
+		asking     map[string]struct{}            // peers that are being shown the newest
+		outdated   map[uint64]uint64              // replicas that must not be used, by group
+		lost       map[uint64]uint64              // replicas of which nothing is stored; they must not be created again under their ids
+		losing     bool                           // the row of group 0 is stored
+		unlisted   bool                           // lost is not known yet
+		abandon    func(ctx context.Context, replicas map[uint64]uint64) error
+		before     map[string]earlier // by peer: the incarnation that it showed before the one in seen, since this node started
 	}
 }
 
@@ -103,19 +105,19 @@ func Open(o Options) (*Keeper, error) {
 	})}
 	o.Registerer.MustRegister(k.outdatedTotal)
 	k.mu.seen, k.mu.outdated, k.mu.lost = make(map[string]nodemsg.SignedIncarnation), make(map[uint64]uint64), make(map[uint64]uint64)
-	k.mu.fellows, k.mu.asking = make(map[string]struct{}), make(map[string]struct{})
+	k.mu.groupPeers, k.mu.asking = make(map[string]struct{}), make(map[string]struct{})
 	k.mu.shown, k.mu.before = make(map[string]nodemsg.Incarnation), make(map[string]earlier)
 	k.copies.others = make(map[string]time.Time)
 	k.mu.abandon = func(context.Context, map[uint64]uint64) error { return nil }
 	if err := k.load(); err != nil {
 		return nil, fmt.Errorf("read incarnations: %w", err)
 	}
-	fellows, err := k.Fellows()
+	groupPeers, err := k.GroupPeers()
 	if err != nil {
 		return nil, fmt.Errorf("list the other members of groups: %w", err)
 	}
-	for _, peer := range fellows {
-		k.mu.fellows[peer] = struct{}{}
+	for _, peer := range groupPeers {
+		k.mu.groupPeers[peer] = struct{}{}
 	}
 	if len(k.mu.own) == 0 { // a new node
 		err := k.storePromised(k.mu.own.begin(draw()))
@@ -168,8 +170,8 @@ func (k *Keeper) load() error {
 	})
 }
 
-// LastPromised returns when a node last counted that it has promised something, which it does every ten seconds while its regions change,
-// according to its storage; zero if it never has.
+// LastPromised returns when a node last counted that it has promised something, which it does every ten seconds while
+// its regions change, according to its storage; zero if it never has.
 func LastPromised(s Storage) (time.Time, error) { return loadTime(s, promisedKey) }
 
 func loadTime(s Storage, key []byte) (time.Time, error) {
@@ -198,7 +200,8 @@ func (k *Keeper) storePromised(own lineage) error {
 	return nil
 }
 
-// store makes a lineage durable, with the other writes, and then the one that is shown. The caller holds the lock, or is alone.
+// store makes a lineage durable, with the other writes, and then the one that is shown. The caller holds the lock, or
+// is alone.
 func (k *Keeper) store(own lineage, also ...kv.Write) error {
 	signature, err := k.Sign(signedText(own[len(own)-1]))
 	if err != nil {
@@ -215,8 +218,8 @@ func (k *Keeper) store(own lineage, also ...kv.Write) error {
 	return nil
 }
 
-// Outdated returns the replicas of this node that must not be used any more, by group: those in its storage, and those that Lost has
-// reported.
+// Outdated returns the replicas of this node that must not be used any more, by group: those in its storage, and those
+// that Lost has reported.
 func (k *Keeper) Outdated() map[uint64]uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -225,16 +228,16 @@ func (k *Keeper) Outdated() map[uint64]uint64 {
 	return all
 }
 
-// Reached returns about when the state ends to which this node's data was put back last: it has nothing from more than raiseEvery after
-// that. It is zero if that is unknown.
+// Reached returns about when the state ends to which this node's data was put back last: it has nothing from more than
+// raiseEvery after that. It is zero if that is unknown.
 func (k *Keeper) Reached() time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.mu.reached
 }
 
-// Unlisted reports whether this node was put back, and it is not known yet which replicas it had that are not in its storage: until Lost
-// is called.
+// Unlisted reports whether this node was put back, and it is not known yet which replicas it had that are not in its
+// storage: until Lost is called.
 func (k *Keeper) Unlisted() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -247,8 +250,8 @@ var (
 	ErrForgotten = errors.New("this node was that replica before its data was put back to an earlier state")
 )
 
-// Create calls create, which opens a replica of a group of which this node stores nothing, or only an outdated replica. It does not if
-// this node may have been that replica already, and has forgotten what it promised as such.
+// Create calls create, which opens a replica of a group of which this node stores nothing, or only an outdated replica.
+// It does not if this node may have been that replica already, and has forgotten what it promised as such.
 func (k *Keeper) Create(group, id uint64, create func() error) error {
 	k.adopting.RLock() // what create stores is in Held when the storage turns out to be outdated
 	defer k.adopting.RUnlock()
@@ -286,7 +289,8 @@ func (k *Keeper) found() error {
 	return nil
 }
 
-// OnOutdated sets a function that closes replicas that must not be used any more, before other nodes accept this one again.
+// OnOutdated sets a function that closes replicas that must not be used any more, before other nodes accept this one
+// again.
 func (k *Keeper) OnOutdated(abandon func(ctx context.Context, replicas map[uint64]uint64) error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -325,7 +329,8 @@ func (k *Keeper) show(refused *nodemsg.SignedIncarnation) nodemsg.Lineage {
 	return nodemsg.Lineage{Incarnations: k.mu.own, Signature: k.mu.signature, Remembered: refused}
 }
 
-// Receive processes what a peer has shown, and returns the answer. The answer has Remembered set if the peer is refused.
+// Receive processes what a peer has shown, and returns the answer. The answer has Remembered set if the peer is
+// refused.
 func (k *Keeper) Receive(ctx context.Context, peer string, shown nodemsg.Lineage) (nodemsg.Lineage, error) {
 	if shown.Remembered != nil {
 		if err := k.adopt(ctx, peer, *shown.Remembered); err != nil {
@@ -339,8 +344,8 @@ func (k *Keeper) Receive(ctx context.Context, peer string, shown nodemsg.Lineage
 	return k.show(refused), nil
 }
 
-// judge compares what a peer shows with what is remembered of it, and remembers the newest, durably. It returns what is remembered if
-// the peer is refused.
+// judge compares what a peer shows with what is remembered of it, and remembers the newest, durably. It returns what is
+// remembered if the peer is refused.
 func (k *Keeper) judge(peer string, shown nodemsg.Lineage) (refused *nodemsg.SignedIncarnation, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -383,11 +388,11 @@ func (k *Keeper) judge(peer string, shown nodemsg.Lineage) (refused *nodemsg.Sig
 	return nil, nil //nolint:nilnil // it is accepted
 }
 
-// dispensable returns a node that is forgotten for a new one, if there is one: none whose promises this node relies on. The caller
-// holds the lock.
+// dispensable returns a node that is forgotten for a new one, if there is one: none whose promises this node relies on.
+// The caller holds the lock.
 func (k *Keeper) dispensable() string {
 	for peer := range k.mu.seen {
-		if _, fellow := k.mu.fellows[peer]; !fellow {
+		if _, isGroupPeer := k.mu.groupPeers[peer]; !isGroupPeer {
 			return peer
 		}
 	}
@@ -398,8 +403,8 @@ var errTooMany = fmt.Errorf("it is a member of groups together with %d other nod
 
 var errNotSigned = errors.New("what it remembers of this node is not signed by this node")
 
-// adopt handles the news that this node's storage was put back: the replicas in it are abandoned, durably, before the peer accepts this
-// node again.
+// adopt handles the news that this node's storage was put back: the replicas in it are abandoned, durably, before the
+// peer accepts this node again.
 func (k *Keeper) adopt(ctx context.Context, peer string, remembered nodemsg.SignedIncarnation) error {
 	signature, err := k.Sign(signedText(remembered.Incarnation))
 	if err != nil {

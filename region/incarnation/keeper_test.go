@@ -37,14 +37,14 @@ func (d *disk) Commit(writes []kv.Write) error {
 // node is a node with a keeper, which reaches the others by name.
 type node struct {
 	*Keeper
-	name     string
-	disk     *disk
-	held     map[uint64]uint64
-	promised uint64
-	others   map[string]*node
-	fellows  []string // members of groups on its disk
-	open     []string // members of groups that are open
-	down     bool
+	name       string
+	disk       *disk
+	held       map[uint64]uint64
+	promised   uint64
+	others     map[string]*node
+	groupPeers []string // members of groups on its disk
+	open       []string // members of groups that are open
+	down       bool
 }
 
 func newNode(t *testing.T, name string, others map[string]*node) *node {
@@ -62,8 +62,8 @@ func (n *node) start(t *testing.T) {
 		Sign: func(text []byte) ([]byte, error) {
 			return append([]byte(n.name+" signs "), text[:min(len(text), 64)]...), nil
 		},
-		Held:    func() (map[uint64]uint64, error) { return n.held, nil },
-		Fellows: func() ([]string, error) { return n.fellows, nil }, OpenFellows: func() []string { return n.open },
+		Held:       func() (map[uint64]uint64, error) { return n.held, nil },
+		GroupPeers: func() ([]string, error) { return n.groupPeers, nil }, OpenGroupPeers: func() []string { return n.open },
 		Promised: func() uint64 { return n.promised },
 		Ask: func(ctx context.Context, peer string, question []byte) ([]byte, error) {
 			if n.others[peer].down {
@@ -279,7 +279,7 @@ func TestMembersRememberWithoutRaftMessages(t *testing.T) {
 				}
 			}
 		}
-		a.fellows = []string{"b"}
+		a.groupPeers = []string{"b"}
 		a.start(t)
 		a.Greet(t.Context())
 		remember("the start", b)
@@ -302,7 +302,7 @@ func TestMembersRememberWithoutRaftMessages(t *testing.T) {
 func TestStrangersAreForgottenFirst(t *testing.T) {
 	world := make(map[string]*node)
 	a, b := newNode(t, "a", world), newNode(t, "b", world)
-	b.fellows = []string{"a"}
+	b.groupPeers = []string{"a"}
 	b.start(t)
 	b.meets(t, a)
 	for i := range 2 * maxSeen {

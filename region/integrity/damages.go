@@ -10,7 +10,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -32,7 +31,8 @@ func NewDamages(m *Metrics) *Damages {
 	return d
 }
 
-// All lists the damage that this node knows of and that is not repaired, in regions that it led when they were scrubbed last.
+// All lists the damage that this node knows of and that is not repaired, in regions that it led when they were scrubbed
+// last.
 func (d *Damages) All() []Damage {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -46,18 +46,21 @@ func (d *Damages) All() []Damage {
 	return all
 }
 
+// PartDiffers is the reason of damage in a part of a copy, which goes on to be used.
+const PartDiffers = "different"
+
 // note records the damage that the newest scrub of a region has left.
 func (d *Damages) note(info nodemsg.Region, v decision) {
 	now := time.Now()
 	var list []Damage
 	add := func(peer, what, do string) {
 		list = append(list, Damage{
-			Region: info.ID, Cell: info.Cell, Peer: peer, What: what, Since: now, Decision: copies.Decision{Action: copies.Replace, Reason: copies.Different}, Do: do,
+			Region: info.ID, Cell: info.Cell, Peer: peer, What: what, Since: now, Reason: PartDiffers, Do: do,
 		})
 	}
 	for _, m := range v.repairs {
 		for _, peer := range m.Damaged {
-			add(peer, m.Part.String()+" is damaged", toDo(copies.Different, info))
+			add(peer, m.Part.String()+" is damaged", "nothing while most other members run: the part is repaired. Look for disk and memory errors")
 		}
 	}
 	for _, o := range v.open {

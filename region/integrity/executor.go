@@ -22,8 +22,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// Executor carries out what package copies decides about the copies on this node: those that are opened are admitted (Admit), and Run
-// replaces, drops and reports the others. Any goroutine may call its methods.
+// Executor carries out what package copies decides about the copies on this node: those that are opened are admitted
+// (Admit), and Run replaces, drops and reports the others. Any goroutine may call its methods.
 type Executor struct {
 	Node
 	ExecutorOptions
@@ -35,14 +35,15 @@ type ExecutorOptions struct {
 	Supervisor *placement.Supervisor
 	Judge      *succession.Judge
 	Records    directory.Records
-	// OpenMember returns the group of a region, possibly the catalog, that this node is a member of, as far as it knows, and loads it
-	// first if necessary.
+	// OpenMember returns the group of a region, possibly the catalog, that this node is a member of, as far as it
+	// knows, and loads it first if necessary.
 	OpenMember func(ctx context.Context, id uint64) (placement.Group, error)
 	// Open lists the groups that are open on this node.
 	Open func() []placement.Group
 	// Replaced is called when the copy of a group is replaced, or used after all: it is not of an earlier state any more.
 	Replaced func(group uint64) error
-	// ReopenCatalog opens the catalog again, whose copy is used after all, and CatalogReleased when it may be opened after failures.
+	// ReopenCatalog opens the catalog again, whose copy is used after all, and CatalogReleased when it may be opened
+	// after failures.
 	ReopenCatalog   func(ctx context.Context) error
 	CatalogReleased func()
 }
@@ -64,9 +65,10 @@ func (e *Executor) Run(ctx context.Context) {
 		e.noteForgetful()
 		unled = e.askUnled(ctx, unled)
 		for _, c := range e.Facts.unsound() {
-			if err := e.carryOut(ctx, c); err != nil && ctx.Err() == nil && !c.loggedNothing {
-				e.Facts.with(c.info.ID, func(c *copyFacts) { c.loggedNothing = true })
-				e.Logger.Error("unusable copy not replaced yet", "region", c.info.ID, "cell", Name(c.info), "error", err)
+			err := e.carryOut(ctx, c)
+			if reason := e.Facts.Decide(c.info.ID).Reason.String(); err != nil && ctx.Err() == nil && reason != c.logged {
+				e.Facts.with(c.info.ID, func(c *copyFacts) { c.logged = reason })
+				e.Logger.Error("unusable copy not replaced yet", "region", c.info.ID, "cell", Name(c.info), "reason", reason, "error", err)
 			}
 		}
 	}
@@ -77,6 +79,10 @@ func (e *Executor) carryOut(ctx context.Context, c copyFacts) error {
 	ctx, cancel := context.WithTimeout(ctx, replaceTime)
 	defer cancel()
 	id := c.info.ID
+	if _, err := e.Regions.Member(id); errors.Is(err, actor.ErrNotHere) && c.Stored != copies.Missing {
+		e.Facts.Clear(id) // it was deleted meanwhile
+		return nil
+	}
 	if c.Members != copies.Others { // by now there may be
 		known, err := e.newest(ctx, c.info)
 		e.Facts.with(id, func(c *copyFacts) {
@@ -90,12 +96,15 @@ func (e *Executor) carryOut(ctx context.Context, c copyFacts) error {
 			}
 		})
 	}
-	if s, ok := e.Storage.(structured); ok {
-		err := s.CheckStructure() // a disk that is full or hangs damages nothing
-		e.Facts.with(id, func(c *copyFacts) { c.fileDamaged = IsDamage(err) })
+	d := e.Facts.Decide(id)
+	if s, ok := e.Storage.(structured); ok && d.Action == copies.Replace {
+		err := s.CheckStructure()
+		if err != nil && !IsDamage(err) {
+			return fmt.Errorf("%v: the node's file cannot be checked now: %w", d.Reason, err)
+		}
+		e.Facts.with(id, func(c *copyFacts) { c.fileDamaged = err != nil })
+		d = e.Facts.Decide(id)
 	}
-	c = e.Facts.look(id)
-	d := copies.Decide(c.Facts)
 	switch {
 	case d.Reason == copies.RolledBackAlone:
 		return e.useRolledBack(ctx, c.info)
@@ -125,6 +134,11 @@ type structured interface{ CheckStructure() error }
 
 // useRolledBack uses a copy of an earlier state after all, because nobody has what it has forgotten.
 func (e *Executor) useRolledBack(ctx context.Context, info nodemsg.Region) error {
+	release, claimed := e.Facts.claim(info.ID)
+	if !claimed {
+		return errors.New("an operator is about to use it")
+	}
+	defer release()
 	if err := e.Replaced(info.ID); err != nil {
 		return err
 	}
@@ -145,8 +159,8 @@ func (e *Executor) Note(info nodemsg.Region, stored copies.Stored, cause error) 
 	}
 }
 
-// DamagedLog handles the finding of a scrub that an open group's log or vote cannot be read from disk. The group still has both
-// in memory, so it continues until another replica has replaced this one.
+// DamagedLog handles the finding of a scrub that an open group's log or vote cannot be read from disk. The group still
+// has both in memory, so it continues until another replica has replaced this one.
 func (e *Executor) DamagedLog(ctx context.Context, l *actor.Land, why error) {
 	if info, err := l.Info(ctx); err == nil {
 		e.Note(info, copies.Unreadable, why)
@@ -156,8 +170,8 @@ func (e *Executor) DamagedLog(ctx context.Context, l *actor.Land, why error) {
 // errForgetful is why the copy of an open group is replaced that lacks entries which it has acknowledged.
 var errForgetful = errors.New("the leader counts on entries that this copy has acknowledged, and lacks: the data of this node was put back to an earlier state")
 
-// noteForgetful notes the open copies that have forgotten something though no peer has noticed: those that lack entries. The leader removes
-// such a replica only once others have all that it has.
+// noteForgetful notes the open copies that have forgotten something though no peer has noticed: those that lack
+// entries. The leader removes such a replica only once others have all that it has.
 func (e *Executor) noteForgetful() {
 	for _, g := range e.Open() {
 		if !g.Raft.Status().Lost {
@@ -169,9 +183,9 @@ func (e *Executor) noteForgetful() {
 	}
 }
 
-// Admit returns why a region must not be opened now, or nil. It asks the other members whether the group continues without the copy here,
-// which then is dropped, each time until most have answered: the node may have left the group while it was away. If nobody answers, the
-// copy is used. The only copy of a region that has just failed is waited for.
+// Admit returns why a region must not be opened now, or nil. It asks the other members whether the group continues
+// without the copy here, which then is dropped, each time until most have answered: the node may have left the group
+// while it was away. If nobody answers, the copy is used. The only copy of a region that has just failed is waited for.
 func (e *Executor) Admit(ctx context.Context, info nodemsg.Region) error {
 	err := e.Facts.Err(info.ID)
 	if Refused(err, copies.Failure) && len(info.Members) == 1 {
@@ -219,8 +233,8 @@ func (e *Executor) Fail(info nodemsg.Region, f *fault.Fault) {
 	}
 }
 
-// NotOpened records that a region could not be opened. A copy that cannot be read is replaced, which does not count as a failure; a panic
-// does.
+// NotOpened records that a region could not be opened. A copy that cannot be read is replaced, which does not count as
+// a failure; a panic does.
 func (e *Executor) NotOpened(info nodemsg.Region, err error) {
 	var caught *fault.Fault
 	switch {
@@ -244,8 +258,8 @@ const logEvery = time.Minute
 func (e *Executor) logClosed(info nodemsg.Region, why error) {
 	due := false
 	e.Facts.with(info.ID, func(c *copyFacts) {
-		if due = c.logged.IsZero() || time.Since(c.logged) >= logEvery; due {
-			c.logged = time.Now()
+		if due = c.loggedClosed.IsZero() || time.Since(c.loggedClosed) >= logEvery; due {
+			c.loggedClosed = time.Now()
 		}
 	})
 	if !due {
@@ -287,9 +301,9 @@ func (e *Executor) ReleasedBy(peer string, id uint64) error {
 	return nil
 }
 
-// Release ends the quarantine of a region on this node, which must be one of its members, and on those other members that can be
-// reached. It returns the peers that were informed and those that were missed. On the latter, release the region again when they
-// are back, or restart them.
+// Release ends the quarantine of a region on this node, which must be one of its members, and on those other members
+// that can be reached. It returns the peers that were informed and those that were missed. On the latter, release the
+// region again when they are back, or restart them.
 func (e *Executor) Release(ctx context.Context, id uint64) (informed, missed []string, err error) {
 	info, err := e.Regions.Member(id)
 	if err != nil {
@@ -332,8 +346,8 @@ func (e *Executor) newest(ctx context.Context, info nodemsg.Region) (nodemsg.Reg
 	return e.Directory.ByID(ctx, info.ID)
 }
 
-// askPeers asks the other members, and the nodes in also, whether the group of a region continues without the copy here, and notes what
-// they say. The verdict is zero if there is no copy that can be read.
+// askPeers asks the other members, and the nodes in also, whether the group of a region continues without the copy
+// here, and notes what they say. The verdict is zero if there is no copy that can be read.
 func (e *Executor) askPeers(ctx context.Context, by *succession.Judge, id uint64, also ...string) succession.Verdict {
 	own, err := e.Replicas.Position(id)
 	if err != nil {
@@ -369,8 +383,8 @@ func (e *Executor) drop(ctx context.Context, info nodemsg.Region, open *actor.Ac
 	return e.Regions.Delete(info)
 }
 
-// CheckSucceeded drops the copy of a group here if it is confirmed that the group continues without this node. The members are asked, and
-// the peers in also, one of which may have said so.
+// CheckSucceeded drops the copy of a group here if it is confirmed that the group continues without this node. The
+// members are asked, and the peers in also, one of which may have said so.
 func (e *Executor) CheckSucceeded(ctx context.Context, id uint64, also ...string) error {
 	return e.checkSucceeded(ctx, e.Judge, id, also...)
 }
@@ -396,8 +410,8 @@ func (e *Executor) checkSucceeded(ctx context.Context, by *succession.Judge, id 
 	return e.drop(ctx, info, open)
 }
 
-// CheckInvited returns an error if a peer invites this node to a group as a later replica, although nothing confirms that the group continues without the one
-// here, which has state.
+// CheckInvited returns an error if a peer invites this node to a group as a later replica, although nothing confirms
+// that the group continues without the one here, which has state.
 func (e *Executor) CheckInvited(ctx context.Context, peer string, id, replica uint64) error {
 	own, err := e.Replicas.Position(id)
 	if err != nil || own.Members.Index == 0 || own.Replica >= replica || e.Judge.Judge(ctx, id, own, peer).Confirmed {
@@ -407,16 +421,18 @@ func (e *Executor) CheckInvited(ctx context.Context, peer string, id, replica ui
 }
 
 const (
-	// askUnledEvery is the number of rounds between two questions about a group: most of them have only lost their majority.
+	// askUnledEvery is the number of rounds between two questions about a group: most of them have only lost their
+	// majority.
 	askUnledEvery = 12
 	// maxAskedUnled bounds about how many groups is asked in one round: each costs a question to its members.
 	maxAskedUnled = 8
 )
 
-// askUnled asks the members of the open groups that have no leader, or in which this node is a learner, whether they continue without this
-// node: when one is found for the second time, and then once a minute. The members of a group that have removed this node while it could
-// not be reached send it nothing, and refuse what it sends: a voter never has a leader again, and a learner goes on to believe in the last
-// one. Before says in how many rounds in succession each group was found until now.
+// askUnled asks the members of the open groups that have no leader, or in which this node is a learner, whether they
+// continue without this node: when one is found for the second time, and then once a minute. The members of a group
+// that have removed this node while it could not be reached send it nothing, and refuse what it sends: a voter never
+// has a leader again, and a learner goes on to believe in the last one. Before says in how many rounds in succession
+// each group was found until now.
 func (e *Executor) askUnled(ctx context.Context, before map[uint64]int) map[uint64]int {
 	rounds, asked := make(map[uint64]int), 0
 	for _, g := range e.Open() {
@@ -433,9 +449,11 @@ func (e *Executor) askUnled(ctx context.Context, before map[uint64]int) map[uint
 			rounds[g.ID] = n - 1 // it is asked about in the next round
 			continue
 		}
-		if err := e.checkSucceeded(ctx, e.Judge.Quiet(), g.ID); err != nil {
+		asking, cancel := context.WithTimeout(ctx, replaceTime)
+		if err := e.checkSucceeded(asking, e.Judge.Quiet(), g.ID); err != nil {
 			e.Logger.Debug("copy without a leader kept", "region", g.ID, "error", err)
 		}
+		cancel()
 	}
 	return rounds
 }

@@ -61,18 +61,18 @@ type Facts struct {
 
 // copyFacts are the facts of one copy, and what people are shown of them.
 type copyFacts struct {
-	copies.Facts  // Failed and Limit are filled in by at
-	info          nodemsg.Region
-	cause         error // why Stored is not copies.Sound
-	since         time.Time
-	busy          bool // the copy is being deleted, or used after all
-	failures      copies.Failures
-	failure       error       // the last one
-	openError     error       // why the last attempt to open it failed; nil if it succeeded
-	replaced      []time.Time // at most copies.MostReplaced of them
-	fileDamaged   bool
-	logged        time.Time // when it was last logged that it cannot be opened
-	loggedNothing bool      // it was logged that it is not replaced yet
+	copies.Facts // Failed and Limit are filled in by at
+	info         nodemsg.Region
+	cause        error // why Stored is not copies.Sound
+	since        time.Time
+	busy         bool // the copy is being deleted, or used after all
+	failures     copies.Failures
+	failure      error       // the last one
+	openError    error       // why the last attempt to open it failed; nil if it succeeded
+	replaced     []time.Time // at most copies.MostReplaced of them
+	fileDamaged  bool
+	loggedClosed time.Time // when it was last logged that it cannot be opened
+	logged       string    // the last reason for which it was logged that it is not replaced yet
 }
 
 // at returns the facts at a time.
@@ -246,11 +246,12 @@ func membersOf(info nodemsg.Region, self string) copies.Members {
 // Clear records that this node's copy of a region is another one now, or is used after all.
 func (f *Facts) Clear(id uint64) {
 	f.with(id, func(c *copyFacts) {
-		c.Facts, c.cause, c.fileDamaged, c.loggedNothing = copies.Facts{}, nil, false, false
+		c.Facts, c.cause, c.fileDamaged, c.logged = copies.Facts{}, nil, false, ""
 	})
 }
 
-// forget forgets the failures of a region whose copy here was dropped, or is released. It reports whether it was quarantined.
+// forget forgets the failures of a region whose copy here was dropped, or is released. It reports whether it was
+// quarantined.
 func (f *Facts) forget(id uint64) (quarantined bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -272,7 +273,8 @@ func (f *Facts) claim(id uint64) (release func(), claimed bool) {
 	return func() { f.with(id, func(c *copyFacts) { c.busy = false }) }, claimed
 }
 
-// unsound lists the copies that must not be used, by ascending id: the catalog, which has the members of the others, comes first.
+// unsound lists the copies that must not be used, by ascending id: the catalog, which has the members of the others,
+// comes first.
 func (f *Facts) unsound() []copyFacts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -288,15 +290,15 @@ func (f *Facts) unsound() []copyFacts {
 	return all
 }
 
-// Damage is a copy that must not be used.
+// Damage is a copy that must not be used, or of which a part is damaged.
 type Damage struct {
 	Region uint64
 	Cell   grid.Cell
 	Peer   string // the node that has it; "" if it is unknown which copy is wrong
 	What   string // for people
 	Since  time.Time
-	copies.Decision
-	Do string // for people
+	Reason string // a copies.Reason of this node's copy, or PartDiffers
+	Do     string // for people
 }
 
 // Unsound lists this node's copies that must not be used.
@@ -305,13 +307,14 @@ func (f *Facts) Unsound() []Damage {
 	for _, c := range f.unsound() {
 		d := copies.Decide(c.Facts)
 		all = append(all, Damage{
-			Region: c.info.ID, Cell: c.info.Cell, Peer: f.self, What: wire.ErrorText(c.cause), Since: c.since, Decision: d, Do: toDo(d.Reason, c.info),
+			Region: c.info.ID, Cell: c.info.Cell, Peer: f.self, What: wire.ErrorText(c.cause), Since: c.since, Reason: d.Reason.String(), Do: toDo(d.Reason, c.info),
 		})
 	}
 	return all
 }
 
-// Status returns what an operator is shown of a copy that is closed: why it cannot be opened. It is the zero value if it can.
+// Status returns what an operator is shown of a copy that is closed: why it cannot be opened. It is the zero value if
+// it can.
 func (f *Facts) Status(id uint64) (d copies.Decision, why string) {
 	c := f.look(id)
 	d = copies.Decide(c.Facts)

@@ -18,9 +18,9 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file replaces a copy that must not be used. It is never opened again under its replica id, because its promises to the group are
-// lost. Its node asks the region's leader to remove its replica from the group. Then the node deletes the copy, leaves a tombstone, and
-// joins like any other node: as a learner, under a new replica id, with a snapshot.
+// This file replaces a copy that must not be used. It is never opened again under its replica id, because its promises
+// to the group are lost. Its node asks the region's leader to remove its replica from the group. Then the node deletes
+// the copy, leaves a tombstone, and joins like any other node: as a learner, under a new replica id, with a snapshot.
 
 // replaceTime bounds one attempt to replace a copy.
 const replaceTime = 20 * time.Second
@@ -82,9 +82,9 @@ func replicaOf(info nodemsg.Region, peer string) uint64 {
 	return 0
 }
 
-// replacedSince reports whether this node's copy is of a later replica than the damaged one: the leader removed that one and
-// invited this node again, but its answer was lost. The sound copy must not be discarded instead, since the group relies on its
-// promises.
+// replacedSince reports whether this node's copy is of a later replica than the damaged one: the leader removed that
+// one and invited this node again, but its answer was lost. The sound copy must not be discarded instead, since the
+// group relies on its promises.
 func (e *Executor) replacedSince(id, damaged uint64) bool {
 	if damaged == 0 {
 		return false
@@ -99,8 +99,9 @@ func (e *Executor) replacedSince(id, damaged uint64) bool {
 	return err == nil && p.Replica > damaged
 }
 
-// ownPosition returns the replica of this node, and the members of its group: those of the open group, else what is stored, else what info says.
-// Sure means that this is its last replica: its copy can be read, and the data was not put back.
+// ownPosition returns the replica of this node, and the members of its group: those of the open group, else what is
+// stored, else what info says. Sure means that this is its last replica: its copy can be read, and the data was not put
+// back.
 func (e *Executor) ownPosition(info nodemsg.Region) (own replica.Position, sure bool) {
 	if open := e.openActor(info.ID); open != nil && open.Raft() != nil {
 		own = replica.Position{Replica: actor.OwnReplica(open.Raft(), e.Self.Peer), Members: open.Raft().Configuration()}
@@ -112,7 +113,8 @@ func (e *Executor) ownPosition(info nodemsg.Region) (own replica.Position, sure 
 	return e.Judge.PositionIn(info), false
 }
 
-// requestRemoval asks the other members until the leader has removed this node's replica, and others confirm that. It returns the replica's id.
+// requestRemoval asks the other members until the leader has removed this node's replica, and others confirm that. It
+// returns the replica's id.
 func (e *Executor) requestRemoval(ctx context.Context, info nodemsg.Region, own replica.Position) (uint64, error) {
 	failures := []error{errors.New("no other member could remove the replica")}
 	id := uint64(0)
@@ -152,8 +154,8 @@ func (e *Executor) discard(info nodemsg.Region, id uint64) error {
 	return e.Replaced(info.ID)
 }
 
-// RemoveReplica handles the request of a member whose copy is damaged: it removes the member from the group if this node leads
-// the group, or becomes leader because the region hibernates.
+// RemoveReplica handles the request of a member whose copy is damaged: it removes the member from the group if this
+// node leads the group, or becomes leader because the region hibernates.
 func (e *Executor) RemoveReplica(ctx context.Context, peer string, group uint64) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, transport.AskTimeout)
 	defer cancel()
@@ -175,13 +177,14 @@ func (e *Executor) RemoveReplica(ctx context.Context, peer string, group uint64)
 			return m.ID, e.removeMember(ctx, g, m)
 		}
 	}
-	// It is removed already, and its id is unknown here. The tombstone must not be below that id. Otherwise a member that is not
-	// informed of the removal could make the node open it again, and count a vote of a replica whose promises are lost.
+	// It is removed already, and its id is unknown here. The tombstone must not be below that id. Otherwise a member
+	// that is not informed of the removal could make the node open it again, and count a vote of a replica whose
+	// promises are lost.
 	return g.Raft.NewestID(), nil
 }
 
-// removeMember removes a member whose copy is then deleted. It first waits until others have everything that was acknowledged
-// with that member's help.
+// removeMember removes a member whose copy is then deleted. It first waits until others have everything that was
+// acknowledged with that member's help.
 func (e *Executor) removeMember(ctx context.Context, g placement.Group, m replica.Member) error {
 	if err := placement.AwaitGroup(ctx, func() bool { return e.Supervisor.BeginChange(g.ID) }); err != nil {
 		return errors.New("its members are being changed")
@@ -200,8 +203,8 @@ func (e *Executor) removeMember(ctx context.Context, g placement.Group, m replic
 	return nil
 }
 
-// heldWithout reports whether a majority of the voters, or all other voters if they are fewer, have the log up to last without
-// this member.
+// heldWithout reports whether a majority of the voters, or all other voters if they are fewer, have the log up to last
+// without this member.
 func heldWithout(s replica.Status, id, last uint64) bool {
 	voters, others, have := 0, 0, 0
 	for _, m := range s.Members {
@@ -230,7 +233,8 @@ var (
 // NoteMissing notes that this node has a replica of a region of which nothing is stored here.
 func (e *Executor) NoteMissing(info nodemsg.Region) { e.Note(info, copies.Missing, errMissing) }
 
-// NoteRolledBack notes the copies that must not be used because the node was put back to an earlier state: the replica of each group.
+// NoteRolledBack notes the copies that must not be used because the node was put back to an earlier state: the replica
+// of each group.
 func (e *Executor) NoteRolledBack(replicas map[uint64]uint64) error {
 	if len(replicas) == 0 {
 		return nil
@@ -254,8 +258,8 @@ func (e *Executor) NoteRolledBack(replicas map[uint64]uint64) error {
 	return nil
 }
 
-// Abandon notes replicas that must not be used any more because the node was put back to an earlier state, and closes them, also those
-// that are just being opened.
+// Abandon notes replicas that must not be used any more because the node was put back to an earlier state, and closes
+// them, also those that are just being opened.
 func (e *Executor) Abandon(ctx context.Context, replicas map[uint64]uint64) error {
 	if err := e.NoteRolledBack(replicas); err != nil {
 		return err
@@ -277,8 +281,8 @@ func (e *Executor) Abandon(ctx context.Context, replicas map[uint64]uint64) erro
 	return nil
 }
 
-// Concerned returns the groups to which a damaged row may belong that was found in a table under the first of the keys, next to
-// the others. Ok is false if the table holds no rows of single groups. Group 1 is the catalog.
+// Concerned returns the groups to which a damaged row may belong that was found in a table under the first of the keys,
+// next to the others. Ok is false if the table holds no rows of single groups. Group 1 is the catalog.
 func Concerned(table string, keys [][]byte) (groups []uint64, ok bool) {
 	if table != world.LandTable && table != "raft_log" && table != "raft_state" {
 		return nil, false

@@ -178,7 +178,7 @@ func (sc *Scrubber) compare(ctx context.Context, l *actor.Land) (v decision, mem
 	reports := make([]*scrubReport, len(status.Members))
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	var reporting atomic.Int32
 	need := quorum(l.Raft())
 	for i, m := range status.Members {
@@ -189,7 +189,7 @@ func (sc *Scrubber) compare(ctx context.Context, l *actor.Land) (v decision, mem
 		if m.Peer == sc.Self.Peer {
 			until = ctx // this is the copy that the players see
 		}
-		crew.Go(func() {
+		wg.Go(func() {
 			t, err := sc.fetchReport(until, m.Member, nodemsg.LogPosition{Group: l.ID(), Index: index})
 			if err != nil {
 				sc.Logger.Debug("member's copy not compared", "region", l.ID(), "peer", m.Peer, "error", err)
@@ -200,7 +200,7 @@ func (sc *Scrubber) compare(ctx context.Context, l *actor.Land) (v decision, mem
 			}
 		})
 	}
-	crew.Wait()
+	wg.Wait()
 	if now := l.Raft().Status(); !now.Self || now.Term != status.Term {
 		return decision{}, len(status.Members), 0, errors.New("leadership changed during the scrub: scrub on the new leader")
 	}

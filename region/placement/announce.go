@@ -40,13 +40,15 @@ type announcement struct {
 }
 
 const (
-	// announcedFor is how long the catalog is taken to have what was reported to it. If it was recovered from an old copy since, it lacks that.
+	// announcedFor is how long the catalog is taken to have what was reported to it. If it was recovered from an old
+	// copy since, it lacks that.
 	announcedFor = 10 * time.Minute
 	// maxRenewing is how many regions are reported again at the same time.
 	maxRenewing = 8
 )
 
-// Announce reports the region's members to the catalog, unless it has them. It does not wait for the catalog to hear of them again.
+// Announce reports the region's members to the catalog, unless it has them. It does not wait for the catalog to hear of
+// them again.
 func (a *announcements) Announce(ctx context.Context, info nodemsg.Region) error {
 	founded := info.Epoch == actor.FirstEpoch && info.Split == 0 && info.Merged == 0
 	if founded || info.ID == world.CatalogID {
@@ -76,7 +78,8 @@ func (a *announcements) has(info nodemsg.Region) bool {
 	return ok && !info.Newer(had.region)
 }
 
-// renew reports whether the region is to be reported again now. If so, it counts as reported, and renewed is called later.
+// renew reports whether the region is to be reported again now. If so, it counts as reported, and renewed is called
+// later.
 func (a *announcements) renew(id uint64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -24,8 +24,8 @@ const (
 	// announceTime bounds how long a node announces that it leaves, and announceNodes to how many others.
 	announceTime  = time.Second
 	announceNodes = 64
-	// minLeaderTime is how long a node leads before it hands leadership to a nearer member, unless its disk is slow. Otherwise a node
-	// that stops would get leadership back at once.
+	// minLeaderTime is how long a node leads before it hands leadership to a nearer member, unless its disk is slow.
+	// Otherwise a node that stops would get leadership back at once.
 	minLeaderTime = 10 * time.Second
 )
 
@@ -41,9 +41,9 @@ func (sv *Supervisor) ledFor(id, term uint64) time.Duration {
 	return time.Since(r.since)
 }
 
-// Drain begins the shutdown of this node while Run still runs. It asks other nodes not to choose this one for anything, stops the
-// supervisor, and hands over leaderships. It returns how many groups were handed over and how many stay led here because no other
-// member could take over, or could in time. It may be called again.
+// Drain begins the shutdown of this node while Run still runs. It asks other nodes not to choose this one for anything,
+// stops the supervisor, and hands over leaderships. It returns how many groups were handed over and how many stay led
+// here because no other member could take over, or could in time. It may be called again.
 func (sv *Supervisor) Drain(ctx context.Context) (handed, kept int) {
 	sv.StartLeaving()
 	var announcing sync.WaitGroup
@@ -67,8 +67,8 @@ func (sv *Supervisor) Leaves() bool {
 	}
 }
 
-// announceLeaving announces to the nodes around that this one leaves. A node that misses the announcement finds out when it next
-// asks this node for its description.
+// announceLeaving announces to the nodes around that this one leaves. A node that misses the announcement finds out
+// when it next asks this node for its description.
 func (sv *Supervisor) announceLeaving(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, announceTime)
 	defer cancel()
@@ -88,7 +88,8 @@ func (sv *Supervisor) announceLeaving(ctx context.Context) {
 	questions.Wait() //nolint:errcheck // always nil
 }
 
-// CheckReturned asks a node that announced that it leaves, and then sent a message, whether it is back. If so, it may lead again.
+// CheckReturned asks a node that announced that it leaves, and then sent a message, whether it is back. If so, it may
+// lead again.
 func (sv *Supervisor) CheckReturned(peer string) {
 	if !sv.Detector.ShouldRecheck(peer) {
 		return
@@ -98,8 +99,8 @@ func (sv *Supervisor) CheckReturned(peer string) {
 	})
 }
 
-// HandOver transfers the leadership of every group with other members to the best of them, so that no election is needed when
-// this node stops.
+// HandOver transfers the leadership of every group with other members to the best of them, so that no election is
+// needed when this node stops.
 func (sv *Supervisor) HandOver(ctx context.Context) (handed, kept int) {
 	ctx, cancel := context.WithTimeout(ctx, handOverTime)
 	defer cancel()
@@ -138,9 +139,9 @@ func (sv *Supervisor) Transfer(ctx context.Context, w Group, successor string) e
 	return nil
 }
 
-// Successor returns the member that should lead after this node: the nearest one that has all of the log, or nearly all. It
-// returns "" if there is none. A leaving member is better than none: it still sends messages, so it either hands over in turn or
-// has just come back.
+// Successor returns the member that should lead after this node: the nearest one that has all of the log, or nearly
+// all. It returns "" if there is none. A leaving member is better than none: it still sends messages, so it either
+// hands over in turn or has just come back.
 func (sv *Supervisor) Successor(w Group) string {
 	able := slices.DeleteFunc(sv.memberStates(w, w.Raft.Status()), func(m membership.Member) bool {
 		return m.Peer == sv.Self || !m.CaughtUp || m.Learner

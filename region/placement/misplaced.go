@@ -11,8 +11,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// shouldCheckClosed reports whether the closed regions should be checked: what the last check found is done, and the set of nodes
-// has changed since the last check that found nothing.
+// shouldCheckClosed reports whether the closed regions should be checked: what the last check found is done, and the
+// set of nodes has changed since the last check that found nothing.
 func (sv *Supervisor) shouldCheckClosed(round int) bool {
 	if len(sv.closed.misplaced) > 0 {
 		return false
@@ -45,7 +45,8 @@ func (sv *Supervisor) checkClosed(ctx context.Context) error {
 	return nil
 }
 
-// wakeMisplaced opens regions that checkClosed found, a few at a time. Once they are open, the supervisor changes their members.
+// wakeMisplaced opens regions that checkClosed found, a few at a time. Once they are open, the supervisor changes their
+// members.
 func (sv *Supervisor) wakeMisplaced(ctx context.Context, round int) {
 	peers := make(failuredetector.Watched)
 	for id, end := range sv.closed.moving {
@@ -74,8 +75,8 @@ func (sv *Supervisor) wakeMisplaced(ctx context.Context, round int) {
 	}
 }
 
-// Responsible reports whether this node is responsible for the closed region: the last leader is, or else the first member that
-// is not gone.
+// Responsible reports whether this node is responsible for the closed region: the last leader is, or else the first
+// member that is not gone.
 func (sv *Supervisor) Responsible(info nodemsg.Region) bool {
 	if info.Leader == sv.Self {
 		return true
@@ -94,8 +95,8 @@ func (sv *Supervisor) Responsible(info nodemsg.Region) bool {
 	return false
 }
 
-// misplaced reports whether a live node that should be a member is not one, a member is gone and can be replaced or leave, or there are too
-// many. It adds the nodes whose state it needs to peers.
+// misplaced reports whether a live node that should be a member is not one, a member is gone and can be replaced or
+// leave, or there are too many. It adds the nodes whose state it needs to peers.
 func (sv *Supervisor) misplaced(info nodemsg.Region, peers failuredetector.Watched) bool {
 	members, voters := make([]string, len(info.Members)), make([]string, 0, len(info.Members))
 	states := make([]membership.Member, len(info.Members))

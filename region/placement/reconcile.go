@@ -12,7 +12,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// reconcile takes one step after the other until the group's members are right, or a step fails; a later round then tries again.
+// reconcile takes one step after the other until the group's members are right, or a step fails; a later round then
+// tries again.
 func (sv *Supervisor) reconcile(ctx context.Context, w Group) {
 	for ctx.Err() == nil && !sv.Leaves() {
 		status := w.Raft.Status()
@@ -35,8 +36,8 @@ func (sv *Supervisor) reconcile(ctx context.Context, w Group) {
 	}
 }
 
-// ensureMembersKnown ensures that the catalog has all members before the next step is taken. It accepts changes only from members
-// that it knows, so a later leader that it did not know could not report one.
+// ensureMembersKnown ensures that the catalog has all members before the next step is taken. It accepts changes only
+// from members that it knows, so a later leader that it did not know could not report one.
 func (sv *Supervisor) ensureMembersKnown(ctx context.Context, w Group) error {
 	info, err := w.Actor.Info(ctx)
 	if err != nil {
@@ -93,9 +94,10 @@ func (sv *Supervisor) executeStep(ctx context.Context, w Group, next membership.
 	return nil
 }
 
-// inviteLearners asks those learners to join that do not take part yet, and waits until all have caught up. A learner that had
-// its replica id before, or a later one, can never join under it: it is removed, and the next step adds it under a new id. Without
-// learners the step waits until a member can lead, or be spared, which is seen in the next round.
+// inviteLearners asks those learners to join that do not take part yet, and waits until all have caught up. A learner
+// that had its replica id before, or a later one, can never join under it: it is removed, and the next step adds it
+// under a new id. Without learners the step waits until a member can lead, or be spared, which is seen in the next
+// round.
 func (sv *Supervisor) inviteLearners(ctx context.Context, w Group) error {
 	info, err := w.Actor.Info(ctx)
 	if err != nil {

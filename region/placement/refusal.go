@@ -8,7 +8,8 @@ import (
 	"github.com/voxelpopuli/voxeld/replica"
 )
 
-// This file remembers which nodes cannot take a copy of a group, for example because their disks are full: another node is to get it.
+// This file remembers which nodes cannot take a copy of a group, for example because their disks are full: another node
+// is to get it.
 
 const (
 	// patience is how long a learner may refuse to join before another node is chosen.

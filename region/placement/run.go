@@ -13,8 +13,8 @@ import (
 // slowPoll is the interval in which Run looks whether this node's disk has become slow.
 const slowPoll = 100 * time.Millisecond
 
-// Run makes the members of the groups that this node leads follow their keys, until the node is about to stop. It hands them over as
-// soon as this node's disk is slow: each of their edits waits for it.
+// Run makes the members of the groups that this node leads follow their keys, until the node is about to stop. It hands
+// them over as soon as this node's disk is slow: each of their edits waits for it.
 func (sv *Supervisor) Run(ctx context.Context) {
 	every, poll := time.NewTicker(failuredetector.RoundEvery), time.NewTicker(slowPoll)
 	defer every.Stop()

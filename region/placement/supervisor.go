@@ -1,8 +1,9 @@
-// Package placement decides and executes which nodes are the members of the groups that this node leads, which of them leads, and
-// what a node does that is about to stop. The decisions are pure (package membership); a Supervisor executes them.
+// Package placement decides and executes which nodes are the members of the groups that this node leads, which of them
+// leads, and what a node does that is about to stop. The decisions are pure (package membership); a Supervisor executes
+// them.
 //
-// Supervisor.Run has a goroutine of its own and starts one task for each group that it changes. Any goroutine may call the other
-// methods. Only package region and its subpackages import it.
+// Supervisor.Run has a goroutine of its own and starts one task for each group that it changes. Any goroutine may call
+// the other methods. Only package region and its subpackages import it.
 package placement
 
 import (
@@ -28,8 +29,8 @@ import (
 )
 
 const (
-	// settleTime bounds how long a leader waits for one change of members before it checks again, and settlePoll is the interval
-	// of its checks meanwhile.
+	// settleTime bounds how long a leader waits for one change of members before it checks again, and settlePoll is the
+	// interval of its checks meanwhile.
 	settleTime = 3 * time.Second
 	settlePoll = 50 * time.Millisecond
 	// maxReconciles bounds how many groups are changed at the same time.
@@ -38,8 +39,8 @@ const (
 	Neighbours = 16
 	// rowsEvery is the number of rounds between two checks of the closed groups.
 	rowsEvery = 5
-	// maxSkippedChecks is the number of rounds after which the closed groups are checked even if nothing seems to have changed
-	// among the nodes.
+	// maxSkippedChecks is the number of rounds after which the closed groups are checked even if nothing seems to have
+	// changed among the nodes.
 	maxSkippedChecks = 150
 	// maxMoving bounds how many closed groups are open at a time because their members must be changed.
 	maxMoving = 2 * maxReconciles
@@ -127,8 +128,8 @@ func New(o Options) *Supervisor {
 	return sv
 }
 
-// BeginChange reports whether the group may be reconciled now: it may not if it is being reconciled already, or too many
-// others are.
+// BeginChange reports whether the group may be reconciled now: it may not if it is being reconciled already, or too
+// many others are.
 func (sv *Supervisor) BeginChange(id uint64) bool {
 	sv.mu.Lock()
 	defer sv.mu.Unlock()
@@ -180,8 +181,8 @@ func (sv *Supervisor) next(w Group, s replica.Status) membership.Step {
 	return membership.Next(sv.Self, sv.memberStates(w, s), nearest, size)
 }
 
-// nearestOf returns how many members the group should have, and the nodes nearest to its key that can be members: live nodes that understand its log,
-// and members whose grace period is not over. Those that should be members are first.
+// nearestOf returns how many members the group should have, and the nodes nearest to its key that can be members: live
+// nodes that understand its log, and members whose grace period is not over. Those that should be members are first.
 func (sv *Supervisor) nearestOf(w Group, s replica.Status) (size int, nearest []string) {
 	members, voters := make([]string, len(s.Members)), make([]string, 0, len(s.Members))
 	for i, m := range s.Members {
@@ -254,8 +255,8 @@ func AwaitGroup(ctx context.Context, done func() bool) error {
 	return nil
 }
 
-// UpToDate returns the live members other than this node, all of which have applied as much as this node. It returns an error if
-// there is another live one, the members are to be changed, or the catalog does not have them.
+// UpToDate returns the live members other than this node, all of which have applied as much as this node. It returns an
+// error if there is another live one, the members are to be changed, or the catalog does not have them.
 func (sv *Supervisor) UpToDate(ctx context.Context, w Group, status replica.Status) ([]string, error) {
 	next := sv.next(w, status)
 	if next.Kind != membership.Stay && next.Kind != membership.Transfer {
@@ -287,7 +288,8 @@ type leadership struct {
 	since time.Time
 }
 
-// closedRegions are the closed regions that this node is responsible for and whose members are not the right ones. It belongs to Run.
+// closedRegions are the closed regions that this node is responsible for and whose members are not the right ones. It
+// belongs to Run.
 type closedRegions struct {
 	nodes     string         // summary of the nodes' states at the last check
 	misplaced []uint64       // ids, found by the last check and not looked at since

@@ -25,7 +25,8 @@ func (c *Copy) Operate(ctx context.Context, text string) (string, error) {
 	return c.Enter(ctx, act, nil)
 }
 
-// sign returns a command of the operator, numbered after those before even if the clock is set back. The caller holds operating.
+// sign returns a command of the operator, numbered after those before even if the clock is set back. The caller holds
+// operating.
 func (c *Copy) sign(text string) (act nodemsg.Act, err error) {
 	c.numbered = max(uint64(c.Now().UnixMicro()), c.numbered+1)
 	act = nodemsg.Act{
@@ -35,12 +36,12 @@ func (c *Copy) sign(text string) (act nodemsg.Act, err error) {
 	return act, err
 }
 
-// errImporting refuses commands of players while it is not known yet which names were registered to whom, and which numbers their commands had: they
-// could take a name, or be told to have given a command of before again.
+// errImporting refuses commands of players while it is not known yet which names were registered to whom, and which
+// numbers their commands had: they could take a name, or be told to have given a command of before again.
 var errImporting = errors.New("this world is being restored from a backup: until all names are back, which may take some minutes, only moderators give commands")
 
-// Import enters the commands that a restore has left in ImportTable under a prefix, ImportUrgent and then ImportNames. It goes on until all are
-// entered, or ctx ends. Those that have no effect are left out.
+// Import enters the commands that a restore has left in ImportTable under a prefix, ImportUrgent and then ImportNames.
+// It goes on until all are entered, or ctx ends. Those that have no effect are left out.
 func (c *Copy) Import(ctx context.Context, prefix string) error {
 	type command struct{ key, text []byte }
 	var all []command
@@ -95,9 +96,9 @@ func (c *Copy) enterUntilDone(ctx context.Context, text string) error {
 	}
 }
 
-// Enter carries out a signed command everywhere, and returns what it has done. It has effect on this node when Enter returns, and on
-// all others within two seconds, if they reach the catalog. Charge is called once it is known that the command would have an effect, and
-// returns why it must not be entered all the same; nil: it may.
+// Enter carries out a signed command everywhere, and returns what it has done. It has effect on this node when Enter
+// returns, and on all others within two seconds, if they reach the catalog. Charge is called once it is known that the
+// command would have an effect, and returns why it must not be entered all the same; nil: it may.
 func (c *Copy) Enter(ctx context.Context, act nodemsg.Act, charge func() error) (string, error) {
 	if err := act.Valid(); err != nil {
 		return "", err
@@ -175,8 +176,8 @@ func (c *Copy) try(act nodemsg.Act) error {
 	return c.mu.list.state.Try(act)
 }
 
-// AnswerEnter enters an act into the log of the catalog for a peer, if this node leads it and the act would have an effect. It returns how
-// many acts there are then.
+// AnswerEnter enters an act into the log of the catalog for a peer, if this node leads it and the act would have an
+// effect. It returns how many acts there are then.
 func (c *Copy) AnswerEnter(ctx context.Context, peer string, catalog *actor.Catalog, act nodemsg.Act) (uint64, error) {
 	if peer != c.Self && !c.limits.Allow(peer) {
 		return 0, fmt.Errorf("a node may enter %d commands a second, %d at once: try again later", commandRate, commandBurst)

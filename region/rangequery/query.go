@@ -109,14 +109,14 @@ func (w *walk) run(ctx context.Context) {
 
 // askAll asks several nodes at once.
 func (w *walk) askAll(ctx context.Context, targets []target) {
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	answers := make([]nodemsg.RangeAnswer, len(targets))
 	errs := make([]error, len(targets))
 	counts := make([]int, len(targets))
 	for i, t := range targets {
-		crew.Go(func() { answers[i], counts[i], errs[i] = w.ranges.askPeer(ctx, w.request, t) })
+		wg.Go(func() { answers[i], counts[i], errs[i] = w.ranges.askPeer(ctx, w.request, t) })
 	}
-	crew.Wait()
+	wg.Wait()
 	w.result.Rounds += slices.Max(counts)
 	for i, t := range targets {
 		w.result.Questions += counts[i]

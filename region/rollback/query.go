@@ -172,11 +172,11 @@ func (k *Keeper) askAll(ctx context.Context, box grid.Box, ask func(context.Cont
 	}
 	missing = found.Missing
 	var lock sync.Mutex
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	turns := make(chan struct{}, parallel)
 	for _, r := range found.Regions {
 		turns <- struct{}{}
-		crew.Go(func() {
+		wg.Go(func() {
 			defer func() { <-turns }()
 			if err := ask(ctx, r.Region); err != nil {
 				lock.Lock()
@@ -185,7 +185,7 @@ func (k *Keeper) askAll(ctx context.Context, box grid.Box, ask func(context.Cont
 			}
 		})
 	}
-	crew.Wait()
+	wg.Wait()
 	return missing, nil
 }
 

@@ -53,15 +53,15 @@ func (k *Keeper) Search(ctx context.Context, r history.Rollback) (places []Progr
 // searchAll searches domains, some at a time: one that fails, or does not answer until the time is up, keeps nobody from what the others have.
 func searchAll(domains []grid.Domain, search func(grid.Domain) (Progress, error)) (places []Progress, missing []rangequery.Missing) {
 	found, errs := make([]Progress, len(domains)), make([]error, len(domains))
-	var crew errgroup.Group
-	crew.SetLimit(parallel)
+	var wg errgroup.Group
+	wg.SetLimit(parallel)
 	for i, domain := range domains {
-		crew.Go(func() error {
+		wg.Go(func() error {
 			found[i], errs[i] = search(domain)
 			return nil
 		})
 	}
-	crew.Wait() //nolint:errcheck // always nil
+	wg.Wait() //nolint:errcheck // always nil
 	for i, p := range found {
 		if errs[i] != nil {
 			missing = append(missing, rangequery.Missing{Cell: grid.Cell{Domain: domains[i]}, Why: wire.ErrorText(errs[i])})

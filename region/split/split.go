@@ -1,4 +1,5 @@
-// Package split splits regions: the children of a region that is split begin on this node, and are elected (docs/adr/0031).
+// Package split splits regions: the children of a region that is split begin on this node, and are elected
+// (docs/adr/0031).
 //
 // Only package region imports it.
 package split
@@ -26,8 +27,8 @@ import (
 )
 
 const (
-	// electEvery is how often the node that led the parent stands for election in a child, and electTime for how long. The other
-	// members take part when they have applied the split, too.
+	// electEvery is how often the node that led the parent stands for election in a child, and electTime for how long.
+	// The other members take part when they have applied the split, too.
 	electEvery = 50 * time.Millisecond
 	electTime  = 5 * time.Second
 	// storeAgain is the pause after the children could not be stored. The parent applies nothing meanwhile.
@@ -43,7 +44,8 @@ type Splitter struct {
 	Create func(group, id uint64, create func() error) error
 	Pieces *transport.Pieces
 	Lands  func() []*actor.Land // the loaded regions
-	// Passed returns the number of the last rollback that is complete in a region, or does not concern it; or an error if one is left there.
+	// Passed returns the number of the last rollback that is complete in a region, or does not concern it; or an error
+	// if one is left there.
 	Passed      func(ctx context.Context, l *actor.Land) (int64, error)
 	AskStatuses integrity.AskStatuses
 	Metrics     *Metrics
@@ -93,13 +95,14 @@ func (s *Splitter) split(ctx context.Context, cell grid.Cell) error {
 }
 
 const (
-	// retryTime is how long a split or a merge is begun again because the leader has stopped or moved, and retryPause the pause before.
+	// retryTime is how long a split or a merge is begun again because the leader has stopped or moved, and retryPause
+	// the pause before.
 	retryTime  = 10 * time.Second
 	retryPause = 200 * time.Millisecond
 )
 
-// retry calls do until it succeeds, or fails for another reason than that the region is led elsewhere. Again is set from the second
-// call on.
+// retry calls do until it succeeds, or fails for another reason than that the region is led elsewhere. Again is set
+// from the second call on.
 func retry(ctx context.Context, do func(again bool) error) error {
 	for began, again := time.Now(), false; ; again = true {
 		err := do(again)
@@ -117,8 +120,8 @@ func retry(ctx context.Context, do func(again bool) error) error {
 // errBusy is returned while a node merges the children of the region already.
 var errBusy = errors.New("it is being merged already")
 
-// ledElsewhere reports whether the error is that a region is led elsewhere, by now, or that its leader is busy. Of other nodes it is only
-// a text.
+// ledElsewhere reports whether the error is that a region is led elsewhere, by now, or that its leader is busy. Of
+// other nodes it is only a text.
 func ledElsewhere(err error) bool {
 	for _, passing := range []error{actor.ErrNotHere, errBusy} {
 		if errors.Is(err, passing) || strings.Contains(err.Error(), passing.Error()) {
@@ -128,7 +131,8 @@ func ledElsewhere(err error) bool {
 	return false
 }
 
-// unreached makes the error of a question that had no answer one that the region is led elsewhere: another member leads it soon.
+// unreached makes the error of a question that had no answer one that the region is led elsewhere: another member leads
+// it soon.
 func unreached(answer nodemsg.Answer, err error) error {
 	if err != nil && answer.Error == "" {
 		return fmt.Errorf("%w: %w", actor.ErrNotHere, err)
@@ -151,8 +155,9 @@ func (s *Splitter) find(ctx context.Context, cell grid.Cell) (nodemsg.Region, er
 	return nodemsg.Region{}, failed
 }
 
-// A node may have the regions that another one leads split or merged splitBurst times at once, and then once every splitPause: more than operators
-// need, and too little to divide the world into single chunks before quiet halves are merged again, or to merge all that was split because of its load.
+// A node may have the regions that another one leads split or merged splitBurst times at once, and then once every
+// splitPause: more than operators need, and too little to divide the world into single chunks before quiet halves are
+// merged again, or to merge all that was split because of its load.
 const (
 	splitPause = 10 * time.Second
 	splitBurst = 30
@@ -188,8 +193,8 @@ func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
 	return nil
 }
 
-// Begin has the children of a split begin on this node, durably, and then calls done. If this node leads the parent, it stands for
-// election in both children.
+// Begin has the children of a split begin on this node, durably, and then calls done. If this node leads the parent, it
+// stands for election in both children.
 func (s *Splitter) Begin(of actor.Split, done func(error)) {
 	start := time.Now()
 	if proposed, here := s.proposed.Load(of.Region.ID); here {
@@ -280,9 +285,10 @@ func (s *Splitter) elect(ctx context.Context, child nodemsg.Region, crowd []node
 	}
 }
 
-// Awaited returns the parent of a region that this node is to join, if this node is a member of the parent and its copy of that is not
-// split into this region yet. It must apply the split first: if all members joined without the land, it would be lost. The error is
-// actor.ErrNotHere if the region is none that the catalog lists: a copy of its parent that was merged since says nothing.
+// Awaited returns the parent of a region that this node is to join, if this node is a member of the parent and its copy
+// of that is not split into this region yet. It must apply the split first: if all members joined without the land, it
+// would be lost. The error is actor.ErrNotHere if the region is none that the catalog lists: a copy of its parent that
+// was merged since says nothing.
 func (s *Splitter) Awaited(ctx context.Context, child nodemsg.Region) (parent nodemsg.Region, awaited bool, err error) {
 	if child.Cell.Label.Len() <= grid.FoundingLabel {
 		return nodemsg.Region{}, false, nil

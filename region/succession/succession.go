@@ -163,14 +163,14 @@ func (j *Judge) PositionIn(info nodemsg.Region) replica.Position {
 func (j *Judge) ask(ctx context.Context, id uint64, peers []string, always int) map[string]nodemsg.RegionStatus {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	var mu sync.Mutex
 	said := make(map[string]nodemsg.RegionStatus)
 	for i, peer := range peers {
 		if peer == j.Self || slices.Contains(peers[:i], peer) || i >= always && j.Suspected(peer) {
 			continue
 		}
-		crew.Go(func() {
+		wg.Go(func() {
 			statuses, _, err := j.Ask(ctx, peer, nodemsg.StatusRequest{Regions: []uint64{id}, Log: true})
 			if err != nil {
 				j.Suspect(peer)
@@ -181,7 +181,7 @@ func (j *Judge) ask(ctx context.Context, id uint64, peers []string, always int) 
 			said[peer] = statuses[0]
 		})
 	}
-	crew.Wait()
+	wg.Wait()
 	return said
 }
 

@@ -234,8 +234,8 @@ func (l *Loop) Vacate(ctx context.Context, id uint64) error {
 	}
 }
 
-// propose has the region end. All members that are alive must be up to date. While the catalog does not answer no region ends: until it is removed
-// there, nobody can use its cell.
+// propose has the region end. All members that are alive must be up to date. While the catalog does not answer no
+// region ends: until it is removed there, nobody can use its cell.
 func (l *Loop) propose(ctx context.Context, id uint64) (*actor.Land, error) {
 	if listed, err := l.inCatalog(ctx, id); err != nil || !listed {
 		return nil, cmp.Or(err, directory.ErrNotFounded)

@@ -133,7 +133,7 @@ func (d *driver) cut(ctx context.Context, c cutOff, hold, asked time.Duration) f
 	var edits []history.Edit
 	before := d.openRegions(ctx)
 	return fault{
-		kind: "partition: " + c.kind, struck: d.cutNodes(c), hold: hold,
+		kind: "partition: " + c.kind, faulty: d.cutNodes(c), hold: hold,
 		do: func() error {
 			mark, begun = d.ledger.Count(), d.ledger.Now()
 			err := d.apply(c)
@@ -181,7 +181,7 @@ func (d *driver) cutPartly(ctx context.Context) (fault, error) {
 		c.blocked[leader], c.blocked[member] = []*Node{member}, []*Node{leader}
 	}
 	return fault{
-		kind: "cut: " + c.kind, struck: []*Node{leader, member}, hold: hold, do: func() error { return d.apply(c) }, undo: d.heal, lasts: true,
+		kind: "cut: " + c.kind, faulty: []*Node{leader, member}, hold: hold, do: func() error { return d.apply(c) }, undo: d.heal, lasts: true,
 	}, nil
 }
 

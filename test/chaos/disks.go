@@ -25,7 +25,7 @@ func (d *driver) hang(ctx context.Context) (fault, error) {
 	if err != nil {
 		return fault{}, err
 	}
-	return fault{kind: "disk hangs: " + kind, struck: []*Node{n}, hold: hold, do: n.disk.Hang, undo: n.disk.Resume, lasts: true}, nil
+	return fault{kind: "disk hangs: " + kind, faulty: []*Node{n}, hold: hold, do: n.disk.Hang, undo: n.disk.Resume, lasts: true}, nil
 }
 
 // slow makes a disk slow, as a worn or overloaded one is.
@@ -38,7 +38,7 @@ func (d *driver) slow(ctx context.Context) (fault, error) {
 	slow, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	return fault{
-		kind: "disk is slow: " + kind, struck: []*Node{n}, more: []any{"stalls", stall}, hold: hold, lasts: true,
+		kind: "disk is slow: " + kind, faulty: []*Node{n}, more: []any{"stalls", stall}, hold: hold, lasts: true,
 		do: func() error {
 			go func() { ended <- n.disk.Slow(slow, stall) }()
 			return nil
@@ -64,16 +64,16 @@ func (d *driver) step(ctx context.Context) (fault, error) {
 	if err != nil {
 		return fault{}, err
 	}
-	struck := []*Node{n}
+	faulty := []*Node{n}
 	switch d.rng.IntN(4) {
 	case 0:
-		kind, struck = "a majority", d.drawNodes(len(d.Nodes)/2+1)
+		kind, faulty = "a majority", d.drawNodes(len(d.Nodes)/2+1)
 	case 1:
-		kind, struck = "all nodes", d.Nodes
+		kind, faulty = "all nodes", d.Nodes
 	}
 	set := func(to time.Duration) func() error {
 		return func() (err error) {
-			for _, n := range struck {
+			for _, n := range faulty {
 				if p := n.running(); p != nil && p.Running() {
 					err = errors.Join(err, clockstep.Step(p.PID(), to))
 				}
@@ -82,7 +82,7 @@ func (d *driver) step(ctx context.Context) (fault, error) {
 		}
 	}
 	return fault{
-		kind: "clocks are off: " + kind, struck: struck, more: []any{"by", offset}, hold: hold, do: set(offset), undo: set(0), lasts: true,
+		kind: "clocks are off: " + kind, faulty: faulty, more: []any{"by", offset}, hold: hold, do: set(offset), undo: set(0), lasts: true,
 	}, nil
 }
 
@@ -100,7 +100,7 @@ func (d *driver) fill(ctx context.Context) (fault, error) {
 			return err
 		}
 	}
-	f := fault{kind: kind, struck: victims, hold: d.lasting(10*time.Second, 10*time.Second), do: each((*machine.Disk).Fill), undo: each((*machine.Disk).MakeRoom)}
+	f := fault{kind: kind, faulty: victims, hold: d.lasting(10*time.Second, 10*time.Second), do: each((*machine.Disk).Fill), undo: each((*machine.Disk).MakeRoom)}
 	unavailable := d.writers.Unavailable.Load()
 	f.during = func(ctx context.Context) error {
 		pause(ctx, f.hold/2)
@@ -142,7 +142,7 @@ func (d *driver) flip(ctx context.Context) (fault, error) {
 		return d.replace(ctx, n, words)
 	}
 	return fault{
-		kind: fmt.Sprintf("bits flipped: %d", bits), struck: []*Node{n},
+		kind: fmt.Sprintf("bits flipped: %d", bits), faulty: []*Node{n},
 		do: func() error {
 			d.mayDie.Store(n)
 			return errors.Join(n.kill(), machine.FlipBits(filepath.Join(n.dir, "voxeld.db"), bits, d.rng))
@@ -212,7 +212,7 @@ func (d *driver) rollback(ctx context.Context) (fault, error) {
 	kind += []string{"", ", put back twice", ", then another node's"}[second]
 	down := []*Node{victim}
 	return fault{
-		kind: kind, struck: []*Node{victim, witness},
+		kind: kind, faulty: []*Node{victim, witness},
 		do: func() error {
 			if err := d.keepCopy(ctx, victim, running); err != nil {
 				return err

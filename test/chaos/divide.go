@@ -148,7 +148,7 @@ func (d *driver) divideInPeace(ctx context.Context, v division, asked []*Node) f
 	const around = 500 * time.Millisecond
 	mark := 0
 	return fault{
-		kind: v.kind + ", no fault", struck: asked, more: []any{"cell", v.cell},
+		kind: v.kind + ", no fault", faulty: asked, more: []any{"cell", v.cell},
 		do: func() error {
 			mark = d.ledger.Count()
 			pause(ctx, around)
@@ -214,7 +214,7 @@ func (d *driver) divideWhile(ctx context.Context, v division, asked *Node, amid 
 		}
 		return ctx.Err()
 	}
-	return fault{kind: v.kind, struck: []*Node{asked}, more: []any{"cell", v.cell, "fault_after", after.Round(time.Millisecond)}, do: do, after: d.waitHealthy}
+	return fault{kind: v.kind, faulty: []*Node{asked}, more: []any{"cell", v.cell, "fault_after", after.Round(time.Millisecond)}, do: do, after: d.waitHealthy}
 }
 
 // examine waits until every chunk of the work areas is in exactly one region, and a node finds nothing wrong with any region.

@@ -26,9 +26,9 @@ func (d *driver) cutPower(ctx context.Context) (fault, error) {
 // down takes nodes down, and starts them again a moment later.
 func (d *driver) down(ctx context.Context, kind string, victims []*Node, blow func([]*Node) error) fault {
 	return fault{
-		kind: kind, struck: victims, hold: d.between(0, 1500*time.Millisecond),
+		kind: kind, faulty: victims, hold: d.between(0, 1500*time.Millisecond),
 		do: func() error {
-			d.report.Count("nodes struck", "", len(victims))
+			d.report.Count("nodes faulty", "", len(victims))
 			return blow(victims)
 		},
 		undo: func() error {
@@ -54,7 +54,7 @@ func (d *driver) pause(ctx context.Context) (fault, error) {
 		}
 	}
 	return fault{
-		kind: "SIGSTOP: " + kind, struck: victims, hold: d.lasting(200*time.Millisecond, 6*time.Second),
+		kind: "SIGSTOP: " + kind, faulty: victims, hold: d.lasting(200*time.Millisecond, 6*time.Second),
 		do: each((*Node).suspend), undo: each((*Node).resume),
 	}, nil
 }
@@ -69,7 +69,7 @@ func (d *driver) failover(ctx context.Context) (fault, error) {
 	var mark int
 	var killed, dead time.Duration
 	return fault{
-		kind: "kill -9: leader", struck: []*Node{n}, more: []any{"leads", len(cells)},
+		kind: "kill -9: leader", faulty: []*Node{n}, more: []any{"leads", len(cells)},
 		do: func() error {
 			mark, killed = d.ledger.Count(), d.ledger.Now()
 			err := n.kill()
@@ -98,7 +98,7 @@ func (d *driver) stop(ctx context.Context) (fault, error) {
 	}
 	mark, unavailable := 0, int64(0)
 	return fault{
-		kind: "SIGTERM: leader", struck: []*Node{n}, more: []any{"leads", len(cells)},
+		kind: "SIGTERM: leader", faulty: []*Node{n}, more: []any{"leads", len(cells)},
 		do: func() error {
 			mark, unavailable = d.ledger.Count(), d.writers.Unavailable.Load()
 			pause(ctx, around)
@@ -152,7 +152,7 @@ func (d *driver) stopNode(ctx context.Context, n *Node) error {
 func (d *driver) grow(ctx context.Context) (fault, error) {
 	newcomers := d.Nodes[1:]
 	return fault{
-		kind: "nodes that join", struck: newcomers,
+		kind: "nodes that join", faulty: newcomers,
 		do: func() error {
 			start := time.Now()
 			err := d.startAll(ctx, newcomers)
@@ -176,7 +176,7 @@ func (d *driver) gone(ctx context.Context) (fault, error) {
 		return fault{}, err
 	}
 	return fault{
-		kind: "node gone for good", struck: []*Node{n}, more: []any{"leads", len(cells)},
+		kind: "node gone for good", faulty: []*Node{n}, more: []any{"leads", len(cells)},
 		do: n.kill,
 		during: func(ctx context.Context) error {
 			took, _ := d.expect(ctx, goneAfter+2*healLimit, func() string {
@@ -190,7 +190,7 @@ func (d *driver) gone(ctx context.Context) (fault, error) {
 	}, nil
 }
 
-// mustHeal waits until the cluster is healthy. If it does not become so, no other node may be struck: that would be more than a
+// mustHeal waits until the cluster is healthy. If it does not become so, no other node may be faulty: that would be more than a
 // minority.
 func (d *driver) mustHeal(ctx context.Context) error {
 	if _, err := d.expect(ctx, healLimit, func() string { return d.missing(ctx) }); err != nil {

@@ -50,7 +50,7 @@ var replaceSoon = []string{"--replace-after", goneAfter.String()}
 // fault is one strike as it was drawn.
 type fault struct {
 	kind   string
-	struck []*Node
+	faulty []*Node
 	more   []any // for the log
 	do     func() error
 	hold   time.Duration // from do to undo
@@ -67,7 +67,7 @@ type span struct {
 	event    int
 	kind     string
 	from, to time.Duration // of the ledger
-	struck   []*Node
+	faulty   []*Node
 }
 
 // inflict injects a fault, and removes it.
@@ -75,7 +75,7 @@ func (d *driver) inflict(ctx context.Context, f fault) error {
 	if f.hold > 0 {
 		f.more = append(f.more, "for", f.hold.Round(time.Millisecond))
 	}
-	d.log(f.kind, f.struck, f.more...)
+	d.log(f.kind, f.faulty, f.more...)
 	d.report.Fault(f.kind)
 	from, err := d.ledger.Now(), f.do()
 	switch {
@@ -89,7 +89,7 @@ func (d *driver) inflict(ctx context.Context, f fault) error {
 		err = errors.Join(err, f.undo())
 	}
 	if f.lasts {
-		d.spans = append(d.spans, span{d.report.Events, f.kind, from, d.ledger.Now(), f.struck})
+		d.spans = append(d.spans, span{d.report.Events, f.kind, from, d.ledger.Now(), f.faulty})
 	}
 	if err == nil && f.after != nil {
 		err = f.after(ctx)
@@ -237,7 +237,7 @@ func (d *driver) victim(ctx context.Context) (kind string, n *Node, err error) {
 	return "leader", n, err
 }
 
-// elsewhere is how long an edit may wait that a player makes through a node that is not struck. It is judged if the cluster was
+// elsewhere is how long an edit may wait that a player makes through a node that is not faulty. It is judged if the cluster was
 // healthy before.
 const elsewhere = 3 * time.Second
 
@@ -254,8 +254,8 @@ func (d *driver) judgeWaits() {
 				continue
 			}
 			wait := e.Returned - e.Invoked
-			if slices.ContainsFunc(p.struck, func(n *Node) bool { return n.Number == e.First }) {
-				d.report.Time(p.kind+": edits through the struck nodes", "", wait)
+			if slices.ContainsFunc(p.faulty, func(n *Node) bool { return n.Number == e.First }) {
+				d.report.Time(p.kind+": edits through the faulty nodes", "", wait)
 				continue
 			}
 			d.report.Time(p.kind+": edits elsewhere", fmt.Sprintf("≤ %v", elsewhere), wait)

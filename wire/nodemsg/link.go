@@ -62,12 +62,13 @@ type FromRegion struct {
 	Split uint64 `cbor:"7,keyasint,omitempty"`
 	// Parent, with Closed, is the region that this one was merged into.
 	Parent *Region `cbor:"8,keyasint,omitempty"`
-	// Confirmed answers ToRegion.Confirm up to this number: after it was asked, a majority has confirmed that this is the leader, and what
-	// was committed before is in this frame or earlier ones; or AsOf is set.
+	// Confirmed answers ToRegion.Confirm up to this number: after it was asked, a majority has confirmed that this is
+	// the leader, and what was committed before is in this frame or earlier ones; or AsOf is set.
 	Confirmed uint64 `cbor:"9,keyasint,omitempty"`
 	// AsOf, with Confirmed, means that no majority answers, and since when, by the time of the world in Unix milliseconds.
 	AsOf int64 `cbor:"10,keyasint,omitempty"`
-	// Confirms, in the frame that confirms the subscription, means that the region answers ToRegion.Confirm. Older ones do not.
+	// Confirms, in the frame that confirms the subscription, means that the region answers ToRegion.Confirm. Older ones
+	// do not.
 	Confirms bool `cbor:"11,keyasint,omitempty"`
 }
 
@@ -148,7 +149,8 @@ func (i *Intent) SignedText(world string) []byte {
 	return player.EditText(world, i.Seq, i.Pos, uint16(i.Block), i.Text)
 }
 
-// Proof shows that a player made an edit. Either Name is set, of a guest, or Key and Signature. Older gateways send none.
+// Proof shows that a player made an edit. Either Name is set, of a guest, or Key and Signature. Older gateways send
+// none.
 type Proof struct {
 	Name      string                      `cbor:"5,keyasint,omitempty"`
 	Key       [ed25519.PublicKeySize]byte `cbor:"6,keyasint,omitzero"`
@@ -174,7 +176,8 @@ type ChatEvent struct {
 	// Stamp is the line's number and the author's clock, as written by vclock.Stamp.Append; at most MaxStamp bytes.
 	// Older gateways do not send it, and older regions do not pass it on.
 	Stamp []byte `cbor:"6,keyasint,omitempty"`
-	// Interaction is the interaction, if there is one. Text then holds its ChatText, for nodes that do not support interactions.
+	// Interaction is the interaction, if there is one. Text then holds its ChatText, for nodes that do not support
+	// interactions.
 	Interaction *Interaction `cbor:"7,keyasint,omitempty"`
 }
 

@@ -51,8 +51,8 @@ func (r Region) SplitEpoch() uint64 { return r.Epoch/RecoveredEpoch*RecoveredEpo
 // the one that was founded later is newer: the other one was given up.
 func (r Region) Newer(than Region) bool { return r.compareStructure(than) > 0 }
 
-// Supersedes reports whether this route is to be used instead of the other one: it is Newer, or of a later leader. Everything that
-// keeps routes decides by it.
+// Supersedes reports whether this route is to be used instead of the other one: it is Newer, or of a later leader.
+// Everything that keeps routes decides by it.
 func (r Region) Supersedes(than Region) bool { return r.Compare(than) > 0 }
 
 // Compare orders routes of a region by time; those of the same leader are equal.
@@ -77,18 +77,18 @@ type Question struct {
 	Found  *Found  `cbor:"2,keyasint,omitempty"`
 	// Describe asks the peer for its Member.
 	Describe *Describe `cbor:"3,keyasint,omitempty"`
-	// Authority asks the catalog, which is authoritative, for the region that covers the chunk. Locate asks the leader of a
-	// region, which ID names and which covers the chunk, for its links: Regions in the answer.
+	// Authority asks the catalog, which is authoritative, for the region that covers the chunk. Locate asks the leader
+	// of a region, which ID names and which covers the chunk, for its links: Regions in the answer.
 	Authority *Locate `cbor:"4,keyasint,omitempty"`
-	// Introduce sends the leader of a cell to the leader of a neighbouring cell. It is a hint; the answer has Regions: routes around
-	// the introduced cell.
+	// Introduce sends the leader of a cell to the leader of a neighbouring cell. It is a hint; the answer has Regions:
+	// routes around the introduced cell.
 	Introduce *Region `cbor:"5,keyasint,omitempty"`
 	// Invite asks a node to hold a replica. The node answers without an error once it does.
 	Invite *Invite `cbor:"6,keyasint,omitempty"`
 	// Sleep asks a member to close its replica of an idle region. The member refuses while it lags behind.
 	Sleep *Sleep `cbor:"7,keyasint,omitempty"`
-	// Moved reports a region's new members, split or merge to the catalog. Only a member that the catalog lists may send it, and the others
-	// are asked whether it is so (docs/adr/0040).
+	// Moved reports a region's new members, split or merge to the catalog. Only a member that the catalog lists may
+	// send it, and the others are asked whether it is so (docs/adr/0040).
 	Moved *Region `cbor:"8,keyasint,omitempty"`
 	// Release asks a member to open a quarantined region again. Only a member may ask. The answer is empty.
 	Release *Release `cbor:"12,keyasint,omitempty"`
@@ -104,13 +104,15 @@ type Question struct {
 	// RejoinRequest asks a region's leader to remove the asker's damaged replica and to add the asker again under another
 	// replica id. The answer holds the removed replica id; the asker verifies that it is removed (docs/adr/0076).
 	Rejoin *RejoinRequest `cbor:"10,keyasint,omitempty"`
-	// Split asks a region's leader to divide the region between the halves of its cell, for an operator. The answer is empty.
+	// Split asks a region's leader to divide the region between the halves of its cell, for an operator. The answer is
+	// empty.
 	Split *Release `cbor:"16,keyasint,omitempty"`
 	// Merge asks a member of a split region to merge its children again, for an operator. The answer is empty.
 	Merge *Release `cbor:"17,keyasint,omitempty"`
 	// Structure asks a region's leader what has become of its split. The answer is Region and Attempt.
 	Structure *StructureRequest `cbor:"18,keyasint,omitempty"`
-	// Resolve has a member of a region that is frozen for a merge find out at once what has become of that. The answer is empty.
+	// Resolve has a member of a region that is frozen for a merge find out at once what has become of that. The answer
+	// is empty.
 	Resolve *Release `cbor:"19,keyasint,omitempty"`
 	// Range asks for the regions in a rectangle.
 	Range *RangeRequest `cbor:"24,keyasint,omitempty"`
@@ -120,8 +122,8 @@ type Question struct {
 	Acts *ActsRequest `cbor:"26,keyasint,omitempty"`
 	// History asks a region's leader who changed which blocks. The answer is History.
 	History *HistoryRequest `cbor:"27,keyasint,omitempty"`
-	// Forget says that a node does not come back, for an operator. Only an issuer may say so. The answer is empty, or an error if the node
-	// is connected to the one that is asked.
+	// Forget says that a node does not come back, for an operator. Only an issuer may say so. The answer is empty, or
+	// an error if the node is connected to the one that is asked.
 	Forget *Forget `cbor:"28,keyasint,omitempty"`
 	// Vacated reports to the catalog that a region has ended because nothing was ever built there. Only a member that
 	// the catalog lists may send it, and most of them must say so (docs/adr/0097). The answer is the region as it was;
@@ -138,10 +140,11 @@ type Vacated struct {
 // StructureRequest asks about a region's split.
 type StructureRequest struct {
 	Region uint64 `cbor:"1,keyasint"`
-	// Abandon has the leader end its attempt before this number to merge the children, unless it is still busy with it. 0: none.
+	// Abandon has the leader end its attempt before this number to merge the children, unless it is still busy with it.
+	// 0: none.
 	Abandon uint64 `cbor:"2,keyasint,omitempty"`
-	// Copy asks what the node's own copy has, whether it leads the region or not: without a copy there is no region in the answer. Earlier versions
-	// answer only if they lead it.
+	// Copy asks what the node's own copy has, whether it leads the region or not: without a copy there is no region in
+	// the answer. Earlier versions answer only if they lead it.
 	Copy bool `cbor:"3,keyasint,omitempty"`
 }
 
@@ -185,7 +188,8 @@ type Describe struct{}
 type Locate struct {
 	Chunk grid.ChunkPos `cbor:"1,keyasint"`
 	ID    uint64        `cbor:"2,keyasint,omitempty"`
-	// Label is the label length of the region's cell, which may be split; 0: the region that has the chunk's land. Only for Authority.
+	// Label is the label length of the region's cell, which may be split; 0: the region that has the chunk's land. Only
+	// for Authority.
 	Label int `cbor:"3,keyasint,omitempty"`
 }
 
@@ -204,22 +208,24 @@ type Answer struct {
 	Member *Member `cbor:"3,keyasint,omitempty"`
 	// Statuses answers Status: one element for each requested region, in order.
 	Statuses []RegionStatus `cbor:"5,keyasint,omitempty"`
-	// Regions answers Regions, by ascending id: fewer than a full page means that no more follow. It also answers Introduce and Locate.
+	// Regions answers Regions, by ascending id: fewer than a full page means that no more follow. It also answers
+	// Introduce and Locate.
 	Regions []Region `cbor:"6,keyasint,omitempty"`
 	// Clock, with Statuses or Member, is the peer's wall clock in Unix milliseconds.
 	Clock int64 `cbor:"7,keyasint,omitempty"`
-	// Time, with Member, is the time of the world as the peer has it, in Unix milliseconds, and TimeAge for how many seconds it has gone on
-	// evenly.
+	// Time, with Member, is the time of the world as the peer has it, in Unix milliseconds, and TimeAge for how many
+	// seconds it has gone on evenly.
 	Time    int64  `cbor:"29,keyasint,omitempty"`
 	TimeAge uint32 `cbor:"30,keyasint,omitempty"`
 	// Replica answers Rejoin: the asker's replica id that its group has removed. With Error it answers Invite: the
 	// replica id that can never join again on this node.
 	Replica uint64 `cbor:"4,keyasint,omitempty"`
-	// Failed, with Member, lists regions that have failed on the peer lately, and Quarantined those of them that are quarantined there; at most
-	// MaxQuarantined each.
+	// Failed, with Member, lists regions that have failed on the peer lately, and Quarantined those of them that are
+	// quarantined there; at most MaxQuarantined each.
 	Failed      []uint64 `cbor:"35,keyasint,omitempty"`
 	Quarantined []uint64 `cbor:"8,keyasint,omitempty"`
-	// CatalogLeader, with Member, is the peer id of the catalog's leader, if the peer is a member of the catalog and has a leader.
+	// CatalogLeader, with Member, is the peer id of the catalog's leader, if the peer is a member of the catalog and
+	// has a leader.
 	CatalogLeader string `cbor:"9,keyasint,omitempty"`
 	// Version, with Member, is the peer's Version.
 	Version int `cbor:"10,keyasint,omitempty"`
@@ -243,8 +249,8 @@ type Answer struct {
 	Number uint64 `cbor:"26,keyasint,omitempty"`
 }
 
-// Version is that of the messages between nodes, and of regions' logs, in this voxeld; 9 is that of 0.1.0. A node of an earlier one does not
-// become a member of a region (docs/adr/0103).
+// Version is that of the messages between nodes, and of regions' logs, in this voxeld; 9 is that of 0.1.0. A node of an
+// earlier one does not become a member of a region (docs/adr/0103).
 const Version = 9
 
 // MaxQuarantined is the most failed, and the most quarantined regions that a node lists in its description.
@@ -263,18 +269,21 @@ type PlayerRecord struct {
 	// only when the clocks of gateways differ. Otherwise it is 0 and left out, so that older nodes accept the record.
 	// See Counted.
 	Done uint64 `cbor:"8,keyasint,omitempty"`
-	// Home is the place that the player has chosen as their home; nil for none. Nodes before VersionHomes refuse records that have one.
+	// Home is the place that the player has chosen as their home; nil for none. Nodes before VersionHomes refuse
+	// records that have one.
 	Home *motion.Pose `cbor:"9,keyasint,omitempty"`
-	// Login shows that the owner of the player's key opened a session at the gateway. Older nodes refuse the field, so they are sent
-	// the record without it; and it is left out on the gateway's own disk and in backups.
+	// Login shows that the owner of the player's key opened a session at the gateway. Older nodes refuse the field, so
+	// they are sent the record without it; and it is left out on the gateway's own disk and in backups.
 	Login *player.Login `cbor:"10,keyasint,omitempty"`
 }
 
-// ErrNoRecord means that none of the nodes asked has the record of a region or a player, or that there is no node to ask.
+// ErrNoRecord means that none of the nodes asked has the record of a region or a player, or that there is no node to
+// ask.
 var ErrNoRecord = errors.New("no record")
 
-// Compare returns a positive number if p replaces q, a negative one if q replaces p. A record with a login replaces one without: a
-// gateway that the player never visited cannot make one. Otherwise the latest login counts, then the sequence number.
+// Compare returns a positive number if p replaces q, a negative one if q replaces p. A record with a login replaces one
+// without: a gateway that the player never visited cannot make one. Otherwise the latest login counts, then the
+// sequence number.
 func (p PlayerRecord) Compare(q PlayerRecord) int {
 	switch {
 	case p.Login == nil && q.Login == nil:
@@ -294,8 +303,9 @@ func (p PlayerRecord) Counted() uint64 { return max(uint64(max(p.SavedAt, 0)), p
 const (
 	// guestExpiry is how long the record of a guest who has left is kept.
 	guestExpiry = 30 * 24 * time.Hour
-	// maxRecordAhead is how far ahead of a node's clock the numbers of a record may be, which count milliseconds since 1970. Clocks
-	// that are off by trust.Skew in opposite directions do no harm, and a record that is meant never to be replaced is refused.
+	// maxRecordAhead is how far ahead of a node's clock the numbers of a record may be, which count milliseconds since
+	// 1970. Clocks that are off by trust.Skew in opposite directions do no harm, and a record that is meant never to be
+	// replaced is refused.
 	maxRecordAhead = 52 * time.Hour
 )
 
@@ -324,8 +334,8 @@ type Release struct {
 	Region uint64 `cbor:"1,keyasint"`
 }
 
-// StatusRequest names the requested regions. Log also requests the positions of closed logs, which costs one read each. Stored, of a single
-// region, also requests the load of what a closed copy stores, whose rows must be counted.
+// StatusRequest names the requested regions. Log also requests the positions of closed logs, which costs one read each.
+// Stored, of a single region, also requests the load of what a closed copy stores, whose rows must be counted.
 type StatusRequest struct {
 	Regions []uint64 `cbor:"1,keyasint"`
 	Log     bool     `cbor:"2,keyasint,omitempty"`
@@ -364,23 +374,25 @@ type RegionStatus struct {
 	Members  []MemberStatus `cbor:"11,keyasint,omitempty"` // the group's configuration
 	// Recovered counts how often an operator created a new group from one survivor.
 	Recovered uint64 `cbor:"12,keyasint,omitempty"`
-	// Forgotten means that the node may have voted in the group and stores nothing of it: its replica was removed, or the node's data
-	// was put back to an earlier state. Only for StateNone, and only on request (Log).
+	// Forgotten means that the node may have voted in the group and stores nothing of it: its replica was removed, or
+	// the node's data was put back to an earlier state. Only for StateNone, and only on request (Log).
 	Forgotten bool `cbor:"13,keyasint,omitempty"`
-	// Outdated means that the node's data was put back to an earlier state (docs/adr/0024). With StateFailed the node has an old
-	// copy, which is only a last resort; with StateNone its replica is not in that state at all. Until is how far the old copy
-	// reaches, about, in seconds since 1970; 0 if unknown.
+	// Outdated means that the node's data was put back to an earlier state (docs/adr/0024). With StateFailed the node
+	// has an old copy, which is only a last resort; with StateNone its replica is not in that state at all. Until is
+	// how far the old copy reaches, about, in seconds since 1970; 0 if unknown.
 	Outdated bool  `cbor:"14,keyasint,omitempty"`
 	Until    int64 `cbor:"15,keyasint,omitempty"`
-	// Load is the largest share of its limits that the region's load is, in thousandths, and Quiet for how many seconds it has been so low
-	// that the region could be merged. Only of a leader, or on request (Stored) of a closed copy: the load of what is stored.
+	// Load is the largest share of its limits that the region's load is, in thousandths, and Quiet for how many seconds
+	// it has been so low that the region could be merged. Only of a leader, or on request (Stored) of a closed copy:
+	// the load of what is stored.
 	Load  uint64 `cbor:"16,keyasint,omitempty"`
 	Quiet uint64 `cbor:"17,keyasint,omitempty"`
 	// Undivided is why splits of the region keep failing, for people; empty if they do not. Only of a leader.
 	Undivided string `cbor:"18,keyasint,omitempty"`
 	// Voucher is the signature of an issuer that answers for its open copy of the catalog; nil if the sender is none.
 	Voucher *Voucher `cbor:"19,keyasint,omitempty"`
-	// Structure is how the region was split and merged; nil if the sender cannot say. Only on request (Log), and not of the catalog.
+	// Structure is how the region was split and merged; nil if the sender cannot say. Only on request (Log), and not of
+	// the catalog.
 	Structure *Structure `cbor:"20,keyasint,omitempty"`
 }
 

@@ -16,8 +16,8 @@ import (
 // machines whose cable is pulled.
 type Relay struct {
 	net.Listener
-	Cut  atomic.Bool
-	crew sync.WaitGroup
+	Cut atomic.Bool
+	wg  sync.WaitGroup
 }
 
 // StartRelay starts a relay that listens on an address. It is closed when the test ends.
@@ -34,7 +34,7 @@ func StartRelay(t testing.TB, listen, to string) *Relay {
 		defer mu.Unlock()
 		conns = append(conns, c)
 	}
-	r.crew.Go(func() {
+	r.wg.Go(func() {
 		for {
 			in, err := l.Accept()
 			if err != nil {
@@ -46,8 +46,8 @@ func StartRelay(t testing.TB, listen, to string) *Relay {
 				continue
 			}
 			keep(out)
-			r.crew.Go(func() { r.pass(out, in) })
-			r.crew.Go(func() { r.pass(in, out) })
+			r.wg.Go(func() { r.pass(out, in) })
+			r.wg.Go(func() { r.pass(in, out) })
 		}
 	})
 	t.Cleanup(func() {
@@ -57,7 +57,7 @@ func StartRelay(t testing.TB, listen, to string) *Relay {
 			c.Close() //nolint:errcheck // the test has ended
 		}
 		mu.Unlock()
-		r.crew.Wait()
+		r.wg.Wait()
 	})
 	return r
 }
@@ -97,7 +97,7 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("gave up waiting for %s", what)
 		}
 	}
 }

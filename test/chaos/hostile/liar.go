@@ -68,9 +68,9 @@ func Impersonate(ctx context.Context, database, listen, game string, victims []s
 	}
 	l.closers = append(l.closers, db.Close)
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var crew sync.WaitGroup
-	l.closers = append(l.closers, func() error { stop(); crew.Wait(); return nil })
-	crew.Go(func() { db.Run(running) }) //nolint:errcheck // a liar needs no durable storage
+	var wg sync.WaitGroup
+	l.closers = append(l.closers, func() error { stop(); wg.Wait(); return nil })
+	wg.Go(func() { db.Run(running) }) //nolint:errcheck // a liar needs no durable storage
 	row, err := db.Get(world.GenesisTable, []byte(world.GenesisKey))
 	if err != nil {
 		return l, err
@@ -95,7 +95,7 @@ func Impersonate(ctx context.Context, database, listen, game string, victims []s
 		return l, err
 	}
 	l.charter = func() uint64 { return admission.Charter(gate).Number }
-	crew.Go(func() { gate.Run(running) }) //nolint:errcheck // likewise
+	wg.Go(func() { gate.Run(running) }) //nolint:errcheck // likewise
 	l.host.HandleAsk(admission.Protocol, gate.Answer)
 	l.host.SetGate(gate)
 	l.host.HandleAsk(l.protocol(regiontransport.AskProtocol), l.answer)
@@ -439,10 +439,10 @@ func (l *Liar) halfMessages(ctx context.Context) int {
 	defer cancel()
 	half := bytes.Repeat([]byte{0}, 0x3ffffe)
 	copy(half, []byte{0, 0x3f, 0xff, 0xff})
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	for _, peer := range l.victims {
 		for range 20 {
-			crew.Go(func() {
+			wg.Go(func() {
 				s, err := l.host.Open(ctx, peer, l.protocol(regiontransport.RaftProtocol))
 				if err != nil {
 					return
@@ -452,7 +452,7 @@ func (l *Liar) halfMessages(ctx context.Context) int {
 			})
 		}
 	}
-	crew.Wait()
+	wg.Wait()
 	return 0
 }
 

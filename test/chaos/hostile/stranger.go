@@ -43,11 +43,11 @@ func (s *Stranger) Flood(ctx context.Context, world string) int64 {
 		return nil, ctx.Err()
 	})
 	half := append([]byte{0, 0, 0xff, 0}, make([]byte, 60<<10)...)
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	var opened atomic.Int64
 	for i := range 4 {
 		protocol := []string{"/voxeld/" + world[:16] + regiontransport.RaftProtocol, admission.Protocol}[i%2]
-		crew.Go(func() {
+		wg.Go(func() {
 			again := time.NewTicker(5 * time.Millisecond)
 			defer again.Stop()
 			for ; ctx.Err() == nil; <-again.C {
@@ -61,7 +61,7 @@ func (s *Stranger) Flood(ctx context.Context, world string) int64 {
 			}
 		})
 	}
-	crew.Wait()
+	wg.Wait()
 	return opened.Load()
 }
 

@@ -44,7 +44,7 @@ func JoinRepeatedly(ctx context.Context, g *Gateway, l *history.Ledger, done Joi
 				return
 			case errors.Is(err, errRedirected):
 				done.Elsewhere()
-			case err != nil && g.Serves(): // else the node was struck meanwhile
+			case err != nil && g.Serves(): // else the node was faulty meanwhile
 				done.None(err)
 			case err != nil:
 			case whole:

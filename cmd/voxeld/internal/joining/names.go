@@ -30,9 +30,9 @@ func ReportUnresolved(ctx context.Context, logger *slog.Logger, dns Resolver, ad
 			names = append(names, parts[2])
 		}
 	}
-	var crew sync.WaitGroup
+	var wg sync.WaitGroup
 	for _, name := range names {
-		crew.Go(func() {
+		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, lookupTime)
 			defer cancel()
 			_, err := dns.LookupHost(ctx, name)
@@ -45,5 +45,5 @@ func ReportUnresolved(ctx context.Context, logger *slog.Logger, dns Resolver, ad
 			}
 		})
 	}
-	return crew.Wait
+	return wg.Wait
 }

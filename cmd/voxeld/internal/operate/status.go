@@ -122,10 +122,10 @@ func printStatus(out io.Writer, a admin.Status) error {
 	fmt.Fprintf(w, "play at\t%s\n", a.URL)
 	fmt.Fprintf(w, "game address\t%s\n", a.Game)
 	fmt.Fprintf(w, "peers\t%d connected\n", a.Peers)
-	fmt.Fprintf(w, "regions\t%d loaded, %d led here\n", a.Regions, a.Led)
+	fmt.Fprintf(w, "regions\t%d loaded; with the catalog %d led here\n", a.Regions, a.Led)
 	fmt.Fprintf(w, "players\t%d\n", a.Players)
 	for _, reason := range slices.Sorted(maps.Keys(a.Unusable)) {
-		fmt.Fprintf(w, "%s\t%s not used: voxeld doctor says what to do\n", strings.ReplaceAll(reason, "_", " "), english.Plural(a.Unusable[reason], "replica is", "replicas are"))
+		fmt.Fprintf(w, "%s\t%s not in order: voxeld doctor says what to do\n", strings.ReplaceAll(reason, "_", " "), english.Plural(a.Unusable[reason], "replica is", "replicas are"))
 	}
 	if a.Copied {
 		fmt.Fprintf(w, "copied\tanother machine runs with a copy of this node's data directory, or did within the last hour: stop one of the two\n")
