@@ -99,7 +99,8 @@ func TestCopyIsReplacedOnceTheFileIsSound(t *testing.T) {
 			err  error
 			want copies.Reason
 		}{
-			{errors.New("no space left on device"), copies.Damaged}, {kv.ErrDamaged, copies.FileDamaged},
+			{errors.New("no space left on device"), copies.Damaged},
+			{kv.ErrDamaged, copies.FileDamaged},
 			{errors.New("no space left on device"), copies.FileDamaged},
 		} {
 			left.setBroken(c.err)

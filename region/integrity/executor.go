@@ -107,6 +107,11 @@ func (e *Executor) carryOut(ctx context.Context, c copyFacts) error {
 	}
 	switch {
 	case d.Reason == copies.RolledBackAlone:
+		release, claimed := e.Facts.claim(id)
+		if !claimed {
+			return errors.New("an operator is about to use it")
+		}
+		defer release()
 		return e.useRolledBack(ctx, c.info)
 	case d.Action != copies.Replace:
 		return fmt.Errorf("%v: %s", d.Reason, toDo(d.Reason, c.info))
@@ -132,13 +137,9 @@ func toDo(r copies.Reason, info nodemsg.Region) string {
 // structured is a Storage that can check whether a new copy in it would be damaged as well.
 type structured interface{ CheckStructure() error }
 
-// useRolledBack uses a copy of an earlier state after all, because nobody has what it has forgotten.
+// useRolledBack uses a copy of an earlier state after all, because nobody has what it has forgotten. The caller has
+// claimed it.
 func (e *Executor) useRolledBack(ctx context.Context, info nodemsg.Region) error {
-	release, claimed := e.Facts.claim(info.ID)
-	if !claimed {
-		return errors.New("an operator is about to use it")
-	}
-	defer release()
 	if err := e.Replaced(info.ID); err != nil {
 		return err
 	}

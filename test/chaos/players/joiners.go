@@ -81,7 +81,7 @@ func joinOnce(ctx context.Context, g *Gateway, l *history.Ledger, done Joins) (w
 	defer j.End()
 	limit := time.NewTimer(joinLimit)
 	defer limit.Stop()
-	for !s.complete() {
+	for len(s.missing()) > 0 {
 		select {
 		case <-ctx.Done():
 			return false, ctx.Err()

@@ -3,6 +3,7 @@ package players
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,10 +59,11 @@ func readOne(ctx context.Context, n *Gateway, l *history.Ledger, limit time.Dura
 	ticks := time.NewTicker(tickInterval)
 	defer ticks.Stop()
 	arrived := false
-	for !arrived || !s.complete() {
+	for !arrived || len(s.missing()) > 0 {
 		select {
 		case <-ctx.Done():
-			return r, fmt.Errorf("read at node %d: not everything within %v", n.Number, limit)
+			return r, fmt.Errorf("read at node %d: from %v, chunks %v did not arrive within %v",
+				n.Number, s.Pose, s.missing(), limit)
 		case m, open := <-s.Inbox:
 			if !open {
 				return r, fmt.Errorf("read at node %d: connection closed", n.Number)
@@ -83,15 +85,16 @@ func readOne(ctx context.Context, n *Gateway, l *history.Ledger, limit time.Dura
 	return r, nil
 }
 
-// complete reports whether all chunks of the area have arrived.
-func (s *session) complete() bool {
+// missing returns the chunks of the area that have not arrived.
+func (s *session) missing() []grid.ChunkPos {
+	var chunks []grid.ChunkPos
 	for x := int32(Low); x < High+grid.ChunkSize; x += grid.ChunkSize {
 		for z := int32(Low); z < High+grid.ChunkSize; z += grid.ChunkSize {
 			at := grid.Pos{X: min(x, High-1), Z: min(z, High-1)}.Chunk()
-			if s.Chunks[at] == nil {
-				return false
+			if s.Chunks[at] == nil && !slices.Contains(chunks, at) {
+				chunks = append(chunks, at)
 			}
 		}
 	}
-	return true
+	return chunks
 }
