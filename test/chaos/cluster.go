@@ -19,7 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/test/testkit/process"
 )
 
-// seed is that of a flat world of one section. Its players begin 23 blocks from the corner of chunk 0, 0, where four
+// seed is that of a flat world of one section. Its spawn is 23 blocks from the corner of chunk 0, 0, where four
 // regions meet.
 const seed = "2720"
 
@@ -88,13 +88,17 @@ func (c *Cluster) newNode(i int, o ClusterOptions) (*Node, error) {
 	return n, nil
 }
 
-// Found creates the world, and starts only the first node.
+// Found creates the world, starts only the first node, and sets the spawn.
 func (c *Cluster) Found(ctx context.Context) error {
 	first := c.Nodes[0]
 	if err := first.Init(ctx, "--sections", "1", "--seed", seed); err != nil {
 		return err
 	}
-	return c.startAll(ctx, []*Node{first})
+	if err := c.startAll(ctx, []*Node{first}); err != nil {
+		return err
+	}
+	at := players.Spawn
+	return first.Command(ctx, fmt.Sprintf("setspawn %d %d %d", at.X, at.Y, at.Z))
 }
 
 // startAll starts nodes concurrently, and returns when all serve.

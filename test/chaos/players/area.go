@@ -9,11 +9,9 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// spawnX and spawnZ are the column in which players begin.
-const (
-	spawnX = -16
-	spawnZ = -16
-)
+// Spawn is where players begin who have no record, or whose record is not found in time. The administrator sets it, so
+// that they begin there and not beside what was built. No edit obstructs who climbs from there.
+var Spawn = grid.Pos{X: -16, Y: 18, Z: -16}
 
 // worldHeight is the height of the world, in blocks.
 const worldHeight = 32
@@ -151,7 +149,7 @@ func (s *Area) draw() grid.Pos {
 // overSpawn reports whether a block there would obstruct players who climb from the spawn: readers, and writers whose
 // record a cut-off gateway cannot load. They would stay below it forever.
 func overSpawn(pos grid.Pos) bool {
-	return max(pos.X-spawnX, spawnX-pos.X, pos.Z-spawnZ, spawnZ-pos.Z) <= 1
+	return max(pos.X-Spawn.X, Spawn.X-pos.X, pos.Z-Spawn.Z, Spawn.Z-pos.Z) <= 1
 }
 
 // contains reports whether edits of any work area go there.

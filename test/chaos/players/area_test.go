@@ -24,7 +24,7 @@ func TestWorkAreas(t *testing.T) {
 			if !ok || !contains(pos) || CellOf(pos) != s.Cell() {
 				t.Fatalf("edit %d at %v: %v, cell %s, want %s", i, pos, ok, CellOf(pos), s.Cell())
 			}
-			if pos.X >= spawnX-1 && pos.X <= spawnX+1 && pos.Z >= spawnZ-1 && pos.Z <= spawnZ+1 {
+			if pos.X >= Spawn.X-1 && pos.X <= Spawn.X+1 && pos.Z >= Spawn.Z-1 && pos.Z <= Spawn.Z+1 {
 				t.Fatalf("%v is in the way of players who climb from the spawn", pos)
 			}
 			if before, ok := seen[pos]; ok && before != site {

@@ -227,6 +227,11 @@ func (d *Daemon) post(ctx context.Context, path string, q url.Values) error {
 	return nil
 }
 
+// Command has the daemon carry out a command of the world's operator, as "setspawn 0 20 0".
+func (d *Daemon) Command(ctx context.Context, text string) error {
+	return d.post(ctx, "/policy", url.Values{"text": {text}})
+}
+
 // Revoke has the daemon revoke a node, whatever that costs.
 func (d *Daemon) Revoke(ctx context.Context, peer, reason string) error {
 	return d.post(ctx, "/peers/revoke", url.Values{"kind": {"node"}, "subject": {peer}, "reason": {reason}, "force": {"true"}})
