@@ -15,107 +15,107 @@ import (
 )
 
 // Config is the configuration of a daemon. Load fills it, from the defaults on: the zero value of a field is not its
-// default. Its parts are the Groups of the options. The `koanf` tag is the key in TOML. docs/configuration.md explains
+// default. Its parts are the Groups of the options. The `toml` tag is the key in TOML. docs/configuration.md explains
 // each option to operators.
 type Config struct {
-	Storage     `koanf:",squash"`
-	Network     `koanf:",squash"`
-	HTTPS       `koanf:",squash"`
-	World       `koanf:",squash"`
-	Replication `koanf:",squash"`
-	Dividing    `koanf:",squash"`
-	History     `koanf:",squash"`
-	Backups     `koanf:",squash"`
-	Players     `koanf:",squash"`
-	Monitoring  `koanf:",squash"`
-	Logging     `koanf:",squash"`
+	Storage     `toml:",squash"`
+	Network     `toml:",squash"`
+	HTTPS       `toml:",squash"`
+	World       `toml:",squash"`
+	Replication `toml:",squash"`
+	Dividing    `toml:",squash"`
+	History     `toml:",squash"`
+	Backups     `toml:",squash"`
+	Players     `toml:",squash"`
+	Monitoring  `toml:",squash"`
+	Logging     `toml:",squash"`
 }
 
 // Storage is where a daemon keeps what it stores.
 type Storage struct {
-	DataDir string `koanf:"data_dir"` // directory of everything that is stored
+	DataDir string `toml:"data_dir"` // directory of everything that is stored
 }
 
 // Network is where a daemon listens, and where others reach it.
 type Network struct {
-	Listen        []string `koanf:"listen"`         // multiaddrs of the Kademlia side
-	Announce      []string `koanf:"announce"`       // multiaddrs announced to other nodes; empty: those it listens on
-	Game          string   `koanf:"game"`           // host:port of the game server (TCP)
-	HTTP          string   `koanf:"http"`           // host:port of client, /ws, /healthz, /readyz
-	ClassiCube    string   `koanf:"classicube"`     // host:port for clients of ClassiCube; empty: none
-	Minecraft     string   `koanf:"minecraft"`      // host:port for clients of Minecraft; empty: none
-	Luanti        string   `koanf:"luanti"`         // host:port (UDP) for clients of Luanti; empty: none
-	AdvertiseGame string   `koanf:"advertise_game"` // host:port advertised to others; empty: derived by cmd
-	AdvertiseHTTP string   `koanf:"advertise_http"` // URL that players open, advertised to others; empty: derived by cmd
-	WebOrigin     []string `koanf:"web_origin"`     // further origins of web pages that may reach the daemon
+	Listen        []string `toml:"listen"`         // multiaddrs of the Kademlia side
+	Announce      []string `toml:"announce"`       // multiaddrs announced to other nodes; empty: those it listens on
+	Game          string   `toml:"game"`           // host:port of the game server (TCP)
+	HTTP          string   `toml:"http"`           // host:port of client, /ws, /healthz, /readyz
+	ClassiCube    string   `toml:"classicube"`     // host:port for clients of ClassiCube; empty: none
+	Minecraft     string   `toml:"minecraft"`      // host:port for clients of Minecraft; empty: none
+	Luanti        string   `toml:"luanti"`         // host:port (UDP) for clients of Luanti; empty: none
+	AdvertiseGame string   `toml:"advertise_game"` // host:port advertised to others; empty: derived by cmd
+	AdvertiseHTTP string   `toml:"advertise_http"` // URL that players open, advertised to others; empty: derived by cmd
+	WebOrigin     []string `toml:"web_origin"`     // further origins of web pages that may reach the daemon
 }
 
 // World is which world a daemon serves, and how.
 type World struct {
-	Join      []string `koanf:"join"`       // tokens, files with one, and multiaddrs of bootstrap nodes; see Bootstrap
-	TokenFile string   `koanf:"token_file"` // file to which the node writes a token for others; "" if it writes none
-	Open      bool     `koanf:"open"`       // anybody may run nodes of a world that is created; ignored for an existing one
-	Placement string   `koanf:"placement"`  // walkad or hash; used when a world is created, ignored for an existing one
-	Overlay   string   `koanf:"overlay"`    // relay, psense or areacast
+	Join      []string `toml:"join"`       // tokens, files with one, and multiaddrs of bootstrap nodes; see Bootstrap
+	TokenFile string   `toml:"token_file"` // file to which the node writes a token for others; "" if it writes none
+	Open      bool     `toml:"open"`       // anybody may run nodes of a world that is created; ignored for an existing one
+	Placement string   `toml:"placement"`  // walkad or hash; used when a world is created, ignored for an existing one
+	Overlay   string   `toml:"overlay"`    // relay, psense or areacast
 }
 
 // Replication is how regions are replicated.
 type Replication struct {
-	Replicas     int           `koanf:"replicas"`      // members of a region's raft group, 1 to 7
-	ReplaceAfter time.Duration `koanf:"replace_after"` // how long a member may be silent, or its disk hang, before it is replaced
-	ScrubEvery   time.Duration `koanf:"scrub_every"`   // how often the replicas of a region are compared; 0: never
+	Replicas     int           `toml:"replicas"`      // members of a region's raft group, 1 to 7
+	ReplaceAfter time.Duration `toml:"replace_after"` // how long a member may be silent, or its disk hang, before it is replaced
+	ScrubEvery   time.Duration `toml:"scrub_every"`   // how often the replicas of a region are compared; 0: never
 }
 
 // Dividing is when regions are split and merged. A limit of 0 is none.
 type Dividing struct {
-	Split        bool          `koanf:"split"`         // whether load splits regions
-	SplitTick    int           `koanf:"split_tick"`    // percentage of the tick budget
-	SplitPlayers int           `koanf:"split_players"` // players in a region
-	SplitEdits   int           `koanf:"split_edits"`   // edits a second
-	SplitStored  int           `koanf:"split_stored"`  // edited blocks
-	MergeAfter   time.Duration `koanf:"merge_after"`   // how long both halves must be quiet; 0: they are never merged
+	Split        bool          `toml:"split"`         // whether load splits regions
+	SplitTick    int           `toml:"split_tick"`    // percentage of the tick budget
+	SplitPlayers int           `toml:"split_players"` // players in a region
+	SplitEdits   int           `toml:"split_edits"`   // edits a second
+	SplitStored  int           `toml:"split_stored"`  // edited blocks
+	MergeAfter   time.Duration `toml:"merge_after"`   // how long both halves must be quiet; 0: they are never merged
 }
 
 // History is how much of the history of blocks each region keeps.
 type History struct {
-	HistoryKeep time.Duration `koanf:"history_keep"` // for how long changes are kept
-	HistorySize int64         `koanf:"history_size"` // how many bytes a region keeps at most
+	HistoryKeep time.Duration `toml:"history_keep"` // for how long changes are kept
+	HistorySize int64         `toml:"history_size"` // how many bytes a region keeps at most
 }
 
 // Backups is when a daemon backs up the world, and where to.
 type Backups struct {
-	BackupEvery       time.Duration `koanf:"backup_every"`       // interval of scheduled backups; 0: none
-	BackupKeep        int           `koanf:"backup_keep"`        // full scheduled backups that are kept, with those based on them
-	BackupIncremental int           `koanf:"backup_incremental"` // incremental backups after each full one
-	BackupDir         string        `koanf:"backup_dir"`         // where they are; empty: see BackupDirectory
-	BackupTarget      string        `koanf:"backup_target"`      // where they are copied to; see ParseTarget
+	BackupEvery       time.Duration `toml:"backup_every"`       // interval of scheduled backups; 0: none
+	BackupKeep        int           `toml:"backup_keep"`        // full scheduled backups that are kept, with those based on them
+	BackupIncremental int           `toml:"backup_incremental"` // incremental backups after each full one
+	BackupDir         string        `toml:"backup_dir"`         // where they are; empty: see BackupDirectory
+	BackupTarget      string        `toml:"backup_target"`      // where they are copied to; see ParseTarget
 }
 
 // Players is who may play, and what one player may take.
 type Players struct {
-	ViewDistance          int   `koanf:"view_distance"`           // maximum view distance, in chunks in each direction
-	Guests                bool  `koanf:"guests"`                  // whether players without a key may join
-	Original              bool  `koanf:"original"`                // whether clients of the original protocol may join, where guests may
-	Map                   bool  `koanf:"map"`                     // whether players are shown a map, and who is near
-	PublicMap             bool  `koanf:"public_map"`              // whether everybody is shown the land, if players are
-	SessionsPerAddress    int   `koanf:"sessions_per_address"`    // maximum of one IP address
-	ConnectionsPerAddress int   `koanf:"connections_per_address"` // maximum of HTTP; 0, here and below: it follows from SessionsPerAddress
-	JoinsPerAddress       int   `koanf:"joins_per_address"`       // maximum of players who join, a second
-	BytesPerAddress       int64 `koanf:"bytes_per_address"`       // maximum sent to all clients, a second
-	MotionBudget          int64 `koanf:"motion_budget"`           // bytes/s of movement updates sent to one session
-	EditsPerSecond        int   `koanf:"edits_per_second"`        // maximum of one player
+	ViewDistance          int   `toml:"view_distance"`           // maximum view distance, in chunks in each direction
+	Guests                bool  `toml:"guests"`                  // whether players without a key may join
+	Original              bool  `toml:"original"`                // whether clients of the original protocol may join, where guests may
+	Map                   bool  `toml:"map"`                     // whether players are shown a map, and who is near
+	PublicMap             bool  `toml:"public_map"`              // whether everybody is shown the land, if players are
+	SessionsPerAddress    int   `toml:"sessions_per_address"`    // maximum of one IP address
+	ConnectionsPerAddress int   `toml:"connections_per_address"` // maximum of HTTP; 0, here and below: it follows from SessionsPerAddress
+	JoinsPerAddress       int   `toml:"joins_per_address"`       // maximum of players who join, a second
+	BytesPerAddress       int64 `toml:"bytes_per_address"`       // maximum sent to all clients, a second
+	MotionBudget          int64 `toml:"motion_budget"`           // bytes/s of movement updates sent to one session
+	EditsPerSecond        int   `toml:"edits_per_second"`        // maximum of one player
 }
 
 // Monitoring is where operators watch and control a daemon.
 type Monitoring struct {
-	Admin   string `koanf:"admin"`   // path of the Unix socket; empty: see AdminSocket
-	Metrics string `koanf:"metrics"` // host:port of /metrics; empty: none
+	Admin   string `toml:"admin"`   // path of the Unix socket; empty: see AdminSocket
+	Metrics string `toml:"metrics"` // host:port of /metrics; empty: none
 }
 
 // Logging is what a daemon logs.
 type Logging struct {
-	LogLevel  string `koanf:"log_level"`  // debug, info, warn or error
-	LogFormat string `koanf:"log_format"` // text or json
+	LogLevel  string `toml:"log_level"`  // debug, info, warn or error
+	LogFormat string `toml:"log_format"` // text or json
 }
 
 // Bounds of options.

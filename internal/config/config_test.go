@@ -61,7 +61,7 @@ func TestOptionsAreTheFields(t *testing.T) {
 		if (o.Kind == Word) != (len(o.Words) > 0) {
 			t.Errorf("%s: the words of a Word are missing, or it is none", o.Name)
 		}
-		if field.Tag.Get("koanf") != o.Key() || kinds[o.Kind] != field.Type {
+		if field.Tag.Get("toml") != o.Key() || kinds[o.Kind] != field.Type {
 			t.Errorf("field %d is %s %s `%s`, option %s of kind %d", i, field.Name, field.Type, field.Tag, o.Key(), o.Kind)
 		}
 		if !regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`).MatchString(o.Name) || o.Usage == "" {

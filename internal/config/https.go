@@ -11,13 +11,13 @@ import (
 
 // HTTPS is how a daemon speaks TLS to browsers, and which proxies it trusts.
 type HTTPS struct {
-	TLSCert       string   `koanf:"tls_cert"`       // PEM file with the certificate and its chain; empty: see ACMEDomain
-	TLSKey        string   `koanf:"tls_key"`        // PEM file with its key
-	ACMEDomain    []string `koanf:"acme_domain"`    // names for which certificates are obtained
-	ACMEEmail     string   `koanf:"acme_email"`     // for the authority
-	ACMEDirectory string   `koanf:"acme_directory"` // URL of the authority
-	HTTPRedirect  string   `koanf:"http_redirect"`  // host:port of plain HTTP that redirects to HTTPS; empty: none
-	TrustedProxy  []string `koanf:"trusted_proxy"`  // proxies that name the addresses of clients; see Proxies
+	TLSCert       string   `toml:"tls_cert"`       // PEM file with the certificate and its chain; empty: see ACMEDomain
+	TLSKey        string   `toml:"tls_key"`        // PEM file with its key
+	ACMEDomain    []string `toml:"acme_domain"`    // names for which certificates are obtained
+	ACMEEmail     string   `toml:"acme_email"`     // for the authority
+	ACMEDirectory string   `toml:"acme_directory"` // URL of the authority
+	HTTPRedirect  string   `toml:"http_redirect"`  // host:port of plain HTTP that redirects to HTTPS; empty: none
+	TrustedProxy  []string `toml:"trusted_proxy"`  // proxies that name the addresses of clients; see Proxies
 }
 
 // Encrypted reports whether the HTTP port speaks TLS.

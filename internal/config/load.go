@@ -15,10 +15,6 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"github.com/go-viper/mapstructure/v2"
-	tomlparser "github.com/knadh/koanf/parsers/toml/v2"
-	"github.com/knadh/koanf/providers/env/v2"
-	"github.com/knadh/koanf/providers/file"
-	"github.com/knadh/koanf/v2"
 	"github.com/pelletier/go-toml/v2"
 )
 
@@ -167,13 +163,12 @@ func Read(s Sources) (Settings, error) {
 		}
 		settings.All[i], merged[o.Key()] = setting, setting.Value
 	}
-	k := koanf.New(".")
-	if err := k.Load(parsed(merged), nil); err != nil {
-		return Settings{}, fmt.Errorf("merge configuration: %w", err)
+	decoder, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
+		Result: &settings.Config, TagName: "toml", ErrorUnused: true, ErrorUnset: true, // Options and Config have the same keys
+	})
+	if err == nil {
+		err = decoder.Decode(merged)
 	}
-	err = k.UnmarshalWithConf("", &settings.Config, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
-		TagName: "koanf", ErrorUnused: true, ErrorUnset: true, // Options and Config have the same keys
-	}})
 	if err != nil {
 		return Settings{}, fmt.Errorf("merge configuration: %w", err)
 	}
@@ -220,16 +215,14 @@ func prefixed(prefix string, err error) error {
 	return errors.Join(all...)
 }
 
-// parsed is a koanf.Provider of already parsed values, by key.
-type parsed map[string]any
-
-func (p parsed) Read() (map[string]any, error) { return maps.Clone(p), nil }
-func (p parsed) ReadBytes() ([]byte, error)    { return nil, errors.ErrUnsupported }
-
 // fromFile reads a TOML file. It refuses unknown keys and values of another type than the option's, and leaves them out.
 func fromFile(path string) (map[string]any, error) {
-	k := koanf.New(".")
-	if err := k.Load(file.Provider(path), tomlparser.Parser()); err != nil {
+	var values map[string]any
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = toml.Unmarshal(data, &values)
+	}
+	if err != nil {
 		var syntax *toml.DecodeError
 		if errors.As(err, &syntax) {
 			line, column := syntax.Position()
@@ -237,7 +230,7 @@ func fromFile(path string) (map[string]any, error) {
 		}
 		return nil, fmt.Errorf("read configuration %s: %w", path, err)
 	}
-	values, known := k.Raw(), map[string]any{}
+	known := map[string]any{}
 	var problems []error
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		option, ok := byKey(key)
@@ -260,14 +253,15 @@ var serviceLink = regexp.MustCompile(`^VOXELD_(SERVICE_HOST|SERVICE_PORT(_\w+)?|
 
 // fromEnviron reads the VOXELD_ variables. file is the value of VOXELD_CONFIG.
 func fromEnviron(environ []string) (values map[string]any, file string, problems []error) {
-	provider := env.Provider("", env.Opt{Prefix: prefix, EnvironFunc: func() []string { return environ }})
-	variables, err := provider.Read()
-	if err != nil {
-		return nil, "", []error{fmt.Errorf("read environment: %w", err)}
+	variables := map[string]string{}
+	for _, variable := range environ {
+		if name, text, ok := strings.Cut(variable, "="); ok && strings.HasPrefix(name, prefix) {
+			variables[name] = text
+		}
 	}
 	values = map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		text, _ := variables[name].(string) // always a string: no transformation is set
+		text := variables[name]
 		if name == fileVariable {
 			file = text
 			continue
