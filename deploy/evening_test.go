@@ -175,7 +175,7 @@ func TestEvening(t *testing.T) {
 	for _, m := range all {
 		m.sh("dpkg -i /next.deb </dev/null")
 		m.serves()
-		if is := m.sh("voxeld --version"); !strings.HasPrefix(is, "voxeld next ") {
+		if is := m.sh("voxeld --version"); !strings.HasPrefix(is, "voxeld version next ") {
 			t.Errorf("%s runs %s", m.ip, is)
 		}
 		players.build()
@@ -262,7 +262,7 @@ func TestMachinesOverSSH(t *testing.T) {
 	}
 	step("a fourth has joined")
 	must(hosts, "upgrade", *evening+"/next.deb")
-	if out := must(hosts, "run", "voxeld", "--version"); strings.Count(out, "voxeld next ") != len(hosts) {
+	if out := must(hosts, "run", "voxeld", "--version"); strings.Count(out, "voxeld version next ") != len(hosts) {
 		t.Errorf("not all are upgraded:\n%s", out)
 	}
 	step("all are upgraded")

@@ -75,7 +75,7 @@ func newRoot() *cobra.Command {
 		Example: "  voxeld                                  start the world in ./data, or create one\n" +
 			"  voxeld run --join vx2…                  join a world, with a token that voxeld invite prints\n" +
 			"  voxeld status                           show how this node is doing",
-		Version:       version(),
+		Version:       versionDetails(), // no version template: see TestNoTemplatesLinked
 		Args:          cli.NoArgs,
 		RunE:          running.RunE,
 		SilenceUsage:  true,
@@ -85,7 +85,6 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return cli.FlagError(c, err)
 	})
-	root.SetVersionTemplate(versionDetails() + "\n")
 	root.SetUsageFunc(cli.PrintUsage)
 	cli.AddGroups(root)
 	for group, commands := range map[string][]*cobra.Command{

@@ -17,7 +17,8 @@ func version() string {
 
 // versionDetails returns the version, the commit, the version of Go and the platform, in one line.
 func versionDetails() string {
-	return fmt.Sprintf("voxeld %s (commit %s, %s, %s/%s)", version(), cmp.Or(commit(), "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%s (commit %s, %s, %s/%s)",
+		version(), cmp.Or(commit(), "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // commit returns the start of the hash of the commit that was built; "" if it is not known.
