@@ -10,7 +10,6 @@ import (
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/copies"
-	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -40,12 +39,12 @@ func CatalogRows(storage integrity.Storage, worldID string, probe func(entry []b
 		Row: func(key string) []byte {
 			value, err := storage.Get(world.CatalogTable, []byte(key))
 			if err != nil {
-				panic(&fault.Fault{Kind: fault.Broken, Cause: fmt.Errorf("read the catalog: %w", err)})
+				panic(&actor.Fault{Kind: actor.Broken, Cause: fmt.Errorf("read the catalog: %w", err)})
 			}
 			return value
 		},
 		Rows: func(from []byte, visit func(key, value []byte) error) (err error) {
-			if caught := fault.Catch(func() { err = kv.ScanFrom(storage, world.CatalogTable, nil, from, visit) }); caught != nil {
+			if caught := actor.Catch(func() { err = kv.ScanFrom(storage, world.CatalogTable, nil, from, visit) }); caught != nil {
 				return caught
 			}
 			return err
@@ -53,7 +52,7 @@ func CatalogRows(storage integrity.Storage, worldID string, probe func(entry []b
 		ActRow: func(number uint64) []byte {
 			value, err := storage.Get(acts.Table, acts.Key(number))
 			if err != nil {
-				panic(&fault.Fault{Kind: fault.Broken, Cause: fmt.Errorf("read an act: %w", err)})
+				panic(&actor.Fault{Kind: actor.Broken, Cause: fmt.Errorf("read an act: %w", err)})
 			}
 			return value
 		},

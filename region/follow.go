@@ -10,7 +10,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -251,7 +250,7 @@ func (g routedLink) LedElsewhere(ctx context.Context) bool {
 
 // TrySend is the TrySend of a link within this process. It reports false for a link to another node, which may block.
 func (g routedLink) TrySend(take func() nodemsg.ToRegion) bool {
-	local, ok := g.Link.(*hub.Subscription)
+	local, ok := g.Link.(*actor.Subscription)
 	return ok && local.TrySend(take)
 }
 

@@ -19,7 +19,6 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/replace"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -87,7 +86,7 @@ func onApply(count *atomic.Int32) func(l *actor.Land, entry []byte) {
 // quarantines has the region fail twice on the node.
 func (n *node) quarantines(info nodemsg.Region) {
 	for range 2 {
-		n.executor.Fail(info, &fault.Fault{Kind: fault.Panicked, Cause: errors.New("a test says so")})
+		n.executor.Fail(info, &actor.Fault{Kind: actor.Panicked, Cause: errors.New("a test says so")})
 	}
 	if l := n.regions.Loaded(info.ID); l != nil {
 		l.Close("a test says so")

@@ -13,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/region/hub"
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -102,10 +102,10 @@ func TestSlowGatewayIsCut(t *testing.T) {
 		if why := slow.closed(); why == "" {
 			t.Error("no reason is given")
 		}
-		if _, err := slow.Receive(t.Context()); !errors.Is(err, hub.ErrLinkClosed) {
+		if _, err := slow.Receive(t.Context()); !errors.Is(err, actor.ErrLinkClosed) {
 			t.Errorf("after the end: %v", err)
 		}
-		if err := slow.Send(nodemsg.ToRegion{}); !errors.Is(err, hub.ErrLinkClosed) {
+		if err := slow.Send(nodemsg.ToRegion{}); !errors.Is(err, actor.ErrLinkClosed) {
 			t.Errorf("sending after the end: %v", err)
 		}
 		if s := a.follow(here).state(here); len(s.Bodies) != 1 || s.Bodies[0].Player != alice {
@@ -272,7 +272,7 @@ func TestAttachAtTheEnd(t *testing.T) {
 			t.Error("no reason is given")
 		}
 		for range 2 {
-			if err := <-refused; errors.Is(err, hub.ErrLinkClosed) {
+			if err := <-refused; errors.Is(err, actor.ErrLinkClosed) {
 				t.Error("no reason is given to whoever came late")
 			}
 		}

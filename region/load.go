@@ -12,8 +12,6 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/fault"
-	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -94,7 +92,7 @@ func (r *regions) load(ctx context.Context, hello nodemsg.Hello) (*actor.Land, e
 func (r *regions) readLand(info nodemsg.Region) (*world.Land, error) {
 	land := world.NewLand(info.ID, info.Cell, r.Height)
 	var err error
-	if caught := fault.Catch(func() { err = r.Storage.Scan(world.LandTable, land.Prefix(), land.Load) }); caught != nil {
+	if caught := actor.Catch(func() { err = r.Storage.Scan(world.LandTable, land.Prefix(), land.Load) }); caught != nil {
 		err = caught
 	}
 	if err != nil {
@@ -301,7 +299,7 @@ func landTables(id uint64) []replica.TablePrefix {
 func helloKey(hello nodemsg.Hello) string { return fmt.Sprintf("%d %v", hello.Region, hello.Cell) }
 
 // subscribe subscribes the gateway of a node to a region that is led here. The region is loaded first if necessary.
-func (r *regions) subscribe(ctx context.Context, peer string, hello nodemsg.Hello) (*hub.Subscription, error) {
+func (r *regions) subscribe(ctx context.Context, peer string, hello nodemsg.Hello) (*actor.Subscription, error) {
 	reading := hello.Reading
 	hello.Reading = false // not part of the key: a region is loaded once for all callers
 	for {

@@ -5,7 +5,9 @@
 // that any goroutine may call say so. Values go in as Options, events come out through their functions, which never block and must
 // not call back into the actor except by Enqueue.
 //
-// Only package region and its subpackages import it.
+// A hub, of the region's goroutine, serves the gateways: it has what each watches, and what is sent to it. A Subscription is a
+// gateway's end of a link within one process. A Mailbox passes values to the goroutine that owns some state, a budget finds regions that
+// use more than their share of a core, and a Fault is why a region is isolated.
 package actor
 
 import (
@@ -15,8 +17,6 @@ import (
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/internal/kv"
-	"github.com/voxelpopuli/voxeld/region/fault"
-	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -62,7 +62,7 @@ type Actor struct {
 	Options
 	machine machine
 
-	inbox *mailbox.Mailbox[func()]
+	inbox *Mailbox[func()]
 	done  chan struct{} // closed by Finish
 	group Group
 	raft  *replica.Group // the same; nil in tests with another Group
@@ -77,7 +77,7 @@ type Actor struct {
 	held        []replica.Delivery        // what arrived during the pause
 	applying    uint64                    // log index of the entry that is being applied, 0 between entries
 	failure     error                     // why the group failed; nil while it did not
-	fault       *fault.Fault              // why the actor is isolated; nothing is applied any more
+	fault       *Fault                    // why the actor is isolated; nothing is applied any more
 	removed     bool                      // this node is no longer a member
 	discarded   bool                      // with removed: other code deletes what is stored
 	closeReason string                    // why the actor must end now; empty while it need not
@@ -87,7 +87,7 @@ type Actor struct {
 // newActor returns an actor that is to be run. Its owner sets machine.
 func newActor(o Options, info nodemsg.Region, g Group) *Actor {
 	a := &Actor{
-		Options: o, inbox: mailbox.New[func()](0), done: make(chan struct{}), group: g, info: info,
+		Options: o, inbox: NewMailbox[func()](0), done: make(chan struct{}), group: g, info: info,
 		roster: map[string]nodemsg.Member{o.Self.Peer: o.Self},
 	}
 	a.raft, _ = g.(*replica.Group)
@@ -233,19 +233,19 @@ func (a *Actor) end(why string) {
 // Ended is how an actor has ended.
 type Ended struct {
 	Info      nodemsg.Region
-	Fault     *fault.Fault // nil if it ended regularly
-	Led       bool         // with Fault: this node led
-	Removed   bool         // this node is no longer a member
-	Discarded bool         // with Removed: other code deletes what is stored
-	Reopen    bool         // it was closed, and may be opened again
-	Then      func()       // from CloseThen; nil if there is none
+	Fault     *Fault // nil if it ended regularly
+	Led       bool   // with Fault: this node led
+	Removed   bool   // this node is no longer a member
+	Discarded bool   // with Removed: other code deletes what is stored
+	Reopen    bool   // it was closed, and may be opened again
+	Then      func() // from CloseThen; nil if there is none
 	// Hibernated is set if the region was replicated and idle, and its leader had all members close it.
 	Hibernated bool
 }
 
 // run runs until the actor ends.
 func (a *Actor) run(ctx context.Context, until func(context.Context)) Ended {
-	caught := fault.Catch(func() { until(ctx) })
+	caught := Catch(func() { until(ctx) })
 	if caught != nil {
 		caught.Entry = a.applying
 		a.fault = caught // nothing that is still queued is applied from here on
@@ -253,8 +253,8 @@ func (a *Actor) run(ctx context.Context, until func(context.Context)) Ended {
 	if a.fault != nil {
 		a.inbox.Close()
 	}
-	if a.fault != nil && a.applying == 0 && a.fault.Kind != fault.Refused {
-		if worse := fault.Catch(a.machine.salvage); worse != nil {
+	if a.fault != nil && a.applying == 0 && a.fault.Kind != Refused {
+		if worse := Catch(a.machine.salvage); worse != nil {
 			a.Logger.Debug("state of a failed region not stored", "region", a.info.ID, "error", worse)
 		}
 	}
@@ -281,7 +281,7 @@ func (a *Actor) EndIsolated(why string) Ended {
 func (a *Actor) dismissAll(why string) {
 	inputs, _ := a.inbox.Drain()
 	for _, input := range inputs {
-		if caught := fault.Catch(input); caught != nil {
+		if caught := Catch(input); caught != nil {
 			a.Logger.Debug("queued command of a failed region failed", "region", a.info.ID, "error", caught)
 		}
 	}
@@ -383,13 +383,13 @@ func (a *Actor) hasSubstitute() bool {
 }
 
 // groupFault returns the fault that a group's error stands for, or nil if the error is not a failure.
-func groupFault(err error) *fault.Fault {
+func groupFault(err error) *Fault {
 	switch {
 	case errors.Is(err, replica.ErrStopped), errors.Is(err, replica.ErrClosed):
 		return nil
 	case errors.Is(err, replica.ErrStorage):
-		return &fault.Fault{Kind: fault.Refused, Cause: err}
+		return &Fault{Kind: Refused, Cause: err}
 	default:
-		return &fault.Fault{Kind: fault.Broken, Cause: err}
+		return &Fault{Kind: Broken, Cause: err}
 	}
 }

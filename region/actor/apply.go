@@ -16,8 +16,8 @@ func (l *Land) apply(c replica.Committed) {
 	if l.Probe != nil {
 		l.Probe(l, c.Entry)
 	}
-	before := l.contents.Land.Structure()
-	outcome, err := l.contents.Land.Apply(c.Index, c.Entry)
+	before := l.contents.land.Structure()
+	outcome, err := l.contents.land.Apply(c.Index, c.Entry)
 	l.applying = 0
 	if err != nil {
 		// Every replica refuses the same entry, so the states stay equal.
@@ -43,10 +43,10 @@ func (l *Land) apply(c replica.Committed) {
 	}
 	l.Pinned(BasesOf(outcome.Pins))
 	for _, p := range outcome.Pins {
-		l.contents.Crowd.Pinned(p)
+		l.contents.crowd.Pinned(p)
 	}
 	for _, change := range outcome.Changes {
-		l.contents.Crowd.Changed(change)
+		l.contents.crowd.Changed(change)
 		l.changed[change.Chunk]++
 	}
 	l.edits.committed(outcome, own)
@@ -61,7 +61,7 @@ func (l *Land) restore(index uint64) error {
 		return err
 	}
 	land.Proofs = l.Proofs
-	l.contents.Land, l.inspection.current = land, nil
+	l.contents.land, l.inspection.current = land, nil
 	l.splitter.takeOver()
 	l.Pinned(BasesOf(land.Pins()))
 	clear(l.edits.bases)

@@ -12,7 +12,6 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/region/census"
-	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -30,7 +29,7 @@ var (
 
 // CatalogOptions are what a Catalog needs besides.
 type CatalogOptions struct {
-	// Row reads a stored row, nil if there is none. It panics with a *fault.Fault if it cannot be read.
+	// Row reads a stored row, nil if there is none. It panics with a *Fault if it cannot be read.
 	Row func(key string) []byte
 	// Rows visits the stored rows from a key on, until visit fails.
 	Rows func(from []byte, visit func(key, value []byte) error) error
@@ -150,7 +149,7 @@ func (c *Catalog) startListing() {
 	c.whole = false
 	c.Start(func(ctx context.Context) {
 		if err := c.list(ctx, state); err != nil && ctx.Err() == nil {
-			c.Enqueue(func() { panic(&fault.Fault{Kind: fault.Broken, Cause: fmt.Errorf("list the catalog: %w", err)}) })
+			c.Enqueue(func() { panic(&Fault{Kind: Broken, Cause: fmt.Errorf("list the catalog: %w", err)}) })
 		}
 	})
 }
@@ -210,7 +209,7 @@ func (c *Catalog) dropStored() {
 	}
 	index, err := c.Stored()
 	if err != nil {
-		panic(&fault.Fault{Kind: fault.Broken, Cause: err})
+		panic(&Fault{Kind: Broken, Cause: err})
 	}
 	c.state.Stored(index)
 	c.acts.Stored(index)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -17,7 +16,7 @@ import (
 func TestCrowdCostsAFrameForEachGateway(t *testing.T) {
 	const gateways, players, ticks = 4, 1000, 20
 	l, g := scripted()
-	var links []*hub.Subscription
+	var links []*Subscription
 	bodies := make([][]nodemsg.Body, gateways)
 	for i := range gateways {
 		links = append(links, newLink(l))

@@ -8,7 +8,6 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -39,7 +38,7 @@ type edit struct {
 // pendingEdit is an edit that is not answered yet.
 type pendingEdit struct {
 	intent     nodemsg.Intent
-	subscriber *hub.Subscriber // nil if there is no one left to answer
+	subscriber *subscriber // nil if there is no one left to answer
 }
 
 // queued is an edit that waits to be proposed.
@@ -51,7 +50,7 @@ type queued struct {
 // editQueue proposes edits: it holds which edits wait, which are pending, and decides when an entry is proposed. It belongs to the
 // region's goroutine.
 type editQueue struct {
-	contents *hub.Contents
+	contents *contents
 	cell     grid.Cell
 	group    Group
 	// hash requests the hash of a chunk's terrain, which arrives as setTerrainHash. rejected is called if the group accepts no entry.
@@ -74,7 +73,7 @@ type editQueue struct {
 	gathering   bool        // it runs
 }
 
-func newEditQueue(c *hub.Contents, cell grid.Cell, g Group, now func() time.Time) *editQueue {
+func newEditQueue(c *contents, cell grid.Cell, g Group, now func() time.Time) *editQueue {
 	q := &editQueue{
 		contents: c, cell: cell, group: g, now: now, pending: make(map[edit]pendingEdit), bases: make(map[grid.ChunkPos]*[32]byte),
 		gatherTimer: time.NewTimer(time.Hour),
@@ -93,7 +92,7 @@ func (q *editQueue) clear() {
 }
 
 // forget keeps a subscriber's edits, which are still to be committed, without anyone to answer.
-func (q *editQueue) forget(s *hub.Subscriber) {
+func (q *editQueue) forget(s *subscriber) {
 	for key, a := range q.pending {
 		if a.subscriber == s {
 			a.subscriber = nil
@@ -109,11 +108,11 @@ const seqAhead = 12 * time.Minute
 
 // add queues an edit. Refused is why the region accepts none; empty if it does. If the edit is already pending because another link
 // sent it, only the subscriber that gets the answer changes.
-func (q *editQueue) add(s *hub.Subscriber, intent nodemsg.Intent, refused string) {
+func (q *editQueue) add(s *subscriber, intent nodemsg.Intent, refused string) {
 	key := edit{intent.Player, intent.Seq}
 	before, isPending := q.pending[key]
 	if isPending && before.intent != intent {
-		s.AddResult(refusal(intent, wire.RefusedStale))
+		s.addResult(refusal(intent, wire.RefusedStale))
 		return
 	}
 	q.pending[key] = pendingEdit{intent: intent, subscriber: s}
@@ -135,17 +134,17 @@ func (q *editQueue) add(s *hub.Subscriber, intent nodemsg.Intent, refused string
 		q.refuse(intent, wire.RefusedText)
 	case intent.Pos.Y == 0: // always bedrock
 		q.refuse(intent, wire.RefusedUnbreakable)
-	case world.Full(q.contents.Land, intent.Pos):
+	case world.Full(q.contents.land, intent.Pos):
 		q.refuse(intent, wire.RefusedFull)
 	case refused != "", len(q.waiting) >= maxWaiting:
 		// A retry, sent because the previous leader's answer was lost, may already be applied.
-		if block, applied := q.contents.Land.Confirms(intent); applied {
+		if block, applied := q.contents.land.Confirms(intent); applied {
 			q.sendResult(key, nodemsg.EditResult{Player: intent.Player, Seq: intent.Seq, Block: block})
 		} else {
 			q.refuse(intent, cmp.Or(refused, wire.RefusedUnavailable))
 		}
 	default:
-		if !q.contents.Land.Pinned(pos) {
+		if !q.contents.land.Pinned(pos) {
 			q.terrainHash(pos) // request the hash now: propose will need it
 		}
 		q.waiting = append(q.waiting, queued{Intent: intent})
@@ -163,7 +162,7 @@ func (q *editQueue) refuseWaiting(why string) {
 }
 
 // proposesSigned reports whether batches are signed.
-func (q *editQueue) proposesSigned() bool { return q.signed || q.contents.Land.Structure().Signed }
+func (q *editQueue) proposesSigned() bool { return q.signed || q.contents.land.Structure().Signed }
 
 // committed answers the edits of an entry. Own is set if the entry was proposed here in this term.
 func (q *editQueue) committed(outcome world.Outcome, own bool) {
@@ -217,7 +216,7 @@ func refusal(e nodemsg.Intent, why string) nodemsg.EditResult {
 // sendResult sends the result to the subscriber that waits for it.
 func (q *editQueue) sendResult(key edit, result nodemsg.EditResult) {
 	if s := q.pending[key].subscriber; s != nil {
-		s.AddResult(result)
+		s.addResult(result)
 	}
 	delete(q.pending, key)
 }
@@ -246,7 +245,7 @@ func (q *editQueue) propose() {
 	held := make(map[player.ID]bool)       // players with an earlier edit in rest
 	for _, e := range q.waiting {
 		pos := e.Pos.Chunk()
-		ready := q.contents.Land.Pinned(pos) || pinned[pos]
+		ready := q.contents.land.Pinned(pos) || pinned[pos]
 		if !ready && q.terrainHash(pos) != nil {
 			batch.Pins = append(batch.Pins, world.Pin{Chunk: pos, Base: *q.terrainHash(pos)})
 			pinned[pos], ready = true, true
@@ -294,7 +293,7 @@ func (q *editQueue) terrainHash(pos grid.ChunkPos) *[32]byte {
 
 // setTerrainHash applies the answer to hash.
 func (q *editQueue) setTerrainHash(pos grid.ChunkPos, base [32]byte) {
-	if !q.contents.Land.Pinned(pos) {
+	if !q.contents.land.Pinned(pos) {
 		q.bases[pos] = &base
 	}
 }

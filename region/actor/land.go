@@ -7,9 +7,6 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/region/budget"
-	"github.com/voxelpopuli/voxeld/region/fault"
-	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 	"github.com/voxelpopuli/voxeld/world/crowd"
@@ -33,7 +30,7 @@ const (
 // from any goroutine, by the function that they are passed.
 type LandOptions struct {
 	// Hash requests the hash of a chunk's terrain.
-	Hash func(pos grid.ChunkPos, found func(base [32]byte, failed *fault.Fault))
+	Hash func(pos grid.ChunkPos, found func(base [32]byte, failed *Fault))
 	// Hibernate is called when the region can hibernate.
 	Hibernate func(*Land)
 	// StayAwake reports whether an idle region is not to be closed yet. If nil, it may be.
@@ -73,11 +70,11 @@ type Land struct {
 	*Actor
 	LandOptions
 
-	contents   *hub.Contents
-	hub        *hub.Hub
+	contents   *contents
+	hub        *hub
 	edits      *editQueue
 	inspection *inspection
-	budget     budget.Budget
+	budget     budget
 	splitter   splitter
 	marks      marker
 	changed    map[grid.ChunkPos]int // edits applied since SampleLoad
@@ -99,7 +96,7 @@ type Land struct {
 // NewLand returns the land of a region whose group is open, which Run runs. Careful is set if the region has failed lately.
 func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *world.Land, careful bool) *Land {
 	if o.CPU == nil {
-		o.CPU = budget.ThreadTime
+		o.CPU = threadTime
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -107,20 +104,20 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 	if o.StayAwake == nil {
 		o.StayAwake = func(uint64) bool { return false }
 	}
-	c := &hub.Contents{Land: land, Crowd: crowd.New(info.Cell)}
+	c := &contents{land: land, crowd: crowd.New(info.Cell)}
 	l := &Land{
-		Actor: newActor(base, info, g), LandOptions: o, contents: c, hub: hub.New(c), edits: newEditQueue(c, info.Cell, g, o.Now),
-		budget: budget.New(o.CPU), careful: careful, changed: make(map[grid.ChunkPos]int),
+		Actor: newActor(base, info, g), LandOptions: o, contents: c, hub: newHub(c), edits: newEditQueue(c, info.Cell, g, o.Now),
+		budget: newBudget(o.CPU), careful: careful, changed: make(map[grid.ChunkPos]int),
 	}
 	l.machine = l
-	l.hub.Detached = l.edits.forget
-	l.hub.Slow = func() { l.Logger.Warn("link closed: gateway too slow", "region", l.info.ID) }
+	l.hub.detached = l.edits.forget
+	l.hub.slow = func() { l.Logger.Warn("link closed: gateway too slow", "region", l.info.ID) }
 	l.edits.hash = l.requestHash
 	l.edits.signed = o.Proofs.Signed != nil
 	l.edits.ordered = func() bool { return l.marks.arrived(l) }
-	l.contents.Land.Proofs = o.Proofs
+	l.contents.land.Proofs = o.Proofs
 	if o.Proofs.Signed != nil {
-		l.hub.Received = func(msg nodemsg.ToRegion) { o.Proofs.Signed(msg.Edits) } // it remembers the results
+		l.hub.received = func(msg nodemsg.ToRegion) { o.Proofs.Signed(msg.Edits) } // it remembers the results
 	}
 	l.edits.rejected = func(err error) {
 		l.Logger.Debug("proposal not accepted; edits wait", "region", l.info.ID, "error", err)
@@ -147,7 +144,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 
 // requestHash requests the hash of a chunk's terrain.
 func (l *Land) requestHash(pos grid.ChunkPos) {
-	l.Hash(pos, func(base [32]byte, failed *fault.Fault) {
+	l.Hash(pos, func(base [32]byte, failed *Fault) {
 		l.Enqueue(func() {
 			if failed != nil {
 				panic(failed) // it is the region's terrain, so the region is isolated
@@ -165,13 +162,13 @@ func (l *Land) unloadable() bool {
 // end dismisses all gateways, including those that were just coming in.
 func (l *Land) end(why string) {
 	if l.fault != nil {
-		if l.hub.Elsewhere = ""; l.ledElsewhere() {
-			l.hub.Elsewhere = l.leader
+		if l.hub.elsewhere = ""; l.ledElsewhere() {
+			l.hub.elsewhere = l.leader
 		}
-		l.hub.Abandon(why)
+		l.hub.abandon(why)
 		return
 	}
-	l.hub.DismissAll(why)
+	l.hub.dismissAll(why)
 	l.report()
 }
 
@@ -192,8 +189,8 @@ type Summary struct {
 func (l *Land) Summarize(answer chan<- Summary) bool {
 	return l.Enqueue(func() {
 		answer <- Summary{
-			Region: l.info, Voters: voters(l.members), Links: l.hub.Len(), Bodies: l.contents.Crowd.Len(),
-			Edits: l.contents.Land.Edits(),
+			Region: l.info, Voters: voters(l.members), Links: l.hub.len(), Bodies: l.contents.crowd.Len(),
+			Edits: l.contents.land.Edits(),
 		}
 	})
 }
@@ -202,13 +199,13 @@ func (l *Land) Summarize(answer chan<- Summary) bool {
 func (l *Land) Cell() grid.Cell { return l.info.Cell }
 
 // Contents returns the land. It belongs to the region's goroutine: only a probe, or a function that is passed to Enqueue, may call it.
-func (l *Land) Contents() *world.Land { return l.contents.Land }
+func (l *Land) Contents() *world.Land { return l.contents.land }
 
 // AppliedTo returns the log index up to which a region's land contains the entries. Like Contents, it belongs to the region's goroutine.
 func AppliedTo(l *Land) uint64 { return l.applied }
 
 // CrowdOf returns the avatars in a region, on its leader. Like Contents, it belongs to the region's goroutine.
-func CrowdOf(l *Land) *crowd.Crowd { return l.contents.Crowd }
+func CrowdOf(l *Land) *crowd.Crowd { return l.contents.crowd }
 
 // Waits reports whether an edit with the block waits to be proposed. Only a probe, or a function that is passed to Enqueue, may call it.
 func (l *Land) Waits(block chunk.Block) bool {
@@ -219,7 +216,7 @@ func (l *Land) Waits(block chunk.Block) bool {
 // is written once.
 func (l *Land) report() {
 	if l.applied > l.reported {
-		l.group.ReportApplied(l.applied, l.contents.Land.Writes())
+		l.group.ReportApplied(l.applied, l.contents.land.Writes())
 		l.reported = l.applied
 	}
 }

@@ -16,8 +16,6 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/region/fault"
-	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -100,7 +98,7 @@ func scripted() (*Land, *script) {
 		Changed: func(nodemsg.Region) {},
 	}
 	o := LandOptions{
-		Hash: func(pos grid.ChunkPos, found func([32]byte, *fault.Fault)) {
+		Hash: func(pos grid.ChunkPos, found func([32]byte, *Fault)) {
 			found([32]byte{byte(pos.X), byte(pos.Z), 1}, nil)
 		},
 		Pinned: func([]nodemsg.BaseOf) {},
@@ -111,14 +109,14 @@ func scripted() (*Land, *script) {
 	return l, g
 }
 
-func newLink(l *Land) *hub.Subscription {
+func newLink(l *Land) *Subscription {
 	link := l.Subscribe("peer", false)
 	l.runInbox()
 	return link
 }
 
 // commitEdit has the land commit an edit, or refuse it, and returns why.
-func commitEdit(t *testing.T, l *Land, g *script, link *hub.Subscription, edit nodemsg.Intent) (refused string) {
+func commitEdit(t *testing.T, l *Land, g *script, link *Subscription, edit nodemsg.Intent) (refused string) {
 	t.Helper()
 	send(l, link, nodemsg.ToRegion{Edits: []nodemsg.Intent{edit}})
 	steps(l)
@@ -132,27 +130,27 @@ func commitEdit(t *testing.T, l *Land, g *script, link *hub.Subscription, edit n
 }
 
 // send has the land handle a message from the link.
-func send(l *Land, link *hub.Subscription, msg nodemsg.ToRegion) {
+func send(l *Land, link *Subscription, msg nodemsg.ToRegion) {
 	if link.Send(msg) == nil {
 		l.runInbox()
 	}
 }
 
 // drain returns everything that waits at the link's end, and reports whether the link is still open.
-func drain(link *hub.Subscription) (frames []nodemsg.FromRegion, open bool) {
+func drain(link *Subscription) (frames []nodemsg.FromRegion, open bool) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	for {
 		frame, err := link.Receive(ended)
 		if err != nil {
-			return frames, !errors.Is(err, hub.ErrLinkClosed)
+			return frames, !errors.Is(err, ErrLinkClosed)
 		}
 		frames = append(frames, frame)
 	}
 }
 
 // received returns everything that the link has received.
-func received(link *hub.Subscription) (results []nodemsg.EditResult, closed string) {
+func received(link *Subscription) (results []nodemsg.EditResult, closed string) {
 	frames, _ := drain(link)
 	for _, f := range frames {
 		results = append(results, f.Results...)
@@ -216,13 +214,13 @@ func TestLostLeadershipDismisses(t *testing.T) {
 	if _, closed := received(link); closed == "" {
 		t.Error("the gateway gets no reason")
 	}
-	if !l.unloadable() || l.hub.Len() != 0 {
-		t.Errorf("left: %d pending, %d waiting, %d proposed, %d subscribers", len(l.edits.pending), len(l.edits.waiting), len(l.edits.proposed), l.hub.Len())
+	if !l.unloadable() || l.hub.len() != 0 {
+		t.Errorf("left: %d pending, %d waiting, %d proposed, %d subscribers", len(l.edits.pending), len(l.edits.waiting), len(l.edits.proposed), l.hub.len())
 	}
 	g.commit() // it had reached the new leader
 	l.step()
-	if l.contents.Land.Edits() != 1 || g.applied != g.index {
-		t.Errorf("%d edits, applied up to %d of %d", l.contents.Land.Edits(), g.applied, g.index)
+	if l.contents.land.Edits() != 1 || g.applied != g.index {
+		t.Errorf("%d edits, applied up to %d of %d", l.contents.land.Edits(), g.applied, g.index)
 	}
 }
 
@@ -367,7 +365,7 @@ func FuzzReceive(f *testing.F) {
 			g.commit()
 			steps(l)
 		}
-		for _, end := range []*hub.Subscription{watcher, link} {
+		for _, end := range []*Subscription{watcher, link} {
 			frames, _ := drain(end)
 			for _, frame := range frames {
 				if err := frame.Valid(); err != nil {
@@ -386,8 +384,8 @@ func FuzzReceive(f *testing.F) {
 		}
 		link.Close()
 		l.runInbox()
-		if l.contents.Crowd.Len() != 0 || l.hub.Len() != 1 {
-			t.Fatalf("left behind: %d bodies, %d subscribers", l.contents.Crowd.Len(), l.hub.Len())
+		if l.contents.crowd.Len() != 0 || l.hub.len() != 1 {
+			t.Fatalf("left behind: %d bodies, %d subscribers", l.contents.crowd.Len(), l.hub.len())
 		}
 	})
 }
@@ -395,7 +393,7 @@ func FuzzReceive(f *testing.F) {
 // The leader takes no edit of a new place in a chunk that is full, whatever a gateway sends; places that are edited can be changed.
 func TestFullChunkTakesNoNewPlace(t *testing.T) {
 	l, g := scripted()
-	l.contents.Land = world.NewLand(7, grid.CellAt(here, grid.FoundingLabel), 1024)
+	l.contents.land = world.NewLand(7, grid.CellAt(here, grid.FoundingLabel), 1024)
 	link := newLink(l)
 	seq := uint64(time.Now().UnixMicro())
 	edit := func(at chunk.Index) string {
@@ -412,7 +410,7 @@ func TestFullChunkTakesNoNewPlace(t *testing.T) {
 		for i := range uint64(4096) {
 			batch.Edits = append(batch.Edits, nodemsg.Intent{Player: bob, Seq: first + i + 1, Pos: chunk.Index(first + i).Pos(here), Block: chunk.Stone})
 		}
-		if _, err := l.contents.Land.Apply(1, batch.Encode()); err != nil {
+		if _, err := l.contents.land.Apply(1, batch.Encode()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -17,8 +16,8 @@ const (
 )
 
 func (l *Land) lead(d replica.Leadership, was bool) {
-	if l.hub.Elsewhere, l.edits.leading = "", d.Self; l.ledElsewhere() {
-		l.hub.Elsewhere = d.Leader
+	if l.hub.elsewhere, l.edits.leading = "", d.Self; l.ledElsewhere() {
+		l.hub.elsewhere = d.Leader
 	}
 	if !d.Self {
 		l.splitter.lostLeadership()
@@ -37,7 +36,7 @@ func (l *Land) lead(d replica.Leadership, was bool) {
 	case d.Cause != nil:
 		l.unconfirmedSince = time.Now()
 		if !l.isOnlyMember() {
-			l.hub.ShowFor(PendingTime) // members with working disks will have elected a leader by then
+			l.hub.showFor(PendingTime) // members with working disks will have elected a leader by then
 		}
 		l.Logger.Warn("storage refuses writes, edits are refused", "region", l.info.ID, "error", d.Cause)
 		l.edits.refuseWaiting(wire.RefusedUnavailable)
@@ -50,11 +49,11 @@ func (l *Land) lead(d replica.Leadership, was bool) {
 			l.Changed(l.info)
 		}
 		// The gateways find the new leader and send their unanswered edits again.
-		l.hub.DismissAll("the region moved")
+		l.hub.dismissAll("the region moved")
 		l.edits.clear()
 	case was:
 		l.leadershipLost = time.Now()
-		l.hub.WaitAll() // until the leader is known: then they are dismissed with its name
+		l.hub.waitAll() // until the leader is known: then they are dismissed with its name
 	}
 }
 
@@ -85,7 +84,7 @@ func (l *Land) leaveToOthers() {
 		l.unconfirmedSince = time.Time{}
 	}
 	if hung && time.Since(l.unconfirmedSince) > dismissAfter {
-		l.hub.DismissWriters(hungReason)
+		l.hub.dismissWriters(hungReason)
 	}
 }
 
@@ -97,59 +96,59 @@ func (l *Land) leaveToOthers() {
 //
 // If the region is split, every member sends it to the children. (A member that has not applied yet that they were merged again is
 // found out when the children are not found.)
-func (l *Land) subscribe(s *hub.Subscriber) {
+func (l *Land) subscribe(s *subscriber) {
 	switch {
-	case l.hub.Split != 0:
-		l.hub.Dismiss(s, splitReason)
-	case l.contents.Land.Structure().Vacated != 0:
-		l.hub.Dismiss(s, vacatedReason)
+	case l.hub.split != 0:
+		l.hub.dismiss(s, splitReason)
+	case l.contents.land.Structure().Vacated != 0:
+		l.hub.dismiss(s, vacatedReason)
 	case l.edits.frozen: // it may be over, and the land elsewhere; those who are subscribed already learn what comes of it
-		l.hub.Dismiss(s, "the region is being merged")
-	case l.leading && l.hung() && s.Reading:
-		l.hub.ConfirmReadOnly(s, readOnlyTime)
+		l.hub.dismiss(s, "the region is being merged")
+	case l.leading && l.hung() && s.reading:
+		l.hub.confirmReadOnly(s, readOnlyTime)
 	case l.leading && l.hung():
-		l.hub.Dismiss(s, hungReason)
+		l.hub.dismiss(s, hungReason)
 	case l.leading && !l.isOnlyMember() && l.raft != nil:
-		l.hub.Wait(s)
+		l.hub.wait(s)
 		l.confirmLeadership(s, 0)
 	case l.leading, l.stalled != nil && l.isOnlyMember():
-		l.hub.Confirm(s)
+		l.hub.confirm(s)
 	case l.ledElsewhere():
-		l.hub.Elsewhere = l.leader
-		l.hub.Dismiss(s, "the region is led elsewhere")
-	case l.stalled != nil && s.Reading:
-		l.hub.ConfirmReadOnly(s, readOnlyTime)
+		l.hub.elsewhere = l.leader
+		l.hub.dismiss(s, "the region is led elsewhere")
+	case l.stalled != nil && s.reading:
+		l.hub.confirmReadOnly(s, readOnlyTime)
 	case l.stalled != nil:
-		l.hub.Dismiss(s, "this node's disk refuses writes, and the region has no leader")
+		l.hub.dismiss(s, "this node's disk refuses writes, and the region has no leader")
 	default:
-		l.hub.Wait(s)
+		l.hub.wait(s)
 		l.group.Campaign()
 	}
 }
 
 // confirmAll accepts all pending subscribers. A new leader may not have applied everything yet that was committed before.
 func (l *Land) confirmAll() {
-	for _, s := range l.hub.Pending() {
+	for _, s := range l.hub.pendingSubscribers() {
 		if l.leading && !l.isOnlyMember() && l.raft != nil {
 			l.confirmLeadership(s, 0)
 		} else {
-			l.hub.Confirm(s)
+			l.hub.confirm(s)
 		}
 	}
 }
 
 // leadershipChecked handles the result of confirmLeadership. After a failure either the new leader becomes known and pending
 // subscribers are dismissed with its name, or this node still leads and the check is repeated.
-func (l *Land) leadershipChecked(s *hub.Subscriber, err error) {
+func (l *Land) leadershipChecked(s *subscriber, err error) {
 	switch {
-	case !l.hub.Attached(s) || !s.Pending():
+	case !l.hub.attached(s) || !s.pending():
 	case !l.leading:
 	case err != nil:
 		l.confirmLeadership(s, confirmPause)
 	default:
 		l.deliver()                 // what was committed before the check
 		if l.leading && !l.paused { // while a split is being stored here, the children may serve elsewhere: then it is dismissed
-			l.hub.Confirm(s)
+			l.hub.confirm(s)
 		}
 	}
 }
@@ -157,23 +156,23 @@ func (l *Land) leadershipChecked(s *hub.Subscriber, err error) {
 // awaitLeader keeps this node standing for election while subscribers are pending, and dismisses those that were pending for too
 // long.
 func (l *Land) awaitLeader() {
-	if len(l.hub.Pending()) == 0 {
+	if len(l.hub.pendingSubscribers()) == 0 {
 		return
 	}
 	if !l.leading && time.Since(l.leadershipLost) > handOverPause {
 		l.group.Campaign()
 	}
-	l.hub.EndPending(PendingTime, "nobody leads the region")
+	l.hub.endPending(PendingTime, "nobody leads the region")
 }
 
 // confirm answers a gateway that asks whether the land that it is shown is the newest: a majority must confirm after the question that this
 // node leads. While it does not, the region asks again, until the gateway is dismissed.
-func (l *Land) confirm(s *hub.Subscriber, question uint64) {
+func (l *Land) confirm(s *subscriber, question uint64) {
 	switch {
 	case l.isOnlyMember() || l.raft == nil:
-		s.Answer(question, time.Time{})
-	case s.ReadOnly() && !l.unconfirmedSince.IsZero():
-		s.Answer(question, l.lastConfirmed())
+		s.answer(question, time.Time{})
+	case s.readOnly() && !l.unconfirmedSince.IsZero():
+		s.answer(question, l.lastConfirmed())
 	case s.Ask(question):
 		l.askMajority(s, 0)
 	}
@@ -183,19 +182,19 @@ func (l *Land) confirm(s *hub.Subscriber, question uint64) {
 func (l *Land) lastConfirmed() time.Time { return l.Now().Add(-time.Since(l.unconfirmedSince)) }
 
 // askMajority answers the newest question of a subscriber once a majority has confirmed that this node leads.
-func (l *Land) askMajority(s *hub.Subscriber, pause time.Duration) {
-	question := s.Asked()
+func (l *Land) askMajority(s *subscriber, pause time.Duration) {
+	question := s.asked
 	l.checkLeadership(pause, func(err error) {
 		l.deliver() // what was committed before the check
 		again, pause := false, time.Duration(0)
 		switch {
-		case !l.hub.Attached(s):
-		case s.ReadOnly() && !l.unconfirmedSince.IsZero():
-			again = s.Answer(question, l.lastConfirmed())
+		case !l.hub.attached(s):
+		case s.readOnly() && !l.unconfirmedSince.IsZero():
+			again = s.answer(question, l.lastConfirmed())
 		case err != nil, !l.leading, l.paused: // while a split is being stored here, the children may serve elsewhere: then it is dismissed
 			again, pause = true, confirmPause
 		default:
-			again = s.Answer(question, time.Time{})
+			again = s.answer(question, time.Time{})
 		}
 		if again {
 			l.askMajority(s, pause)
@@ -204,7 +203,7 @@ func (l *Land) askMajority(s *hub.Subscriber, pause time.Duration) {
 }
 
 // confirmLeadership asks the region's group whether this node still leads it, on behalf of a pending subscriber.
-func (l *Land) confirmLeadership(s *hub.Subscriber, pause time.Duration) {
+func (l *Land) confirmLeadership(s *subscriber, pause time.Duration) {
 	l.checkLeadership(pause, func(err error) { l.leadershipChecked(s, err) })
 }
 

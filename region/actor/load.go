@@ -9,10 +9,10 @@ import (
 // for it. Any goroutine may call it.
 func SampleLoad(l *Land, answer chan<- divide.Sample) {
 	l.Enqueue(func() {
-		used := l.budget.Take()
-		s := divide.Sample{Busy: used.Busy, Ticks: used.Ticks, Chunks: make(map[grid.ChunkPos]divide.Chunk)}
-		l.contents.Crowd.Count(func(at grid.ChunkPos, bodies int) { s.Chunks[at] = divide.Chunk{Players: bodies} })
-		l.contents.Land.CountEdits(func(at grid.ChunkPos, blocks int) {
+		used := l.budget.take()
+		s := divide.Sample{Busy: used.busy, Ticks: used.ticks, Chunks: make(map[grid.ChunkPos]divide.Chunk)}
+		l.contents.crowd.Count(func(at grid.ChunkPos, bodies int) { s.Chunks[at] = divide.Chunk{Players: bodies} })
+		l.contents.land.CountEdits(func(at grid.ChunkPos, blocks int) {
 			c := s.Chunks[at]
 			c.Stored = blocks
 			s.Chunks[at] = c
@@ -23,7 +23,7 @@ func SampleLoad(l *Land, answer chan<- divide.Sample) {
 			s.Chunks[at] = c
 		}
 		clear(l.changed)
-		s.Usable = l.leading && !l.paused && !l.contents.Land.Structure().RefusesEdits()
+		s.Usable = l.leading && !l.paused && !l.contents.land.Structure().RefusesEdits()
 		answer <- s
 	})
 }

@@ -28,7 +28,7 @@ type marker struct {
 
 // missing returns the marks that the region must have, and does not.
 func (m *marker) missing(l *Land) []history.Mark {
-	orders, land := l.Orders(), l.contents.Land
+	orders, land := l.Orders(), l.contents.land
 	now := [3]int64{orders.Numbered(), land.Marked(), land.RolledBack()}
 	if now == m.known {
 		return nil
@@ -46,7 +46,7 @@ func (m *marker) last(l *Land) (number int64, all bool) {
 	if l.Orders == nil {
 		return 0, true
 	}
-	if l.contents.Land.Structure().Signed && len(m.missing(l)) > 0 {
+	if l.contents.land.Structure().Signed && len(m.missing(l)) > 0 {
 		return 0, false
 	}
 	return l.Orders().Numbered(), true

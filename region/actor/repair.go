@@ -34,7 +34,7 @@ func (l *Land) endRepair(index uint64, all []FetchedPart) {
 	l.inspection.repairing = 0
 	var writes []kv.Write
 	for _, m := range all {
-		part, err := l.contents.Land.Replace(m.Part, m.Rows, m.Stored)
+		part, err := l.contents.land.Replace(m.Part, m.Rows, m.Stored)
 		if err != nil {
 			l.Logger.Error("part not repaired", "region", l.info.ID, "part", m.Part.String(), "error", err)
 			continue
@@ -43,7 +43,7 @@ func (l *Land) endRepair(index uint64, all []FetchedPart) {
 		l.Metrics.repaired.Inc()
 		l.Logger.Info("part repaired from the other members", "region", l.info.ID, "part", m.Part.String(), "rows", len(m.Rows))
 		delete(l.edits.bases, m.Part.Chunk)
-		l.hub.ShowAgain(m.Part.Chunk)
+		l.hub.showAgain(m.Part.Chunk)
 	}
 	l.splitter.takeOver() // it may have been part of the damage
 	l.group.ReportApplied(index, writes)

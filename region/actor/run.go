@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/region/fault"
 )
 
 // TickEvery is the length of a tick: 20 ticks a second (VoxelPopuli §3.2.3).
@@ -36,7 +35,7 @@ func (l *Land) loop(ctx context.Context) {
 			return
 		case <-l.group.Ready():
 			// Answer waiting gateways now, not at the next tick.
-			l.budget.Run(l.handleCommits)
+			l.budget.run(l.handleCommits)
 			if l.failure == nil && !l.removed {
 				continue
 			}
@@ -45,7 +44,7 @@ func (l *Land) loop(ctx context.Context) {
 				l.step()
 				break
 			}
-			l.budget.Run(l.handleInbox)
+			l.budget.run(l.handleInbox)
 			continue
 		case <-l.edits.gatherTimer.C:
 			l.edits.gathering = false
@@ -77,14 +76,14 @@ func (l *Land) loop(ctx context.Context) {
 func (l *Land) handleCommits() {
 	l.deliver()
 	l.edits.proposeTogether()
-	l.hub.PublishEarly()
+	l.hub.publishEarly()
 }
 
 // handleInbox applies what others send between two ticks, and answers.
 func (l *Land) handleInbox() {
 	l.handleInputs()
 	l.edits.proposeTogether()
-	l.hub.PublishEarly()
+	l.hub.publishEarly()
 }
 
 // handleInputs runs the closures that the links and the host have queued.
@@ -99,11 +98,11 @@ func (l *Land) handleInputs() {
 // another member can lead it. Otherwise it continues: slow land is better than none.
 func (l *Land) runTick(now time.Time) time.Duration {
 	if !l.leading || l.tickInterval() != TickEvery {
-		l.budget.Rest()
+		l.budget.rest()
 		l.step()
 		return time.Since(now)
 	}
-	took, blown := l.budget.Tick(l.step, now)
+	took, blown := l.budget.tick(l.step, now)
 	if blown == nil {
 		return took
 	}
@@ -111,7 +110,7 @@ func (l *Land) runTick(now time.Time) time.Duration {
 		l.Logger.Warn("region is slow and no other member can lead it", "region", l.info.ID, "cell", l.info.Cell.String(), "error", blown)
 		return took
 	}
-	l.fault = &fault.Fault{Kind: fault.Slow, Cause: blown}
+	l.fault = &Fault{Kind: Slow, Cause: blown}
 	return took
 }
 
@@ -125,7 +124,7 @@ func (l *Land) tickInterval() time.Duration {
 
 // endNow returns why the region must end now, or "".
 func (l *Land) endNow() string {
-	l.hibernating = l.hibernating && l.hub.Len() == 0
+	l.hibernating = l.hibernating && l.hub.len() == 0
 	why := l.endReason()
 	switch {
 	case why != "":
@@ -143,30 +142,30 @@ func (l *Land) endNow() string {
 // step is one tick.
 func (l *Land) step() {
 	clock := l.Metrics.startTick()
-	l.hub.NextTick()
-	l.contents.Crowd.Tick()
+	l.hub.nextTick()
+	l.contents.crowd.Tick()
 	l.handleInputs()
 	clock.end(phaseInput)
 	l.deliver()
 	clock.end(phaseApply)
-	l.inspection.continueReport(l.hub.Len() > 0)
-	if l.applied-l.reported < busyEntries || l.hub.Tick()%busyTicks == 0 {
+	l.inspection.continueReport(l.hub.len() > 0)
+	if l.applied-l.reported < busyEntries || l.hub.tick%busyTicks == 0 {
 		l.report()
 	}
 	clock.end(phaseStore)
-	if structure := l.contents.Land.Structure(); l.leading && structure.Signed && !structure.RefusesEdits() {
+	if structure := l.contents.land.Structure(); l.leading && structure.Signed && !structure.RefusesEdits() {
 		l.marks.arrived(l)
 	}
 	l.edits.propose()
 	clock.end(phasePropose)
-	l.hub.Publish()
+	l.hub.publish()
 	clock.end(phasePublish)
 	l.awaitLeader()
 	l.splitter.tick()
 	l.leaveToOthers()
-	l.hub.EndReading(l.leading && !l.hung())
+	l.hub.endReading(l.leading && !l.hung())
 	l.idle++
-	if l.hub.Len() > 0 {
+	if l.hub.len() > 0 {
 		l.idle = 0
 	}
 	if l.canHibernate() {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/internal/kv"
-	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -55,7 +54,7 @@ type DiskPart struct {
 
 // inspection is a member's side of scrubs and repairs. It belongs to the region's goroutine.
 type inspection struct {
-	contents *hub.Contents
+	contents *contents
 	self     string
 	read     func(index uint64, parts map[world.Part][][]byte) // requests what is on disk, which arrives as haveRead
 	unkept   func(p world.Part, err error)                     // called if a part cannot be retained
@@ -76,11 +75,11 @@ func (i *inspection) apply(index uint64, barrier world.Barrier) []world.Repair {
 		return nil
 	}
 	if len(barrier.Repairs) == 0 {
-		i.current = &pendingReport{index: index, digest: i.contents.Land.StartDigest(index)}
+		i.current = &pendingReport{index: index, digest: i.contents.land.StartDigest(index)}
 		return nil
 	}
 	i.current = nil
-	i.contents.Land.StopDigest()
+	i.contents.land.StopDigest()
 	i.keepParts(index, barrier)
 	repairs := slices.DeleteFunc(slices.Clone(barrier.Repairs), func(m world.Repair) bool { return !slices.Contains(m.Damaged, i.self) })
 	if len(repairs) > 0 {
@@ -109,8 +108,8 @@ func (i *inspection) continueReport(inUse bool) {
 // partPrefixes lists the parts of the region's land and the prefixes of their rows.
 func (i *inspection) partPrefixes() map[world.Part][][]byte {
 	prefixes := make(map[world.Part][][]byte)
-	for _, p := range i.contents.Land.Parts() {
-		prefixes[p] = i.contents.Land.PartPrefixes(p)
+	for _, p := range i.contents.land.Parts() {
+		prefixes[p] = i.contents.land.PartPrefixes(p)
 	}
 	return prefixes
 }
@@ -136,7 +135,7 @@ func (i *inspection) haveRead(index uint64, disk []DiskPart, err error) {
 		}
 	}
 	k.digest = nil
-	i.contents.Land.StopDigest()
+	i.contents.land.StopDigest()
 }
 
 // busy reports whether the region must stay open for a report or a repair.
@@ -171,7 +170,7 @@ func (i *inspection) keepParts(index uint64, barrier world.Barrier) {
 // rows copies the rows of a part.
 func (i *inspection) rows(p world.Part) []kv.Write {
 	var rows []kv.Write
-	i.contents.Land.Rows(p, func(key, value []byte) {
+	i.contents.land.Rows(p, func(key, value []byte) {
 		rows = append(rows, kv.Write{Table: world.LandTable, Key: bytes.Clone(key), Value: bytes.Clone(value)})
 	})
 	return rows

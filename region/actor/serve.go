@@ -85,7 +85,7 @@ func (l *Land) EndIfIdle(ctx context.Context, least uint64) error {
 		l.deliver()
 		l.report()
 		switch {
-		case l.hub.Len() > 0, !l.unloadable():
+		case l.hub.len() > 0, !l.unloadable():
 			answer <- errors.New("the region is in use")
 		case l.raft.Status().Applied < least:
 			answer <- errors.New("this member lags behind")

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/internal/signature"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/region/signature"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -19,7 +19,7 @@ const testWorld = "4f1c0f6d2a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c
 // signs has the land check signatures, and sign its batches.
 func signs(l *Land) {
 	l.Proofs.Signed = signature.New(testWorld).Signed
-	l.contents.Land.Proofs = l.Proofs
+	l.contents.land.Proofs = l.Proofs
 	l.edits.signed = true
 }
 
@@ -96,7 +96,7 @@ func TestLeaderRefusesForgeries(t *testing.T) {
 func TestLeaderChecksTexts(t *testing.T) {
 	l, g := scripted()
 	signs(l)
-	l.contents.Land.Proofs.Own = func(player.ID) bool { return true }
+	l.contents.land.Proofs.Own = func(player.ID) bool { return true }
 	link := newLink(l)
 	seq := uint64(time.Now().UnixMicro())
 	write := func(block chunk.Block, text string) string {
@@ -118,7 +118,7 @@ func TestLeaderChecksTexts(t *testing.T) {
 			t.Errorf("%q on %s: %q, want %q", c.text, c.block.Name(), refused, c.want)
 		}
 	}
-	if signs := l.contents.Land.Chunk(here).Signs; len(signs) != 1 || signs[0].Text != "again" {
+	if signs := l.contents.land.Chunk(here).Signs; len(signs) != 1 || signs[0].Text != "again" {
 		t.Errorf("the land has %+v", signs)
 	}
 }

@@ -61,7 +61,7 @@ type awaitedStep struct {
 func (s *splitter) begin(c replica.Committed) {
 	l := s.land
 	l.report() // what was applied before
-	split := Split{Region: l.info, Children: l.contents.Land.Children(c.Index), Led: l.leading}
+	split := Split{Region: l.info, Children: l.contents.land.Children(c.Index), Led: l.leading}
 	split.Region.Split = c.Index
 	if l.leading {
 		split.Crowd = bodies(l)
@@ -73,8 +73,8 @@ func (s *splitter) begin(c replica.Committed) {
 	}
 	split.Stalled = func() {
 		l.Enqueue(func() { // the other members may have the children
-			l.hub.Split = c.Index
-			l.hub.DismissAll(splitReason)
+			l.hub.split = c.Index
+			l.hub.dismissAll(splitReason)
 		})
 	}
 	l.paused = true
@@ -93,7 +93,7 @@ func (s *splitter) begin(c replica.Committed) {
 // finish gives up the land, which the children have now, and sends the gateways to them.
 func (s *splitter) finish(index uint64) {
 	l := s.land
-	l.group.ReportApplied(index, l.contents.Land.Split(index))
+	l.group.ReportApplied(index, l.contents.land.Split(index))
 	l.applied, l.reported = index, index
 	l.edits.clear() // the gateways send them to the children
 	s.changed()
@@ -109,11 +109,11 @@ func (s *splitter) applied(step world.Step, before world.Structure) {
 	case world.Thawed:
 		l.edits.queueAgain()
 	case world.Merged:
-		l.Pinned(BasesOf(l.contents.Land.Pins()))
+		l.Pinned(BasesOf(l.contents.land.Pins()))
 		l.report()
 		if l.Merged != nil {
 			parent := l.info
-			parent.Split, parent.Merged = 0, l.contents.Land.Structure().Merged
+			parent.Split, parent.Merged = 0, l.contents.land.Structure().Merged
 			l.Merged(parent, before.Split)
 		}
 		l.Logger.Info("region merged", "region", l.info.ID, "cell", l.info.Cell.String())
@@ -132,10 +132,10 @@ func (s *splitter) changed() {
 	l := s.land
 	clear(l.edits.bases)
 	l.inspection.current = nil
-	l.contents.Land.StopDigest()
+	l.contents.land.StopDigest()
 	s.takeOver()
 	l.Changed(l.info)
-	structure := l.contents.Land.Structure()
+	structure := l.contents.land.Structure()
 	s.awaited = slices.DeleteFunc(s.awaited, func(a awaitedStep) bool {
 		done := a.done(structure)
 		if done {
@@ -148,7 +148,7 @@ func (s *splitter) changed() {
 
 // refuseAwaited answers those whose entries can have no effect any more, as another one came before.
 func (s *splitter) refuseAwaited() {
-	structure := s.land.contents.Land.Structure()
+	structure := s.land.contents.land.Structure()
 	s.awaited = slices.DeleteFunc(s.awaited, func(a awaitedStep) bool {
 		err := a.refuse(structure)
 		if err != nil {
@@ -161,14 +161,14 @@ func (s *splitter) refuseAwaited() {
 // takeOver takes over the structure of the land. If the region is split, the gateways are sent to the children; if it
 // was given up, they look for the one that is founded then.
 func (s *splitter) takeOver() {
-	l, structure := s.land, s.land.contents.Land.Structure()
-	l.info.Split, l.info.Merged, l.hub.Split = structure.Split, structure.Merged, structure.Split
+	l, structure := s.land, s.land.contents.land.Structure()
+	l.info.Split, l.info.Merged, l.hub.split = structure.Split, structure.Merged, structure.Split
 	l.edits.frozen = structure.Frozen != 0 || structure.Vacated != 0
 	switch {
 	case structure.Split != 0:
-		l.hub.DismissAll(splitReason)
+		l.hub.dismissAll(splitReason)
 	case structure.Vacated != 0:
-		l.hub.DismissAll(vacatedReason)
+		l.hub.dismissAll(vacatedReason)
 	}
 }
 
@@ -192,7 +192,7 @@ const placeholder = 0
 
 // bodies lists the avatars in a region.
 func bodies(l *Land) (all []nodemsg.Body) {
-	l.contents.Crowd.Count(func(at grid.ChunkPos, _ int) { all = append(all, l.contents.Crowd.Inside(at)...) })
+	l.contents.crowd.Count(func(at grid.ChunkPos, _ int) { all = append(all, l.contents.crowd.Inside(at)...) })
 	return all
 }
 
@@ -201,8 +201,8 @@ func bodies(l *Land) (all []nodemsg.Body) {
 func ShowAvatars(l *Land, shown []nodemsg.Body) {
 	l.Enqueue(func() {
 		for _, body := range shown {
-			if !l.contents.Crowd.Has(body.Player) {
-				l.contents.Crowd.Enter(crowd.Owner{Link: placeholder}, body)
+			if !l.contents.crowd.Has(body.Player) {
+				l.contents.crowd.Enter(crowd.Owner{Link: placeholder}, body)
 			}
 		}
 		l.splitter.placeholders = placeholderTicks
@@ -222,14 +222,14 @@ func PassAvatars(l, to *Land) {
 func (s *splitter) tick() {
 	if s.placeholders > 0 {
 		if s.placeholders--; s.placeholders == 0 {
-			s.land.contents.Crowd.LeaveAll(placeholder)
+			s.land.contents.crowd.LeaveAll(placeholder)
 		}
 	}
 	if !s.land.edits.frozen {
 		return
 	}
 	if s.frozen++; s.frozen%unresolvedTicks == 0 {
-		s.land.Resolve(s.land, s.land.contents.Land.Structure(), s.land.leading)
+		s.land.Resolve(s.land, s.land.contents.land.Structure(), s.land.leading)
 	}
 }
 
@@ -237,7 +237,7 @@ func (s *splitter) tick() {
 func ResolveFreeze(l *Land) {
 	l.Enqueue(func() {
 		if l.edits.frozen {
-			l.Resolve(l, l.contents.Land.Structure(), l.leading)
+			l.Resolve(l, l.contents.land.Structure(), l.leading)
 		}
 	})
 }
@@ -245,7 +245,7 @@ func ResolveFreeze(l *Land) {
 // propose proposes an entry, unless refuse returns why not, and answers when the structure is what the caller wants.
 func (s *splitter) propose(entry []byte, refuse func(world.Structure) error, done func(world.Structure) bool, answer chan<- error) {
 	l := s.land
-	structure := l.contents.Land.Structure()
+	structure := l.contents.land.Structure()
 	err := refuse(structure)
 	switch {
 	case !l.leading:
@@ -303,12 +303,12 @@ var ErrInUse = errors.New("the region is in use")
 func ProposeVacate(ctx context.Context, l *Land) error {
 	answer := make(chan error, 1)
 	err, failed := Await(ctx, l.Actor, answer, func() {
-		if l.hub.Len() > 0 || !l.edits.empty() {
+		if l.hub.len() > 0 || !l.edits.empty() {
 			answer <- ErrInUse
 			return
 		}
 		l.splitter.propose(world.EncodeVacate(), func(s world.Structure) error {
-			if s.Vacated == 0 && !world.Empty(l.contents.Land) {
+			if s.Vacated == 0 && !world.Empty(l.contents.land) {
 				return ErrInUse
 			}
 			return nil
@@ -342,7 +342,7 @@ func Freeze(ctx context.Context, l *Land, attempt uint64, passed int64) ([]byte,
 	answer := make(chan packed, 1)
 	got, err := Await(ctx, l.Actor, answer, func() {
 		l.deliver()
-		if l.contents.Land.Structure().Frozen != attempt+1 {
+		if l.contents.land.Structure().Frozen != attempt+1 {
 			answer <- packed{err: ErrOtherAttempt}
 			return
 		}
@@ -351,7 +351,7 @@ func Freeze(ctx context.Context, l *Land, attempt uint64, passed int64) ([]byte,
 			answer <- packed{err: errors.New("a rollback or a claim has just been ordered there")}
 			return
 		}
-		rows, err := l.contents.Land.PackedRows(passed, arrived)
+		rows, err := l.contents.land.PackedRows(passed, arrived)
 		answer <- packed{rows, err}
 	})
 	return got.rows, cmp.Or(err, got.err)
@@ -403,7 +403,7 @@ func StructureOf(ctx context.Context, l *Land) (info nodemsg.Region, s world.Str
 			answer <- known{err: ErrNotHere}
 			return
 		}
-		answer <- known{info: l.info, structure: l.contents.Land.Structure()}
+		answer <- known{info: l.info, structure: l.contents.land.Structure()}
 	})
 	return got.info, got.structure, cmp.Or(err, got.err)
 }
@@ -411,13 +411,13 @@ func StructureOf(ctx context.Context, l *Land) (info nodemsg.Region, s world.Str
 // CopyOf returns a region's structure as the copy on this node has it, led here or not.
 func CopyOf(ctx context.Context, l *Land) (world.Structure, error) {
 	answer := make(chan world.Structure, 1)
-	return Await(ctx, l.Actor, answer, func() { l.deliver(); answer <- l.contents.Land.Structure() })
+	return Await(ctx, l.Actor, answer, func() { l.deliver(); answer <- l.contents.land.Structure() })
 }
 
 // EndMerged ends a child on this node because it was merged into the parent, to which the gateways are sent; nil if that is not known.
 func EndMerged(l *Land, parent *nodemsg.Region) {
 	l.Enqueue(func() {
-		l.hub.Parent = parent
+		l.hub.parent = parent
 		l.removed = true
 	})
 }
@@ -427,6 +427,6 @@ func EndMerged(l *Land, parent *nodemsg.Region) {
 func UseOf(ctx context.Context, l *Land) (watched, empty bool, err error) {
 	type use struct{ watched, empty bool }
 	answer := make(chan use, 1)
-	got, err := Await(ctx, l.Actor, answer, func() { l.deliver(); answer <- use{l.hub.Len() > 0, world.Empty(l.contents.Land)} })
+	got, err := Await(ctx, l.Actor, answer, func() { l.deliver(); answer <- use{l.hub.len() > 0, world.Empty(l.contents.land)} })
 	return got.watched, got.empty, err
 }

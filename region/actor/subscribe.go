@@ -3,48 +3,47 @@ package actor
 import (
 	"cmp"
 
-	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Subscribe subscribes the gateway of a node. Reading is set if it accepts a read-only subscription where the disk refuses writes. It returns
 // nil if the region is being unloaded. Any goroutine may call it.
-func (l *Land) Subscribe(peer string, reading bool) *hub.Subscription {
-	s := hub.NewSubscriber(peer)
-	s.Reading = reading
+func (l *Land) Subscribe(peer string, reading bool) *Subscription {
+	s := newSubscriber(peer)
+	s.reading = reading
 	if !l.Enqueue(func() { l.attach(s) }) {
 		return nil
 	}
-	return l.hub.Subscription(s, l, l.handleMessage)
+	return l.hub.subscription(s, l, l.handleMessage)
 }
 
-func (l *Land) attach(s *hub.Subscriber) {
-	l.hub.Attach(s)
+func (l *Land) attach(s *subscriber) {
+	l.hub.attach(s)
 	l.idle = 0
 	l.subscribe(s)
 }
 
 // handleMessage applies a message from a gateway, field by field in the order that nodemsg.ToRegion documents.
-func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
+func (l *Land) handleMessage(s *subscriber, msg nodemsg.ToRegion) {
 	question := msg.Confirm
 	for _, pos := range msg.Unwatch {
-		l.hub.Unwatch(s, pos)
+		l.hub.unwatch(s, pos)
 	}
 	for _, pos := range msg.Watch {
 		if l.info.Cell.Contains(pos) {
-			l.hub.Watch(s, pos)
+			l.hub.watch(s, pos)
 		}
 	}
-	owner := s.Owner()
+	owner := s.owner()
 	for _, body := range msg.Enter {
-		l.contents.Crowd.Enter(owner, body)
+		l.contents.crowd.Enter(owner, body)
 	}
 	for _, move := range msg.Moves {
-		l.contents.Crowd.Move(owner.Link, move)
+		l.contents.crowd.Move(owner.Link, move)
 	}
 	for _, id := range msg.Leave {
-		l.contents.Crowd.Leave(owner.Link, id)
+		l.contents.crowd.Leave(owner.Link, id)
 	}
 	refused := ""
 	if l.stalled != nil {
@@ -52,7 +51,7 @@ func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
 	}
 	var proven []bool
 	if len(msg.Edits) > 0 && l.edits.proposesSigned() {
-		proven = l.contents.Land.Proofs.Proven(msg.Edits) // verified when they were received, usually
+		proven = l.contents.land.Proofs.Proven(msg.Edits) // verified when they were received, usually
 	}
 	for i, intent := range msg.Edits {
 		why := refused
@@ -69,7 +68,7 @@ func (l *Land) handleMessage(s *hub.Subscriber, msg nodemsg.ToRegion) {
 		l.edits.add(s, intent, why)
 	}
 	for _, u := range msg.Chat {
-		l.contents.Crowd.Chat(owner.Peer, u)
+		l.contents.crowd.Chat(owner.Peer, u)
 	}
 	if question != 0 {
 		l.confirm(s, question)

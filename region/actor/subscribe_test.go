@@ -6,9 +6,6 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/internal/kv"
-	"github.com/voxelpopuli/voxeld/region/budget"
-	"github.com/voxelpopuli/voxeld/region/fault"
-	"github.com/voxelpopuli/voxeld/region/hub"
 	"github.com/voxelpopuli/voxeld/replica"
 )
 
@@ -38,7 +35,7 @@ func TestPendingSubscribers(t *testing.T) {
 		g.mail = []replica.Delivery{replica.Leadership{Leader: "B", Term: 5}}
 		l.step()
 		third := newLink(l)
-		for i, link := range []*hub.Subscription{first, second, third} {
+		for i, link := range []*Subscription{first, second, third} {
 			frames, open := drain(link)
 			if n := len(frames); open || n == 0 || frames[n-1].Leader != "B" {
 				t.Errorf("gateway %d gets %+v", i, frames)
@@ -49,8 +46,8 @@ func TestPendingSubscribers(t *testing.T) {
 		fourth := newLink(l)
 		<-time.After(PendingTime + time.Millisecond)
 		l.step()
-		if _, closed := received(fourth); closed == "" || l.hub.Len() != 0 || len(l.hub.Pending()) != 0 {
-			t.Errorf("after %v: %q, %d subscribers, %d pending", PendingTime, closed, l.hub.Len(), len(l.hub.Pending()))
+		if _, closed := received(fourth); closed == "" || l.hub.len() != 0 || len(l.hub.pendingSubscribers()) != 0 {
+			t.Errorf("after %v: %q, %d subscribers, %d pending", PendingTime, closed, l.hub.len(), len(l.hub.pendingSubscribers()))
 		}
 	})
 }
@@ -68,10 +65,10 @@ func TestBudgetCountsCPU(t *testing.T) {
 			{"busy", 60 * time.Millisecond, 60 * time.Millisecond, true},
 			{"very busy", 2 * time.Second, 2 * time.Second, true},
 		} {
-			b := budget.New(func(work func()) time.Duration { work(); return c.cpu })
+			b := newBudget(func(work func()) time.Duration { work(); return c.cpu })
 			blown := false
-			for start := time.Now(); time.Since(start) < 3*budget.Window; {
-				_, err := b.Tick(func() { <-time.After(c.wall) }, time.Now())
+			for start := time.Now(); time.Since(start) < 3*budgetWindow; {
+				_, err := b.tick(func() { <-time.After(c.wall) }, time.Now())
 				blown = blown || err != nil
 			}
 			if blown != c.blown {
@@ -82,7 +79,7 @@ func TestBudgetCountsCPU(t *testing.T) {
 }
 
 func TestGroupFaults(t *testing.T) {
-	if groupFault(replica.ErrStopped) != nil || groupFault(replica.ErrStorage).Kind != fault.Refused || groupFault(kv.ErrDamaged).Kind != fault.Broken {
+	if groupFault(replica.ErrStopped) != nil || groupFault(replica.ErrStorage).Kind != Refused || groupFault(kv.ErrDamaged).Kind != Broken {
 		t.Error("failures of groups are mistaken")
 	}
 }

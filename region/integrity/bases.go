@@ -14,10 +14,9 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/internal/kv"
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/fault"
-	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -47,7 +46,7 @@ type Bases struct {
 	Node
 	BasesOptions
 
-	inbox    *mailbox.Mailbox[nodemsg.BaseOf]
+	inbox    *actor.Mailbox[nodemsg.BaseOf]
 	sound    *lru.Cache[nodemsg.BaseOf, struct{}] // this node generates or stores them
 	later    map[nodemsg.BaseOf]struct{}          // no node has provided them yet; belongs to Run; at most maxSoundBases
 	fetching background.Shared[[]byte]
@@ -70,13 +69,13 @@ func NewBases(n Node, o BasesOptions) *Bases {
 		panic(err) // cannot happen: the size is a positive constant
 	}
 	return &Bases{
-		Node: n, BasesOptions: o, inbox: mailbox.New[nodemsg.BaseOf](maxSoundBases), sound: sound, later: make(map[nodemsg.BaseOf]struct{}),
+		Node: n, BasesOptions: o, inbox: actor.NewMailbox[nodemsg.BaseOf](maxSoundBases), sound: sound, later: make(map[nodemsg.BaseOf]struct{}),
 		hashing: make(chan struct{}, 2),
 	}
 }
 
 // Hash computes a terrain hash beside the caller, which must not wait.
-func (b *Bases) Hash(pos grid.ChunkPos, found func(base [32]byte, failed *fault.Fault)) {
+func (b *Bases) Hash(pos grid.ChunkPos, found func(base [32]byte, failed *actor.Fault)) {
 	// Starting a goroutine waits only for Run's loop, which never waits for a region.
 	b.Tasks.Start(func(ctx context.Context) {
 		select {
@@ -85,7 +84,7 @@ func (b *Bases) Hash(pos grid.ChunkPos, found func(base [32]byte, failed *fault.
 			return
 		}
 		var base [32]byte
-		caught := fault.Catch(func() { base = b.Base(pos) })
+		caught := actor.Catch(func() { base = b.Base(pos) })
 		<-b.hashing
 		if caught == nil {
 			b.sound.Add(nodemsg.BaseOf{Chunk: pos, Hash: base}, struct{}{}) // so that it is not generated again to be checked

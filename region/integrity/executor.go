@@ -14,7 +14,6 @@ import (
 	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/succession"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -226,7 +225,7 @@ func (e *Executor) AdmitCatalog(ctx context.Context) error {
 }
 
 // Fail records a failure of a region on this node.
-func (e *Executor) Fail(info nodemsg.Region, f *fault.Fault) {
+func (e *Executor) Fail(info nodemsg.Region, f *actor.Fault) {
 	e.Metrics.isolated.WithLabelValues(f.Kind.String()).Inc()
 	e.Logger.Error("region isolated", "region", info.ID, "cell", Name(info), "reason", f.Kind.String(), "error", f, "stack", string(f.Stack))
 	if d := e.Facts.fail(info.ID, f); d.Reason == copies.Quarantined {
@@ -237,7 +236,7 @@ func (e *Executor) Fail(info nodemsg.Region, f *fault.Fault) {
 // NotOpened records that a region could not be opened. A copy that cannot be read is replaced, which does not count as
 // a failure; a panic does.
 func (e *Executor) NotOpened(info nodemsg.Region, err error) {
-	var caught *fault.Fault
+	var caught *actor.Fault
 	switch {
 	case IsDamage(err):
 		e.Note(info, copies.Unreadable, err)

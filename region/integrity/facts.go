@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/copies"
-	"github.com/voxelpopuli/voxeld/region/fault"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -214,10 +214,10 @@ func (f *Facts) Opened(id uint64) {
 }
 
 // fail records a failure, and returns what is to be done.
-func (f *Facts) fail(id uint64, why *fault.Fault) (d copies.Decision) {
+func (f *Facts) fail(id uint64, why *actor.Fault) (d copies.Decision) {
 	f.with(id, func(c *copyFacts) {
 		now := time.Now()
-		c.failures.Add(now, why.Kind == fault.Refused)
+		c.failures.Add(now, why.Kind == actor.Refused)
 		c.failure = why
 		d = copies.Decide(c.at(now))
 	})

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/internal/metric"
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/copies"
-	"github.com/voxelpopuli/voxeld/region/fault"
 )
 
 // Metrics are the metrics of failures, and of comparing, repairing and replacing copies; docs/metrics.md explains each.
@@ -49,7 +49,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		isolated: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_regions_isolated_total",
 			Help: "Regions that failed and were closed on this node only.",
-		}, metric.Values("reason", fault.Panicked.String(), fault.Slow.String(), fault.Broken.String(), fault.Refused.String())),
+		}, metric.Values("reason", actor.Panicked.String(), actor.Slow.String(), actor.Broken.String(), actor.Refused.String())),
 		damagedNow: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_replicas_damaged",
 			Help: "Damaged replicas that are not repaired (voxeld region scrub).",

@@ -2,8 +2,7 @@
 // leads when the edit arrives, and again when the edit is applied.
 //
 // What is valid is defined by ZIP 215 (https://zips.z.cash/zip-0215), so that verifying many signatures at once never has another result
-// than verifying one: all members of a region must decide the same. Any goroutine may use a Verifier. Only package region and its
-// subpackages import it.
+// than verifying one: all members of a region must decide the same. Any goroutine may use a Verifier.
 package signature
 
 import (

@@ -1,4 +1,4 @@
-package hub
+package actor
 
 import (
 	"github.com/voxelpopuli/voxeld/wire"
@@ -24,7 +24,7 @@ func bodyBytes(b *nodemsg.Body) int      { return 128 + len(b.Name) + len(b.Gate
 func signBytes(s *nodemsg.SignAt) int    { return 16 + len(s.Text) }
 func chatBytes(u *nodemsg.ChatEvent) int { return 160 + len(u.Name) + len(u.Text) + len(u.Stamp) }
 
-func sum[T any](all []T, bytes func(*T) int) (n int) {
+func sumBytes[T any](all []T, bytes func(*T) int) (n int) {
 	for i := range all {
 		n += bytes(&all[i])
 	}
@@ -33,17 +33,17 @@ func sum[T any](all []T, bytes func(*T) int) (n int) {
 
 // deltaBytes returns the most bytes that a delta takes in a message.
 func deltaBytes(d *nodemsg.ChunkDelta) int {
-	n := deltaHead + sum(d.Enter, bodyBytes) + leaveBytes*len(d.Leave) + moveBytes*len(d.Moves) + blockBytes*len(d.Blocks) +
-		sum(d.Signs, signBytes) + sum(d.Chat, chatBytes)
+	n := deltaHead + sumBytes(d.Enter, bodyBytes) + leaveBytes*len(d.Leave) + moveBytes*len(d.Moves) + blockBytes*len(d.Blocks) +
+		sumBytes(d.Signs, signBytes) + sumBytes(d.Chat, chatBytes)
 	if s := d.State; s != nil {
-		n += sum(s.Bodies, bodyBytes) + blockBytes*len(s.Edits) + sum(s.Signs, signBytes)
+		n += sumBytes(s.Bodies, bodyBytes) + blockBytes*len(s.Edits) + sumBytes(s.Signs, signBytes)
 	}
 	return n
 }
 
 // frameSize returns the most bytes that a frame takes.
 func frameSize(f *nodemsg.FromRegion) int {
-	n := frameHead + len(f.Closed) + sum(f.Results, func(r *nodemsg.EditResult) int { return resultBytes + len(r.Refused) })
+	n := frameHead + len(f.Closed) + sumBytes(f.Results, func(r *nodemsg.EditResult) int { return resultBytes + len(r.Refused) })
 	for i := range f.Chunks {
 		n += deltaBytes(&f.Chunks[i])
 	}
@@ -51,11 +51,11 @@ func frameSize(f *nodemsg.FromRegion) int {
 }
 
 // put sends a frame of changes, in parts if it is large. It reports false if the gateway does not read its frames.
-func (s *Subscriber) put(f nodemsg.FromRegion) bool {
+func (s *subscriber) put(f nodemsg.FromRegion) bool {
 	if frameSize(&f) <= frameBytes && len(f.Chunks) <= wire.MaxWatch {
 		return s.out.Put(f)
 	}
-	parts := divide(f)
+	parts := divideFrame(f)
 	parts[len(parts)-1].Confirmed, parts[len(parts)-1].AsOf = f.Confirmed, f.AsOf // it has everything only now
 	for _, part := range parts {
 		if !s.out.Put(part) {
@@ -65,8 +65,8 @@ func (s *Subscriber) put(f nodemsg.FromRegion) bool {
 	return true
 }
 
-// divide divides a frame into some that are small enough. The deltas of a chunk remain in order.
-func divide(f nodemsg.FromRegion) (parts []nodemsg.FromRegion) {
+// divideFrame divides a frame into some that are small enough. The deltas of a chunk remain in order.
+func divideFrame(f nodemsg.FromRegion) (parts []nodemsg.FromRegion) {
 	part := nodemsg.FromRegion{Tick: f.Tick, Results: f.Results}
 	room := frameBytes - frameSize(&part)
 	next := func() {
@@ -106,23 +106,23 @@ func cut(d nodemsg.ChunkDelta, room int) (first, rest nodemsg.ChunkDelta) {
 	room -= deltaHead
 	if d.State != nil {
 		state := *d.State
-		room -= blockBytes*len(state.Edits) + sum(state.Signs, signBytes)
-		state.Bodies, rest.Enter = take(state.Bodies, &room, bodyBytes)
+		room -= blockBytes*len(state.Edits) + sumBytes(state.Signs, signBytes)
+		state.Bodies, rest.Enter = takeSome(state.Bodies, &room, bodyBytes)
 		first.State = &state
 		return first, rest
 	}
 	first.Base = d.Base
 	first.Blocks, rest.Blocks = takeAlike(d.Blocks, &room, blockBytes)
-	first.Signs, rest.Signs = take(d.Signs, &room, signBytes) // none if there is no room for the blocks before them
-	first.Enter, rest.Enter = take(d.Enter, &room, bodyBytes)
+	first.Signs, rest.Signs = takeSome(d.Signs, &room, signBytes) // none if there is no room for the blocks before them
+	first.Enter, rest.Enter = takeSome(d.Enter, &room, bodyBytes)
 	first.Leave, rest.Leave = takeAlike(d.Leave, &room, leaveBytes)
 	first.Moves, rest.Moves = takeAlike(d.Moves, &room, moveBytes)
-	first.Chat, rest.Chat = take(d.Chat, &room, chatBytes)
+	first.Chat, rest.Chat = takeSome(d.Chat, &room, chatBytes)
 	return first, rest
 }
 
-// take takes as many elements from the beginning of a list as there is room for. If not all fit, no room is left.
-func take[T any](all []T, room *int, bytes func(*T) int) (first, rest []T) {
+// takeSome takes as many elements from the beginning of a list as there is room for. If not all fit, no room is left.
+func takeSome[T any](all []T, room *int, bytes func(*T) int) (first, rest []T) {
 	for i := range all {
 		if *room -= bytes(&all[i]); *room < 0 {
 			return all[:i:i], all[i:]
@@ -133,5 +133,5 @@ func take[T any](all []T, room *int, bytes func(*T) int) (first, rest []T) {
 
 // takeAlike is take for elements that all take as many bytes.
 func takeAlike[T any](all []T, room *int, bytes int) (first, rest []T) {
-	return take(all, room, func(*T) int { return bytes })
+	return takeSome(all, room, func(*T) int { return bytes })
 }

@@ -1,4 +1,4 @@
-package hub
+package actor
 
 import (
 	"errors"
@@ -6,14 +6,13 @@ import (
 	"testing/synctest"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 	"github.com/voxelpopuli/voxeld/world/crowd"
 )
 
 // inbox is the inbox of a region, which the test empties.
-type inbox struct{ *mailbox.Mailbox[func()] }
+type inbox struct{ *Mailbox[func()] }
 
 func (inbox) ID() uint64              { return 7 }
 func (i inbox) Enqueue(f func()) bool { return i.Put(f) }
@@ -26,16 +25,16 @@ func (i inbox) run() {
 }
 
 // linked returns a hub with one gateway, which watches what it is asked to.
-func linked() (*Hub, inbox, *Subscription) {
+func linked() (*hub, inbox, *Subscription) {
 	cell := grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)
-	h := New(&Contents{Land: world.NewLand(7, cell, 64), Crowd: crowd.New(cell)})
-	h.Detached, h.Slow = func(*Subscriber) {}, func() {}
-	s := NewSubscriber("peer")
-	h.Attach(s)
-	box := inbox{mailbox.New[func()](0)}
-	return h, box, h.Subscription(s, box, func(s *Subscriber, msg nodemsg.ToRegion) {
+	h := newHub(&contents{land: world.NewLand(7, cell, 64), crowd: crowd.New(cell)})
+	h.detached, h.slow = func(*subscriber) {}, func() {}
+	s := newSubscriber("peer")
+	h.attach(s)
+	box := inbox{NewMailbox[func()](0)}
+	return h, box, h.subscription(s, box, func(s *subscriber, msg nodemsg.ToRegion) {
 		for _, pos := range msg.Watch {
-			h.Watch(s, pos)
+			h.watch(s, pos)
 		}
 	})
 }
@@ -69,8 +68,8 @@ func TestTrySendNeverWaits(t *testing.T) {
 	if before := taken; link.TrySend(watch) || taken != before {
 		t.Error("a closed link took something")
 	}
-	if box.run(); h.Len() != 0 || len(h.watched) != 0 {
-		t.Errorf("left behind: %d subscribers, %d watched chunks", h.Len(), len(h.watched))
+	if box.run(); h.len() != 0 || len(h.watched) != 0 {
+		t.Errorf("left behind: %d subscribers, %d watched chunks", h.len(), len(h.watched))
 	}
 }
 
@@ -104,9 +103,9 @@ func TestSendWaitsForTheRegion(t *testing.T) {
 func TestTooManyResults(t *testing.T) {
 	h, _, link := linked()
 	for range maxResults + 1 {
-		link.subscriber.AddResult(nodemsg.EditResult{})
+		link.subscriber.addResult(nodemsg.EditResult{})
 	}
-	if h.Publish(); h.Len() != 0 {
+	if h.publish(); h.len() != 0 {
 		t.Error("the results of one gateway have no bound")
 	}
 }

@@ -1,4 +1,4 @@
-package hub
+package actor
 
 import (
 	"context"
@@ -14,21 +14,21 @@ var ErrLinkClosed = errors.New("link closed")
 
 // Subscription is a link within one process. It is also the region's side of every remote link.
 type Subscription struct {
-	hub        *Hub // used by the region's goroutine
-	subscriber *Subscriber
-	region     Region
-	receive    func(*Subscriber, nodemsg.ToRegion)
+	hub        *hub // used by the region's goroutine
+	subscriber *subscriber
+	region     hubRegion
+	receive    func(*subscriber, nodemsg.ToRegion)
 }
 
-// Region is the region of a hub: it has closures called in its goroutine, until it ends.
-type Region interface {
+// hubRegion is the region of a hub: it has closures called in its goroutine, until it ends.
+type hubRegion interface {
 	ID() uint64
 	Enqueue(f func()) bool
 }
 
-// Subscription returns the subscription of a subscriber. Receive is called in the region's goroutine with what the gateway sends. Any
+// subscription returns the subscription of a subscriber. Receive is called in the region's goroutine with what the gateway sends. Any
 // goroutine may call Subscription.
-func (h *Hub) Subscription(s *Subscriber, r Region, receive func(*Subscriber, nodemsg.ToRegion)) *Subscription {
+func (h *hub) subscription(s *subscriber, r hubRegion, receive func(*subscriber, nodemsg.ToRegion)) *Subscription {
 	return &Subscription{hub: h, subscriber: s, region: r, receive: receive}
 }
 
@@ -45,7 +45,7 @@ func (l *Subscription) Send(msg nodemsg.ToRegion) error {
 func (l *Subscription) enqueue(msg nodemsg.ToRegion) bool {
 	return l.region.Enqueue(func() {
 		<-l.subscriber.credit
-		if l.hub.Attached(l.subscriber) {
+		if l.hub.attached(l.subscriber) {
 			l.receive(l.subscriber, msg)
 		}
 	})
@@ -71,8 +71,8 @@ func (l *Subscription) TrySend(take func() nodemsg.ToRegion) bool {
 }
 
 func (l *Subscription) received(msg nodemsg.ToRegion) {
-	if l.hub.Received != nil {
-		l.hub.Received(msg)
+	if l.hub.received != nil {
+		l.hub.received(msg)
 	}
 }
 
@@ -130,6 +130,6 @@ func (l *Subscription) ReceiveOrAlive(ctx context.Context, alive time.Duration) 
 // Close ends the subscription. It never fails.
 func (l *Subscription) Close() error {
 	l.subscriber.out.Close()
-	l.region.Enqueue(func() { l.hub.Detach(l.subscriber) })
+	l.region.Enqueue(func() { l.hub.detach(l.subscriber) })
 	return nil
 }

@@ -1,20 +1,17 @@
-// Package hub serves the gateways of a region: which gateway watches which chunks, and what is sent to it.
-//
-// A Hub belongs to the goroutine of its region. A Subscription is the gateway's end of a link within one process; any goroutine may
-// use it. Only package region and its subpackages import it.
-package hub
+package actor
 
 import (
 	"slices"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/region/mailbox"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 	"github.com/voxelpopuli/voxeld/world/crowd"
 )
+
+// This file keeps what a region knows of a gateway: which chunks it watches, and what waits to be sent to it.
 
 const (
 	// linkBacklog is how many frames (ticks) a gateway may fall behind before its link is cut. It then follows the region again,
@@ -25,19 +22,19 @@ const (
 	linkCredit = 16
 )
 
-// Contents are a region's land and the players on it.
-type Contents struct {
-	Land  *world.Land
-	Crowd *crowd.Crowd
+// contents are a region's land and the players on it.
+type contents struct {
+	land  *world.Land
+	crowd *crowd.Crowd
 }
 
-// Subscriber is a gateway that follows a region.
-type Subscriber struct {
-	Reading bool // it accepts a read-only subscription where the disk refuses writes and no leader is known
+// subscriber is a gateway that follows a region.
+type subscriber struct {
+	reading bool // it accepts a read-only subscription where the disk refuses writes and no leader is known
 
 	peer     string // its node
 	number   uint64 // identifies it to the crowd
-	out      *mailbox.Mailbox[nodemsg.FromRegion]
+	out      *Mailbox[nodemsg.FromRegion]
 	buffered []nodemsg.FromRegion // belongs to the receiving goroutine
 	credit   chan struct{}        // holds a token for each message that the region has not handled yet
 
@@ -54,39 +51,36 @@ type Subscriber struct {
 	asOf          int64  // with confirmed: see nodemsg.FromRegion
 }
 
-// NewSubscriber returns a subscriber, the gateway of a node, to be attached to a hub.
-func NewSubscriber(peer string) *Subscriber {
-	return &Subscriber{
+// newSubscriber returns a subscriber, the gateway of a node, to be attached to a hub.
+func newSubscriber(peer string) *subscriber {
+	return &subscriber{
 		peer:   peer,
-		out:    mailbox.New[nodemsg.FromRegion](linkBacklog),
+		out:    NewMailbox[nodemsg.FromRegion](linkBacklog),
 		credit: make(chan struct{}, linkCredit),
 		watch:  make(map[grid.ChunkPos]struct{}),
 		shown:  make(map[grid.ChunkPos]struct{}),
 	}
 }
 
-// Owner identifies the subscriber to the crowd.
-func (s *Subscriber) Owner() crowd.Owner { return crowd.Owner{Link: s.number, Peer: s.peer} }
+// owner identifies the subscriber to the crowd.
+func (s *subscriber) owner() crowd.Owner { return crowd.Owner{Link: s.number, Peer: s.peer} }
 
-// Pending reports whether the subscriber waits until the leader is known, or has confirmed that it leads.
-func (s *Subscriber) Pending() bool { return !s.pendingSince.IsZero() }
+// pending reports whether the subscriber waits until the leader is known, or has confirmed that it leads.
+func (s *subscriber) pending() bool { return !s.pendingSince.IsZero() }
 
-// ReadOnly reports whether the subscription is read-only because nobody leads the region.
-func (s *Subscriber) ReadOnly() bool { return !s.readOnlyUntil.IsZero() }
+// readOnly reports whether the subscription is read-only because nobody leads the region.
+func (s *subscriber) readOnly() bool { return !s.readOnlyUntil.IsZero() }
 
 // Ask records a question whether the land is the newest. It reports whether the region is to ask the other members: not if it does already.
-func (s *Subscriber) Ask(question uint64) (begin bool) {
+func (s *subscriber) Ask(question uint64) (begin bool) {
 	s.asked = max(s.asked, question)
 	begin, s.asking = !s.asking, true
 	return begin
 }
 
-// Asked returns the newest question.
-func (s *Subscriber) Asked() uint64 { return s.asked }
-
-// Answer has the questions up to this one answered, behind all changes so far. A time that is not zero is since when no majority answers.
+// answer has the questions up to this one answered, behind all changes so far. A time that is not zero is since when no majority answers.
 // It reports whether there is a later question, for which the region is to ask again.
-func (s *Subscriber) Answer(question uint64, asOf time.Time) (again bool) {
+func (s *subscriber) answer(question uint64, asOf time.Time) (again bool) {
 	if s.confirmed, s.asOf = question, 0; !asOf.IsZero() {
 		s.asOf = asOf.UnixMilli()
 	}
@@ -94,11 +88,11 @@ func (s *Subscriber) Answer(question uint64, asOf time.Time) (again bool) {
 	return s.asking
 }
 
-// AddResult has the result of an edit sent to the subscriber.
-func (s *Subscriber) AddResult(r nodemsg.EditResult) { s.results = append(s.results, r) }
+// addResult has the result of an edit sent to the subscriber.
+func (s *subscriber) addResult(r nodemsg.EditResult) { s.results = append(s.results, r) }
 
 // nextResults removes and returns as many results as fit into one frame.
-func (s *Subscriber) nextResults() []nodemsg.EditResult {
+func (s *subscriber) nextResults() []nodemsg.EditResult {
 	n := min(len(s.results), wire.MaxBodies)
 	taken := s.results[:n:n]
 	s.results = s.results[n:]
@@ -110,7 +104,7 @@ func (s *Subscriber) nextResults() []nodemsg.EditResult {
 
 // skipsChanges reports whether the subscriber needs none of this tick's changes of the chunk, because the whole chunk has just
 // been sent or will be.
-func (s *Subscriber) skipsChanges(pos grid.ChunkPos) bool {
+func (s *subscriber) skipsChanges(pos grid.ChunkPos) bool {
 	_, shown := s.shown[pos]
 	return shown || slices.Contains(s.unsent, pos)
 }

@@ -1,4 +1,4 @@
-package hub
+package actor
 
 import (
 	"math"
@@ -54,21 +54,21 @@ func TestLargeFramesAreDivided(t *testing.T) {
 		if n%4 == 0 {
 			owner = crowd.Owner{Link: 3, Peer: "N"}
 		}
-		h.contents.Crowd.Enter(owner, largeBody(n))
+		h.contents.crowd.Enter(owner, largeBody(n))
 		all = append(all, playerNumber(n))
 	}
 	say := func() {
 		for n := range all {
-			h.contents.Crowd.Chat(string(rune('a'+n%8)), largeLine(n))
+			h.contents.crowd.Chat(string(rune('a'+n%8)), largeLine(n))
 		}
 	}
 	say()
-	h.Watch(link.subscriber, at)
+	h.watch(link.subscriber, at)
 	seen := make(map[player.ID]bool)
 	lines := 0
 	receive := func() (frames int) {
 		t.Helper()
-		h.Publish()
+		h.publish()
 		got, _ := link.subscriber.out.Drain()
 		for _, f := range got {
 			if _, err := wire.EncodeCBOR(f, wire.MaxFrame); err != nil {
@@ -96,7 +96,7 @@ func TestLargeFramesAreDivided(t *testing.T) {
 	}
 	say()
 	for n := range all {
-		h.contents.Crowd.Move(2+uint64((3-n%4)/3), nodemsg.BodyMove{Player: all[n], Pose: motion.Pose{X: grid.ChunkSize, Y: 1, Z: 1}})
+		h.contents.crowd.Move(2+uint64((3-n%4)/3), nodemsg.BodyMove{Player: all[n], Pose: motion.Pose{X: grid.ChunkSize, Y: 1, Z: 1}})
 	}
 	if receive(); len(seen) != 0 || lines != 2*1024 {
 		t.Errorf("the gateway sees %d players after they have left, and %d chat lines", len(seen), lines)
@@ -126,7 +126,7 @@ func TestDivide(t *testing.T) {
 	f.Chunks = append(f.Chunks, large, state)
 	var got, gotState nodemsg.ChunkDelta
 	small, results := 0, 0
-	for _, part := range divide(f) {
+	for _, part := range divideFrame(f) {
 		data, err := wire.EncodeCBOR(part, wire.MaxFrame)
 		if err != nil {
 			t.Fatal(err)

@@ -1,9 +1,9 @@
-package mailbox
+package actor
 
 import "testing"
 
 func TestMailbox(t *testing.T) {
-	m := New[int](2)
+	m := NewMailbox[int](2)
 	if !m.Put(1) || !m.Put(2) || m.Put(3) {
 		t.Error("the limit of 2 is not kept")
 	}
@@ -25,7 +25,7 @@ func TestMailbox(t *testing.T) {
 	if items, open := m.Drain(); len(items) != 1 || items[0] != 4 || open {
 		t.Errorf("took %v, open %v after the end", items, open)
 	}
-	if !New[int](0).CloseIfEmpty() {
+	if !NewMailbox[int](0).CloseIfEmpty() {
 		t.Error("an empty mailbox did not close")
 	}
 }

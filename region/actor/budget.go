@@ -1,5 +1,4 @@
-// Package budget detects regions that use more than their share of a core. Only package region and its subpackages import it.
-package budget
+package actor
 
 import (
 	"fmt"
@@ -9,47 +8,47 @@ import (
 )
 
 const (
-	// Window is how long a region's ticks are observed before they are judged. A burst of arrivals or a garbage collection
+	// budgetWindow is how long a region's ticks are observed before they are judged. A burst of arrivals or a garbage collection
 	// is over sooner.
-	Window = 10 * time.Second
+	budgetWindow = 10 * time.Second
 	// minTicks is the number of ticks that a window needs to be judged.
 	minTicks = 5
 )
 
-// Budget detects a region that uses more than its share: more than the length of a tick in more than half of its ticks over
+// budget detects a region that uses more than its share: more than the length of a tick in more than half of its ticks over
 // Window. Such a region keeps a whole core busy at the expense of its neighbours. Owned by the region's goroutine.
-type Budget struct {
+type budget struct {
 	cpu   func(work func()) time.Duration // measures how long a piece of work keeps a core busy
 	spent time.Duration                   // on input and commits since the last tick
 	hot   bool                            // by wall clock, the last tick was over the budget
 	since time.Time                       // start of the window; zero if there is none
 	ticks int
 	over  int
-	used  Usage // since Take
+	used  usage // since Take
 }
 
-// Usage is how long a region kept a core busy, and in how many ticks.
-type Usage struct {
-	Busy  time.Duration
-	Ticks int
+// usage is how long a region kept a core busy, and in how many ticks.
+type usage struct {
+	busy  time.Duration
+	ticks int
 }
 
-// New returns a budget. CPU measures how long a piece of work keeps a core busy, such as ThreadTime.
-func New(cpu func(work func()) time.Duration) Budget { return Budget{cpu: cpu} }
+// newBudget returns a budget. CPU measures how long a piece of work keeps a core busy, such as ThreadTime.
+func newBudget(cpu func(work func()) time.Duration) budget { return budget{cpu: cpu} }
 
-// Run runs and measures a piece of work between two ticks.
-func (b *Budget) Run(work func()) { b.spent += b.measure(work) }
+// run runs and measures a piece of work between two ticks.
+func (b *budget) run(work func()) { b.spent += b.measure(work) }
 
-// Take returns what was used in ticks since the last call, with what was done between them.
-func (b *Budget) Take() Usage {
+// take returns what was used in ticks since the last call, with what was done between them.
+func (b *budget) take() usage {
 	used := b.used
-	b.used = Usage{}
+	b.used = usage{}
 	return used
 }
 
 // measure runs a piece of work and returns how long it took. It uses the wall clock, which is cheap. While that shows ticks
 // over a quarter of the budget, it uses the thread's CPU time instead: on an overloaded machine, every region looks slow by the wall clock.
-func (b *Budget) measure(work func()) time.Duration {
+func (b *budget) measure(work func()) time.Duration {
 	if b.hot {
 		return b.cpu(work)
 	}
@@ -58,11 +57,11 @@ func (b *Budget) measure(work func()) time.Duration {
 	return time.Since(start)
 }
 
-// Tick runs one tick of a region that is in use. It returns how long the tick took by the wall clock, and an error if the region
+// tick runs one tick of a region that is in use. It returns how long the tick took by the wall clock, and an error if the region
 // was over its budget for a whole window.
-func (b *Budget) Tick(work func(), now time.Time) (took time.Duration, blown error) {
+func (b *budget) tick(work func(), now time.Time) (took time.Duration, blown error) {
 	if b.since.IsZero() {
-		*b = Budget{cpu: b.cpu, hot: b.hot, since: now, spent: b.spent, used: b.used}
+		*b = budget{cpu: b.cpu, hot: b.hot, since: now, spent: b.spent, used: b.used}
 	}
 	start := time.Now()
 	spent := b.spent + b.measure(work)
@@ -70,13 +69,13 @@ func (b *Budget) Tick(work func(), now time.Time) (took time.Duration, blown err
 	measured := b.hot
 	b.hot = took+b.spent > motion.TickEvery/4
 	b.spent = 0
-	b.used.Busy += spent
-	b.used.Ticks++
+	b.used.busy += spent
+	b.used.ticks++
 	b.ticks++
 	if measured && spent > motion.TickEvery {
 		b.over++
 	}
-	if now.Sub(b.since) < Window {
+	if now.Sub(b.since) < budgetWindow {
 		return took, nil
 	}
 	if b.ticks >= minTicks && 2*b.over > b.ticks {
@@ -86,9 +85,9 @@ func (b *Budget) Tick(work func(), now time.Time) (took time.Duration, blown err
 	return took, blown
 }
 
-// Rest discards the window: a region that is idle, or led elsewhere, is not judged.
-func (b *Budget) Rest() {
+// rest discards the window: a region that is idle, or led elsewhere, is not judged.
+func (b *budget) rest() {
 	if !b.since.IsZero() || b.spent > 0 {
-		*b = Budget{cpu: b.cpu, used: b.used}
+		*b = budget{cpu: b.cpu, used: b.used}
 	}
 }

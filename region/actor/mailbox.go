@@ -1,5 +1,4 @@
-// Package mailbox passes values to the goroutine that owns some state. Only package region and its subpackages import it.
-package mailbox
+package actor
 
 import "sync"
 
@@ -17,8 +16,8 @@ type Mailbox[T any] struct {
 	}
 }
 
-// New returns a mailbox. It refuses values while it holds limit of them; 0 means no limit.
-func New[T any](limit int) *Mailbox[T] {
+// NewMailbox returns a mailbox. It refuses values while it holds limit of them; 0 means no limit.
+func NewMailbox[T any](limit int) *Mailbox[T] {
 	return &Mailbox[T]{limit: limit, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 

@@ -1,7 +1,4 @@
-// Package fault describes why a region is isolated on a node, and turns panics into that.
-//
-// Only package region and its subpackages import it.
-package fault
+package actor
 
 import (
 	"errors"
@@ -9,18 +6,20 @@ import (
 	"runtime/debug"
 )
 
-// Kind is the kind of a region's failure.
-type Kind int
+// This file describes why a region is isolated on a node, and turns panics into that.
+
+// FaultKind is the kind of a region's failure.
+type FaultKind int
 
 // The kinds of failures.
 const (
-	Panicked Kind = iota + 1 // its code Panicked
-	Slow                     // it exceeded its tick budget repeatedly
-	Broken                   // its group failed: raft, or its stored state
-	Refused                  // storage refuses its writes, possibly because of the disk
+	Panicked FaultKind = iota + 1 // its code Panicked
+	Slow                          // it exceeded its tick budget repeatedly
+	Broken                        // its group failed: raft, or its stored state
+	Refused                       // storage refuses its writes, possibly because of the disk
 )
 
-func (k Kind) String() string {
+func (k FaultKind) String() string {
 	names := [...]string{"none", "panic", "slow", "group", "storage"}
 	if k < 0 || int(k) >= len(names) {
 		return "unknown" // reported by another version of voxeld
@@ -30,7 +29,7 @@ func (k Kind) String() string {
 
 // Fault is the failure for which a region is isolated.
 type Fault struct {
-	Kind  Kind
+	Kind  FaultKind
 	Cause error
 	Entry uint64 // log index of the entry that was being applied, 0 if none was
 	Stack []byte // of a panic

@@ -1,4 +1,4 @@
-package budget
+package actor
 
 import (
 	"runtime"
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// ThreadTime runs a piece of work and returns the CPU time that its thread used.
-func ThreadTime(work func()) time.Duration {
+// threadTime runs a piece of work and returns the CPU time that its thread used.
+func threadTime(work func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	start := time.Now()
