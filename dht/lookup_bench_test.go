@@ -39,7 +39,7 @@ func (s spread) percentile(p float64) float64 {
 }
 
 // BenchmarkLookup counts the nodes that one lookup contacts in networks of 10 to 60 daemons, as figure 4.2 of the
-// VoxelPopuli dissertation does, and prints a table in markdown (docs/performance.md). All daemons run in this
+// VoxelPopuli dissertation does, and prints a table in markdown (research/measured.md). All daemons run in this
 // process, over TCP on loopback, each on an address of its own.
 func BenchmarkLookup(b *testing.B) {
 	sizes := []int{10, 20, 30, 40, 50, 60}

@@ -15,7 +15,7 @@
 // gateway that runs the avatar, or a simulator. Machines do not trust their input: lists are bounded (limits.go), and
 // lost, duplicated, late or forged messages cost freshness, but never cause a panic.
 //
-// docs/adr/0022 lists each machine's deviations from its paper, docs/overlays.md has the measurements.
+// docs/adr/0022 lists each machine's deviations from its paper, research/ has the measurements.
 //
 // The packages are floor 2: gameserver and the simulator may import them.
 package overlay

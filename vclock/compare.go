@@ -85,7 +85,7 @@ func Compare(a, b Stamp) Relation {
 func (s Stamp) contains(e Stamp) bool { return s.Clock.Component(e.Author) >= e.Own() }
 
 // Algorithm2 is the paper's comparison as printed: of both clocks it keeps the components relevant to the player who
-// compares, whether the other clock has them or not. docs/causality.md has figures for how much it misses.
+// compares, whether the other clock has them or not. research/measured.md has figures for how much it misses.
 func Algorithm2(a, b Clock, relevant Relevant) Relation {
 	return compareWhere(a, b, func(x, y Entry) bool { return relevant(nameOf(x, y)) })
 }

@@ -25,7 +25,7 @@
 //
 // Compare therefore uses only what pruning cannot falsify: whether the other event's clock contains this event. It may
 // report Concurrent for two events of which one follows the other (its author was pruned on the way), but it never reverses
-// an order, and never orders two concurrent events. docs/causality.md has the figures.
+// an order, and never orders two concurrent events. research/measured.md has the figures.
 //
 // # Deviations
 //

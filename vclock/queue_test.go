@@ -329,7 +329,7 @@ func (m *network) draw(t *rapid.T, most time.Duration, lossy bool) {
 }
 
 // Everything is shown once, nothing is given up, and all truly ordered pairs that a player sees are in causal order:
-// the figure of docs/causality.md.
+// the figure of research/measured.md.
 func TestQueueKeepsCausalOrderOverABadNetwork(t *testing.T) {
 	pairs := 0
 	rapid.Check(t, func(t *rapid.T) {

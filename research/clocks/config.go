@@ -9,7 +9,7 @@ import (
 
 const maxPlayers = 1 << 16
 
-// Config describes a walk. Zero values mean the defaults, which produce the figures of docs/causality.md.
+// Config describes a walk. Zero values mean the defaults, which produce the figures of research/measured.md.
 type Config struct {
 	Seed    uint64
 	Players int     // default 1000, at most 65536

@@ -8,7 +8,7 @@ type Setting struct {
 	Config Config
 }
 
-// Settings returns the walks of docs/causality.md: the reference, and variations of it. Zero values of the reference's
+// Settings returns the walks of research/measured.md: the reference, and variations of it. Zero values of the reference's
 // fields mean the defaults.
 func Settings(reference Config) []Setting {
 	with := func(name string, edit func(*Config)) Setting {

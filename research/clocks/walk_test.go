@@ -40,7 +40,7 @@ func sound(t *testing.T, name string, r Result) {
 	}
 }
 
-// The properties that docs/causality.md promises of the chosen comparison, and the ranking of the comparisons.
+// The properties that research/measured.md promises of the chosen comparison, and the ranking of the comparisons.
 func promised(t *testing.T, name string, r Result) {
 	t.Helper()
 	sound(t, name, r)
@@ -146,7 +146,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// The settings of docs/causality.md, at a tenth of their area and players: `sim vclock --figure all` runs them
+// The settings of research/measured.md, at a tenth of their area and players: `sim vclock --figure all` runs them
 // in full.
 func TestSettings(t *testing.T) {
 	reference := small()

@@ -10,7 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/test/testkit/figure"
 )
 
-// capacity is a world, and what one of each thing costs. The defaults are measured (docs/performance.md, docs/scale.md); the comments
+// capacity is a world, and what one of each thing costs. The defaults are measured (docs/performance.md, research/measured.md); the comments
 // name the command.
 type capacity struct {
 	area     float64 // km²
@@ -31,11 +31,11 @@ type capacity struct {
 	nodeMemory float64 // MiB                                            bench memory
 	playerMem  float64 // MiB                                            bench memory
 	editBytes  float64 // on disk, of a changed block                    docs/disk-format.md
-	foundings  float64 // a second                                       docs/scale.md, The catalog
-	lookups    float64 // a second                                       docs/scale.md, The catalog
-	rowMemory  float64 // bytes in memory on a member of the catalog     docs/scale.md, The catalog
-	rowDisk    float64 // bytes on its disk                              docs/scale.md, The catalog
-	rows       float64 // that fit into a snapshot of the catalog        docs/scale.md, The catalog
+	foundings  float64 // a second                                       measured.md, The catalog
+	lookups    float64 // a second                                       measured.md, The catalog
+	rowMemory  float64 // bytes in memory on a member of the catalog     measured.md, The catalog
+	rowDisk    float64 // bytes on its disk                              measured.md, The catalog
+	rows       float64 // that fit into a snapshot of the catalog        measured.md, The catalog
 	dhtShare   float64 // of border crossings, with a DHT lookup         bench crossings
 	chunkCrowd float64 // players in one chunk that hold                 bench one-chunk
 }
@@ -50,7 +50,7 @@ func newSimCapacity() *cobra.Command {
 		Use: "capacity", Short: "Compute what a large world needs, from measured costs, and what breaks first",
 		Example: "  sim capacity",
 		Long: "Computes nodes, bandwidth, lookups and the catalog's load for the world of the dissertation's §4.6.1, or another one, from the\n" +
-			"costs that other commands measure (docs/scale.md). Players are spread evenly, but for one crowd.",
+			"costs that other commands measure (research/measured.md). Players are spread evenly, but for one crowd.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if m.area <= 0 || m.players < 1 || m.replicas < 1 || m.speed <= 0 || m.edits < 0 || m.crowd < 1 {

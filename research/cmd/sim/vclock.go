@@ -13,7 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/research/clocks"
 )
 
-// vclockFigures are the tables of docs/causality.md.
+// vclockFigures are the tables of research/measured.md.
 var vclockFigures = []string{"sizes", "comparisons", "settings"}
 
 // vclockOptions are the flags of `sim vclock`.
@@ -28,7 +28,7 @@ func newSimVclock() *cobra.Command {
 	var o vclockOptions
 	c := &cobra.Command{
 		Use: "vclock", Short: "Simulate pruned vector clocks",
-		Long: "Simulates players who walk and act (docs/causality.md). It measures the size of their vector clocks, and\n" +
+		Long: "Simulates players who walk and act (research/measured.md). It measures the size of their vector clocks, and\n" +
 			"compares how each method orders pairs of events with the order of full vector clocks. The methods are\n" +
 			"Algorithm 2 as printed, common components, the authors' own components, and these with chains, which the\n" +
 			"daemon uses. With --figure it prints tables, without it the results of one walk. It fails if a\n" +

@@ -29,7 +29,7 @@ func newSimWalkad() *cobra.Command {
 	c := &cobra.Command{
 		Use: "walkad", Short: "Simulate Walkad: finding land by walking from neighbour to neighbour",
 		Long: "Simulates the evaluation of \"A Walkable Kademlia Network for Virtual Worlds\" (Varvello, Diot, Biersack 2009) on\n" +
-			"a wide-area network (docs/scale.md). With --figure it prints each figure's numbers beside the paper's. Without\n" +
+			"a wide-area network (research/README.md). With --figure it prints each figure's numbers beside the paper's. Without\n" +
 			"it, it compares walking, the paper's simple approach and a plain Kademlia lookup in one network.",
 		Example: "  sim walkad --nodes 10000\n  sim walkad --figure all --seeds 3 --out out",
 		Args:    cobra.NoArgs,
