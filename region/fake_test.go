@@ -493,7 +493,7 @@ func (n *network) startOn(peer string, d integrity.Storage) (*node, error) {
 	options := Options{
 		Self: member(peer), Height: 64, Placement: grid.PlacementHash, Copies: max(1, n.copies), CatalogCopies: max(1, n.copies), Grace: time.Minute, Base: baseOf,
 		Storage: d, Replicas: replicas, Records: n, Peers: wires{n, peer}, Operator: operator(peer),
-		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+		Logger: slog.New(reached), Registerer: prometheus.NewRegistry(),
 	}
 	if n.adjust != nil {
 		n.adjust(peer, &options)

@@ -121,6 +121,33 @@ func TestCopyIsReplacedOnceTheFileIsSound(t *testing.T) {
 	})
 }
 
+// A copy that is damaged again after each replacement is not replaced a fourth time within a day: the disk is to be looked at.
+func TestCopyIsReplacedThreeTimesADay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, c, _, info := built(t)
+		for times := 1; times <= 4; times++ {
+			c.regions.openMember(t.Context(), info.ID) //nolint:errcheck // an error shows in the id
+			before := c.replicaID(info.ID)
+			now, err := c.regions.Member(info.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.executor.Note(now, copies.Unreadable, kv.ErrDamaged)
+			<-time.After(time.Minute)
+			c.regions.openMember(t.Context(), info.ID) //nolint:errcheck // an error shows in the id
+			left := c.Damaged()
+			switch {
+			case before == 0:
+				t.Fatal("C has no copy")
+			case times <= 3 && (len(left) != 0 || c.replicaID(info.ID) <= before):
+				t.Errorf("replica %d is not replaced: %+v", before, left)
+			case times == 4 && (len(left) != 1 || left[0].Reason != copies.ReplacedTooOften.String()):
+				t.Errorf("after three replacements: %+v", left)
+			}
+		}
+	})
+}
+
 // A scrub also detects that the log of an open group cannot be read. The node, even a leader, continues with its memory until
 // another replica has replaced it.
 func TestDamagedLogOfAnOpenGroup(t *testing.T) {

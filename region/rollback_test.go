@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -50,6 +51,36 @@ func threeIncarnations(t *testing.T) (a, b, c *node) {
 	b, c = n.start("B", newDisk()), n.start("C", newDisk())
 	<-time.After(30 * time.Second) // all are members of the catalog
 	return a, b, c
+}
+
+// The only copy of a region is used although the data of its node was put back: nobody has what it has forgotten.
+func TestOldCopyAloneIsUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, _ := threeIncarnations(t)
+		n := a.net
+		n.copies = 1
+		n.near("A")
+		a = n.start("A", n.kill(a)) // regions have one copy from now on
+		g := a.follow(here)
+		g.edit(stone(1))
+		<-time.After(5 * time.Second)
+		id, old := idHere(t, a), a.disk.afterCrash()
+		g.edit(stone(2))
+		a.announce(t, "B", "C")
+		n.kill(a)
+		a = n.start("A", old)
+		if a.facts.Stored(id) != copies.RolledBack {
+			t.Fatal("the old copy is not noticed")
+		}
+		<-time.After(time.Minute)
+		g = a.refollow()
+		if r := g.edit(stone(3))[3]; r.Refused != "" {
+			t.Errorf("edit: %+v", r)
+		}
+		if s := g.state(here); len(s.Edits) != 2 {
+			t.Errorf("the land has the edits %+v, want that of the copy and one more", s.Edits)
+		}
+	})
 }
 
 // announce makes the node count what it has promised, and show that to the peers.

@@ -144,7 +144,7 @@ func (e *Executor) useRolledBack(ctx context.Context, info nodemsg.Region) error
 	}
 	e.Facts.Clear(info.ID)
 	e.Logger.Warn("the data of this node was put back to an earlier state, and no newer copy of the region is left: what was built "+
-		"since then is lost", "region", info.ID, "cell", Name(info))
+		"since then is lost", "region", info.ID, "cell", Name(info), "reason", copies.RolledBackAlone.String())
 	if info.ID == world.CatalogID { // regions are opened when they are needed
 		return e.ReopenCatalog(ctx)
 	}
@@ -227,8 +227,9 @@ func (e *Executor) AdmitCatalog(ctx context.Context) error {
 // Fail records a failure of a region on this node.
 func (e *Executor) Fail(info nodemsg.Region, f *actor.Fault) {
 	e.Metrics.isolated.WithLabelValues(f.Kind.String()).Inc()
-	e.Logger.Error("region isolated", "region", info.ID, "cell", Name(info), "reason", f.Kind.String(), "error", f, "stack", string(f.Stack))
-	if d := e.Facts.fail(info.ID, f); d.Reason == copies.Quarantined {
+	d := e.Facts.fail(info.ID, f)
+	e.Logger.Error("region isolated", "region", info.ID, "cell", Name(info), "reason", d.Reason.String(), "kind", f.Kind.String(), "error", f, "stack", string(f.Stack))
+	if d.Reason == copies.Quarantined {
 		e.Logger.Error("region quarantined: closed on this node until voxeld region release", "region", info.ID, "cell", Name(info), "why", f.Error())
 	}
 }
@@ -371,7 +372,7 @@ var errSuperseded = errors.New("the region continues without this node; the copy
 
 // drop deletes a copy whose group continues without it. Open is its actor, nil if it is closed.
 func (e *Executor) drop(ctx context.Context, info nodemsg.Region, open *actor.Actor) error {
-	e.Logger.Warn("region continues without this node; its copy is dropped", "region", info.ID, "cell", Name(info))
+	e.Logger.Warn("region continues without this node; its copy is dropped", "region", info.ID, "cell", Name(info), "reason", copies.Superseded.String())
 	e.Facts.with(info.ID, func(c *copyFacts) { c.Peers = copies.Unasked }) // of the next copy
 	if open != nil {
 		open.Remove(false)
