@@ -1,5 +1,5 @@
 // Package blocktable maps our blocks to those of other games, and back. A game that lacks a block is shown the nearest that it has, of the
 // same solidity, so that its client's physics agrees with the checks of moves.
 //
-// Only the adapters of games, below gameserver, import it. It imports chunk.
+// It imports chunk.
 package blocktable

@@ -16,7 +16,7 @@ const (
 	upperSlab
 	stairs              // the high side is there
 	fence  = stairs + 4 // joined to what is beside it; bodies stop at the whole block
-	pane   = fence + 1  // likewise
+	pane   = fence + 1  // as a fence
 	torch  = pane + 1
 	// The wall is there.
 	wallTorch = torch + 1

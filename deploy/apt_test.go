@@ -25,7 +25,7 @@ func newAptRoot(t *testing.T, source string) aptRoot {
 		}
 	}
 	for file, text := range map[string]string{"var/lib/dpkg/status": "", "etc/apt/sources.list": source + "\n"} {
-		if err := os.WriteFile(filepath.Join(r.dir, file), []byte(text), 0o644); err != nil { //nolint:gosec // likewise
+		if err := os.WriteFile(filepath.Join(r.dir, file), []byte(text), 0o644); err != nil { //nolint:gosec // apt's user reads it
 			t.Fatal(err)
 		}
 	}
@@ -56,11 +56,11 @@ func makeDeb(t *testing.T, dir, version, arch string) string {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // dpkg wants it so
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil { //nolint:gosec // likewise
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil { //nolint:gosec // dpkg wants it so
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chmod(tree, 0o755); err != nil { //nolint:gosec // likewise
+	if err := os.Chmod(tree, 0o755); err != nil { //nolint:gosec // dpkg wants it so
 		t.Fatal(err)
 	}
 	deb := filepath.Join(dir, fmt.Sprintf("voxeld_%s_%s.deb", version, arch))

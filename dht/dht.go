@@ -56,6 +56,6 @@ type DHT struct {
 		sync.Mutex
 		published     map[string]publication // by record key
 		spread        int                    // known peers when all records were last made due for newcomers
-		catalogSpread int                    // likewise, for the catalog's record
+		catalogSpread int                    // known peers when the catalog's record was
 	}
 }

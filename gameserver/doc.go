@@ -22,6 +22,4 @@
 // sharedIndex.mu or p2p.Driver.mu, then one of the leaves place.mu, lastNotice.mu, chat.Clock.mu, chat.Sequencer.mu, outbox.Outbox.mu,
 // pendingEdits.mu, handoff.Targets.mu, admission.Limits.mu, players.Store.mu (under which its publisher's is taken) and park.Poller.mu.
 // None is held while a goroutine waits. The order of the locks of legacy and of mirror is in their package documentation.
-//
-// Only cmd imports this package.
 package gameserver

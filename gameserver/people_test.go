@@ -279,7 +279,7 @@ func (r *harness) shake(handshake string) string {
 	c := r.dial()
 	go func() { c.Write([]byte(handshake)) }() //nolint:errcheck // the read below reports it
 	answer := make([]byte, 2)
-	c.Read(answer) //nolint:errcheck // likewise
+	c.Read(answer) //nolint:errcheck // the read below reports it
 	return string(answer)
 }
 

@@ -11,8 +11,8 @@
 // A Group is a handle for its owner (one region's goroutine). Its methods may be called from any goroutine. None but
 // Close waits for the disk, and none but ReadIndex for other members.
 //
-// Floor 3: region, cmd and benchmarks may import this package. It imports kv, and no package but this one and its subpackages imports
-// raft; no raft type is exported. Package raftlog has the layout of the tables.
+// It imports kv, and no package but this one and its subpackages imports raft; no raft type is exported. Package
+// raftlog has the layout of the tables.
 //
 // # Guarantees
 //

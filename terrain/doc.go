@@ -37,5 +37,5 @@
 // then shifts a height by a millionth of a block. Decisions of chance are integer hashes. What little
 // may still differ is detected by the pinned base hashes (docs/adr/0003).
 //
-// Who may import it: floors 2 and up. It imports chunk and grid, and holds no state that anybody could own.
+// It imports chunk and grid, and holds no state that anybody could own.
 package terrain

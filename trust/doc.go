@@ -6,5 +6,5 @@
 //
 // Everything is verified from the genesis on: it does not matter who passed it on.
 //
-// This package is pure: times are arguments, and what is to be stored or sent is returned. Packages dht and cmd import it.
+// This package is pure: times are arguments, and what is to be stored or sent is returned.
 package trust

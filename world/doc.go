@@ -6,5 +6,5 @@
 // run thousands of instances.
 //
 // A value of this package is owned by one goroutine: Land and Crowd by their region's loop, Catalog by the catalog's
-// loop (package region). Packages on floors 3 and up may import it.
+// loop (package region).
 package world

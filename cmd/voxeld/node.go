@@ -153,7 +153,7 @@ func (n *node) gameAddress() string {
 	return reachable(n.game.Addr())
 }
 
-// playerURL returns the URL at which browsers reach this node, likewise; with a certificate, by its name.
+// playerURL returns the URL at which browsers reach this node: the one that is advertised, or else its own; with a certificate, by its name.
 func (n *node) playerURL() string {
 	if n.cfg.AdvertiseHTTP != "" {
 		return n.cfg.AdvertiseHTTP

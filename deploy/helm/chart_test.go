@@ -338,7 +338,7 @@ func TestFewerNodesOneByOne(t *testing.T) {
 		{5, values{"joinSecret": "token", "replicas": 4}, true},
 		{5, values{"joinSecret": "token", "replicas": 3}, false},
 		{3, nil, false}, // without the token: one pod
-		{2, nil, false}, // likewise, and it might create another world
+		{2, nil, false}, // without the token it might create another world
 	} {
 		if _, err := texts(t, c.now, cluster(t, c.is)); (err == nil) != c.ok {
 			t.Errorf("%d pods, then %v: %v", c.is, c.now, err)

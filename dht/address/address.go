@@ -1,4 +1,4 @@
-// Package address parses the multiaddrs of nodes. Packages of dht import it.
+// Package address parses the multiaddrs of nodes.
 package address
 
 import (

@@ -5,6 +5,6 @@
 // the secret of a token. Until a peer is admitted it is served nothing but Protocol. Nodes pass charters and revocations on to each
 // other as soon as they get them.
 //
-// A Gate may be used from any goroutine; its state is guarded by a mutex, which is not held while a peer is asked. Only package cmd
-// imports this one; dht/transport uses a Gate through an interface.
+// A Gate may be used from any goroutine; its state is guarded by a mutex, which is not held while a peer is asked.
+// Package dht/transport uses a Gate through an interface.
 package admission

@@ -1,7 +1,7 @@
 // Package redial decides which known peers a node dials again, and when. It remembers peers across restarts.
 //
-// It belongs to the goroutine of dht.DHT.Run, which passes in the time and the outcomes of dials, and commits the writes.
-// It starts no goroutine and dials nothing itself. Only package dht imports it.
+// It belongs to the goroutine of dht.DHT.Run, which passes in the time and the outcomes of dials, and commits the
+// writes. It starts no goroutine and dials nothing itself.
 package redial
 
 import (

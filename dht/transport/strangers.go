@@ -24,13 +24,13 @@ const (
 	maxSourceStreams      = 32  // of all strangers of one source
 	maxAllStrangerStreams = 256 // of all strangers; if there are more, another connection is shed
 	maxSourceConns        = 16  // inbound connections from one source; loopback is not limited
-	maxAllStrangerConns   = 256 // inbound connections from all addresses, those that are left are for nodes; likewise
+	maxAllStrangerConns   = 256 // inbound connections from all addresses; if there are more, another one is shed
 
 	// Streams a second of all strangers of one address. Whoever opens more is not let in for refusedTime, and for twice as long each time
 	// that they do so again within longestRefused.
 	strangerStreams, strangerStreamsAtOnce = 50, 256
-	// Inbound connections a second from one address that end before their peer is admitted; likewise. Most of what a stranger costs is
-	// the handshake.
+	// Inbound connections a second from one address that end before their peer is admitted; whoever has more is not let in for the same
+	// times. Most of what a stranger costs is the handshake.
 	strangerConns, strangerConnsAtOnce = 2, 64
 	refusedTime, longestRefused        = 30 * time.Second, 8 * time.Minute
 	// maxSources bounds the addresses that are remembered, at about 200 bytes each.

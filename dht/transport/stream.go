@@ -33,7 +33,7 @@ type Stream struct {
 	release         func()
 	checkConnection func()                // called when the peer is silent, to check the connection
 	memory          network.ResourceScope // of what the peer has sent in part; nil for a stream to oneself
-	in, out         prometheus.Counter    // of bytes; nil likewise
+	in, out         prometheus.Counter    // of bytes; nil for a stream to oneself
 }
 
 // Read reads what the peer wrote; io.EOF after the peer has closed its side.

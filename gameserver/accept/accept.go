@@ -1,4 +1,4 @@
-// Package accept accepts game connections. Only package gameserver imports it.
+// Package accept accepts game connections.
 package accept
 
 import (

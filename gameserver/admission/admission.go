@@ -1,5 +1,5 @@
-// Package admission limits what the clients of one address may take and do: players, connections, and actions that cost others
-// something. Only package gameserver and its adapters import it.
+// Package admission limits what the clients of one address may take and do: players, connections, and actions that cost
+// others something.
 package admission
 
 import (

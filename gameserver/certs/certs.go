@@ -1,5 +1,5 @@
-// Package certs provides the certificates with which the HTTP server speaks TLS: from two files, which are read again when they
-// change, or from a certificate authority that speaks ACME (RFC 8555), such as Let's Encrypt. Only cmd imports it.
+// Package certs provides the certificates with which the HTTP server speaks TLS: from two files, which are read again
+// when they change, or from a certificate authority that speaks ACME (RFC 8555), such as Let's Encrypt.
 package certs
 
 import (

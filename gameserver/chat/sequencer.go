@@ -5,7 +5,7 @@
 // gateway's events, and so sees causal order too (docs/causality.md). A Clock numbers the events of one player; the Sequencer
 // brings those of all players into order.
 //
-// Sequencer.Run owns the line, and a Clock belongs to its player's session. Only package gameserver and its adapters import it.
+// Sequencer.Run owns the line, and a Clock belongs to its player's session.
 package chat
 
 import (

@@ -1,5 +1,5 @@
-// Package checks is what moves, edits and interactions of players are checked against: walls, bodies and lines of sight. It is
-// pure: the blocks and bodies are arguments. Only package gameserver and its adapters import it.
+// Package checks is what moves, edits and interactions of players are checked against: walls, bodies and lines of
+// sight. It is pure: the blocks and bodies are arguments.
 package checks
 
 import (

@@ -11,6 +11,4 @@
 //
 // Goroutines: the session's reader calls Read, its writer Send, Flush and Close, and a third one Tick when no flush was one. The lock of a
 // Client guards what they share, and is held while they write.
-//
-// Only cmd/voxeld imports this package.
 package classicube

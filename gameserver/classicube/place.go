@@ -43,8 +43,8 @@ func (p place) pose(origin grid.Pos) motion.Pose {
 	pitch := float64(int8(p.pitch)) / turn * 2 * math.Pi //nolint:gosec // angles above half a turn are negative
 	return motion.Pose{
 		X:   float64(origin.X) + float64(int16(p.x))/unit, //nolint:gosec // two's complement
-		Y:   (float64(int16(p.y)) - eyes) / unit,          //nolint:gosec // likewise
-		Z:   float64(origin.Z) + float64(int16(p.z))/unit, //nolint:gosec // likewise
+		Y:   (float64(int16(p.y)) - eyes) / unit,          //nolint:gosec // two's complement
+		Z:   float64(origin.Z) + float64(int16(p.z))/unit, //nolint:gosec // two's complement
 		Yaw: float32(float64(p.yaw)/turn*2*math.Pi - math.Pi), Pitch: float32(max(-math.Pi/2, min(math.Pi/2, -pitch))),
 	}
 }

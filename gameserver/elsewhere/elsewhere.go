@@ -2,7 +2,7 @@
 // private line. It answers the same questions of others. Each gateway asks those that it is connected with, and believes their answers, but
 // for who plays under a registered name.
 //
-// Only package gameserver and its commands import it. Any goroutine may use it.
+// Any goroutine may use it.
 package elsewhere
 
 import (

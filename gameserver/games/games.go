@@ -1,6 +1,6 @@
-// Package games is what adapters of other games and the gateway agree on. An adapter translates between a game's protocol and that of
-// sessions, connection by connection, so that its players are players like any other: the gateway checks what they do, and decides what
-// they are sent, in one place (docs/adr/0055). Only gameserver, adapters and gamestest import it.
+// Package games is what adapters of other games and the gateway agree on. An adapter translates between a game's
+// protocol and that of sessions, connection by connection, so that its players are players like any other: the gateway
+// checks what they do, and decides what they are sent, in one place (docs/adr/0055).
 package games
 
 import (

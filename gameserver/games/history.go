@@ -43,7 +43,7 @@ func historyLines(m sessionmsg.History, now time.Time) (lines []string) {
 			name = m.Names[author]
 		}
 		at := grid.Pos{X: int32(c[2]), Y: int32(c[3]), Z: int32(c[4])} //nolint:gosec // as the gateway has them
-		before, after := chunk.Block(c[5]), chunk.Block(c[6])          //nolint:gosec // likewise
+		before, after := chunk.Block(c[5]), chunk.Block(c[6])          //nolint:gosec // as the gateway has them
 		say("%v: %s, %s: %s → %s", at, humanize.RelTime(time.UnixMilli(c[0]), now, "ago", "from now"), name, before.Name(), after.Name())
 	}
 	if shown < all || m.More {

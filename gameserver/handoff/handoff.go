@@ -1,6 +1,5 @@
-// Package handoff finds other gateways for the players of a gateway that shuts down: it queries the connected nodes whether they
-// take players, and distributes players over those that do. Its types may be used by any goroutine. Only package gameserver
-// imports it.
+// Package handoff finds other gateways for the players of a gateway that shuts down: it queries the connected nodes
+// whether they take players, and distributes players over those that do. Its types may be used by any goroutine.
 package handoff
 
 import (

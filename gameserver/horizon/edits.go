@@ -126,7 +126,7 @@ func (e *edits) look(ctx context.Context, at sector) {
 	}
 	done := e.flights.DoChan(at.String(), func() (any, error) {
 		if !e.looks.Allow() {
-			return nil, nil //nolint:nilnil // likewise
+			return nil, nil //nolint:nilnil // the result is in e.mu
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), queryTime) // others wait for it, too
 		defer cancel()

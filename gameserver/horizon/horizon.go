@@ -4,8 +4,6 @@
 //
 // Work is bounded: tiles are computed one at a time and so many a second, the land of others is asked about every few seconds at most, and
 // answers are shared by all who ask. No region is founded or woken.
-//
-// Only package gameserver imports it.
 package horizon
 
 import (

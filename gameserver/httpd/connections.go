@@ -39,7 +39,7 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 		}
 	case http.StateActive:
 		if fromProxy(conn) && !c.count(conn) {
-			conn.Close() //nolint:errcheck // likewise
+			conn.Close() //nolint:errcheck // the server sees the error
 		}
 	case http.StateHijacked, http.StateClosed:
 		c.remove(conn)

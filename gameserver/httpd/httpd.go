@@ -1,5 +1,4 @@
-// Package httpd serves the browser client's files, the node's health, and the WebSockets on which sessions run. Only package
-// gameserver imports it.
+// Package httpd serves the browser client's files, the node's health, and the WebSockets on which sessions run.
 package httpd
 
 import (

@@ -6,6 +6,6 @@
 // with the tier of each cell, chosen by distance, crowd and budget, and so the motion of a frame. What is left per session is to
 // copy it.
 //
-// The package is pure: no lock, goroutine, clock or socket. One goroutine at a time uses an Index, with the Occupants of the
-// chunks that it was passed. Only gameserver and packages below it import it.
+// The package is pure: no lock, goroutine, clock or socket. One goroutine at a time uses an Index, with the Occupants
+// of the chunks that it was passed.
 package interest

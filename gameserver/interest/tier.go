@@ -20,8 +20,8 @@ const (
 	tight                  // the next, in a crowd
 	near                   // within 24 blocks, however many avatars there are
 	fair                   // instead, where near would exceed the budget
-	loose                  // likewise, in a larger crowd
-	far                    // likewise, in a still larger crowd; and in any case up to 64 blocks
+	loose                  // instead of fair, in a larger crowd
+	far                    // instead of loose, in a still larger crowd; and in any case up to 64 blocks
 	distant                // checked once a second
 	tiers
 	unseen lodTier = math.MaxUint8

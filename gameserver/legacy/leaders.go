@@ -42,7 +42,7 @@ func newLeaders(o *Options) *leaders {
 	}
 	founded, err := lru.New[grid.Cell, struct{}](maxConfirmedLeaders)
 	if err != nil {
-		panic(err) // likewise
+		panic(err) // the size is positive
 	}
 	return &leaders{Options: o, confirmed: confirmed, founded: founded}
 }

@@ -100,7 +100,7 @@ func objects(gone []uint16, fresh []packet) packet {
 	for _, id := range gone {
 		p = p.u16(id)
 	}
-	p = p.u16(uint16(len(fresh))) //nolint:gosec // likewise
+	p = p.u16(uint16(len(fresh))) //nolint:gosec // at most maxShown
 	for _, f := range fresh {
 		p = append(p, f...)
 	}

@@ -13,6 +13,4 @@
 //
 // Goroutines: the session's reader calls Read, its writer Send, Flush and Close, and a third one Tick when no flush was one. The lock of a
 // Client guards what they share. A Listener has two of its own: one reads the socket, and one sends again what was not acknowledged.
-//
-// Only cmd/voxeld imports this package.
 package luanti

@@ -17,8 +17,8 @@ func (p packet) u32(v uint32) packet   { return binary.BigEndian.AppendUint32(p,
 func (p packet) u64(v uint64) packet   { return binary.BigEndian.AppendUint64(p, v) }
 func (p packet) s16(v int) packet      { return p.u16(uint16(int16(v))) }             //nolint:gosec // two's complement
 func (p packet) text(s string) packet  { return append(p.u16(uint16(len(s))), s...) } //nolint:gosec // never as long
-func (p packet) bytes(b []byte) packet { return append(p.u16(uint16(len(b))), b...) } //nolint:gosec // likewise
-func (p packet) blob(b []byte) packet  { return append(p.u32(uint32(len(b))), b...) } //nolint:gosec // likewise
+func (p packet) bytes(b []byte) packet { return append(p.u16(uint16(len(b))), b...) } //nolint:gosec // never as long
+func (p packet) blob(b []byte) packet  { return append(p.u32(uint32(len(b))), b...) } //nolint:gosec // never as long
 func (p packet) node(at node) packet   { return p.s16(at.x).s16(at.y).s16(at.z) }
 func (p packet) place(at place) packet { return p.f32(at.x, at.y, at.z) }
 

@@ -338,7 +338,7 @@ func (p *peer) enqueue(channel byte, b []byte) {
 	for i := range count {
 		head := binary.BigEndian.AppendUint16([]byte{kindSplit}, c.nextSplit)
 		head = binary.BigEndian.AppendUint16(head, uint16(count)) //nolint:gosec // a packet has less than 64k parts
-		head = binary.BigEndian.AppendUint16(head, uint16(i))     //nolint:gosec // likewise
+		head = binary.BigEndian.AppendUint16(head, uint16(i))     //nolint:gosec // a packet has less than 64k parts
 		put(head, b[i*most:min(len(b), (i+1)*most)])
 	}
 	c.nextSplit++

@@ -103,7 +103,7 @@ func appendFrame(to []byte, p packet, compressed bool) []byte {
 	w := deflaters.Get().(*zlib.Writer)
 	w.Reset(&deflated)
 	w.Write(p) //nolint:errcheck // into memory
-	w.Close()  //nolint:errcheck // likewise
+	w.Close()  //nolint:errcheck // into memory
 	deflaters.Put(w)
 	size := packet{}.varint(len(p))
 	to = packet(to).varint(len(size) + deflated.Len())

@@ -166,8 +166,8 @@ func begin(kind byte) packet { return append(make(packet, 0, 48), kind) } // roo
 
 func (p packet) u8(v ...byte) packet  { return append(p, v...) }
 func (p packet) i16(v int16) packet   { return binary.BigEndian.AppendUint16(p, uint16(v)) } //nolint:gosec // two's complement
-func (p packet) i32(v int32) packet   { return binary.BigEndian.AppendUint32(p, uint32(v)) } //nolint:gosec // likewise
-func (p packet) i64(v int64) packet   { return binary.BigEndian.AppendUint64(p, uint64(v)) } //nolint:gosec // likewise
+func (p packet) i32(v int32) packet   { return binary.BigEndian.AppendUint32(p, uint32(v)) } //nolint:gosec // two's complement
+func (p packet) i64(v int64) packet   { return binary.BigEndian.AppendUint64(p, uint64(v)) } //nolint:gosec // two's complement
 func (p packet) f32(v float32) packet { return binary.BigEndian.AppendUint32(p, math.Float32bits(v)) }
 
 func (p packet) f64(v ...float64) packet {

@@ -409,7 +409,7 @@ func unpackChunk(packed []byte) *chunk.Chunk {
 	}
 	land, err := chunk.Decode(plain)
 	if err != nil {
-		panic(err) // likewise
+		panic(err) // this gateway packed it
 	}
 	return land
 }

@@ -21,6 +21,4 @@
 // Goroutines: two for each feed, and those that run Build. Locks, in order: sender, Mirror.mu, Subscription.mu, jobs.mu;
 // under Subscription.mu also those of Interest, Overlay and the subscribers. None is held while a goroutine waits, except sender:
 // it is locked while the link takes a message, and others only try to lock it.
-//
-// Only gameserver and packages below it import this package.
 package mirror

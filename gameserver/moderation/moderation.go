@@ -1,7 +1,7 @@
 // Package moderation applies the world's policy (package policy) to the players of one gateway: who may join, chat and build, under which
 // name, and their commands.
 //
-// Only package gameserver imports it. Any goroutine may use an Enforcer and a Permissions.
+// Any goroutine may use an Enforcer and a Permissions.
 package moderation
 
 import (
@@ -48,7 +48,7 @@ type Enforcer struct {
 	floods    *floods
 	newcomers *newcomers
 	claims    atomic.Pointer[policy.Claims] // as of the last Refresh
-	border    atomic.Pointer[place.Border]  // likewise
+	border    atomic.Pointer[place.Border]  // as of the last Refresh
 }
 
 // Node is what the options of this node grant.

@@ -1,5 +1,5 @@
-// Package newcomer chooses where a new player starts: beside what players have built recently, near the spawn of the world. Any goroutine
-// may use it. Only package gameserver imports it.
+// Package newcomer chooses where a new player starts: beside what players have built recently, near the spawn of the
+// world. Any goroutine may use it.
 package newcomer
 
 import (
@@ -44,7 +44,7 @@ type Sources struct {
 	History interface { // nil: newcomers start at the spawn
 		Query(ctx context.Context, q rollback.Query) (rollback.Result, error)
 	}
-	Ranges  func(context.Context, region.RangeQuery) (region.RangeResult, error) // nil likewise
+	Ranges  func(context.Context, region.RangeQuery) (region.RangeResult, error) // nil: newcomers start at the spawn
 	Terrain Terrain
 	Policy  func(func(*policy.State)) // reads it
 	Height  int32                     // of the world

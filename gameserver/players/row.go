@@ -45,7 +45,7 @@ func (r row) isOutdated(remembered nodemsg.PlayerRecord) bool {
 	return remembered.Login != nil && remembered.Gateway != r.Gateway && r.base.compare(remembered) > 0
 }
 
-// isNewer reports whether a record in the network is older, likewise.
+// isNewer reports whether a record in the network is older, whatever the sequence numbers say.
 func (r row) isNewer(remembered nodemsg.PlayerRecord) bool {
 	return r.based && r.base.compare(remembered) < 0
 }

@@ -1,7 +1,7 @@
 // Package players loads, saves and publishes the records of players: on this node's disk, and in the network, where other gateways
 // find them.
 //
-// A Store is used by any goroutine; Store.Run starts and awaits its own. Only package gameserver and its adapters import it.
+// A Store is used by any goroutine; Store.Run starts and awaits its own.
 package players
 
 import (

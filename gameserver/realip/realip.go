@@ -1,6 +1,5 @@
-// Package realip finds the address of a client behind trusted proxies: of a request from X-Forwarded-For, of a connection from a
-// header of the PROXY protocol. What others than trusted proxies say about addresses has no effect. Only package gameserver and its
-// adapters import it.
+// Package realip finds the address of a client behind trusted proxies: of a request from X-Forwarded-For, of a
+// connection from a header of the PROXY protocol. What others than trusted proxies say about addresses has no effect.
 package realip
 
 import (

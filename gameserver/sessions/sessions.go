@@ -1,6 +1,6 @@
 // Package sessions holds which player has which session on a gateway.
 //
-// Only package gameserver imports it. Any goroutine may use a Table; its lock is a leaf.
+// Any goroutine may use a Table; its lock is a leaf.
 package sessions
 
 import (

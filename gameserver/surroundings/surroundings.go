@@ -1,7 +1,5 @@
 // Package surroundings answers players who ask who is near them, who plays in the world, and what the land looks like from above. The answers are those of range
 // queries (docs/adr/0034) and of other gateways, which are bounded, and shared for some seconds by all who ask.
-//
-// Only package gameserver imports it.
 package surroundings
 
 import (

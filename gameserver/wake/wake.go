@@ -1,4 +1,4 @@
-// Package wake wakes goroutines that have something to do. Every package of the gateway may import it.
+// Package wake wakes goroutines that have something to do.
 package wake
 
 // Signal wakes one goroutine, which receives from it. It holds a token while there is something to do.

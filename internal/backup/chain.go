@@ -258,7 +258,7 @@ func VerifyFile(ctx context.Context, name string, progress func(groups int, rows
 		return Contents{}, err
 	}
 	defer f.Close()                                      //nolint:errcheck // it was only read
-	defer context.AfterFunc(ctx, func() { f.Close() })() //nolint:errcheck // likewise; reading fails then
+	defer context.AfterFunc(ctx, func() { f.Close() })() //nolint:errcheck // it was only read; reading fails then
 	c, err := Verify(f, progress)
 	if ctx.Err() != nil {
 		err = ctx.Err()

@@ -5,5 +5,5 @@
 // A backup is full, or incremental: the latter refers to its base for the regions that have not changed since. A Chain is a full
 // backup and the incremental ones that follow it.
 //
-// A Writer and a Reader belong to their caller's goroutine. Any package from region upwards may import this one.
+// A Writer and a Reader belong to their caller's goroutine.
 package backup

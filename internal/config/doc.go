@@ -5,5 +5,5 @@
 // wrong types and impossible values, each with an error that names the remedy. It opens the file and nothing
 // else. It has no goroutine and no state.
 //
-// Who may import it: cmd only. Packages below take what they need as arguments.
+// Only commands read it: packages take what they need as arguments.
 package config

@@ -5,7 +5,7 @@
 //
 // The runtime takes only one CPU profile at a time. The Sampler gives way to the operator's (see Yield).
 //
-// One goroutine: the caller of Run. Floor 6: only cmd/voxeld imports it.
+// One goroutine: the caller of Run.
 package cputime
 
 import (

@@ -1,7 +1,7 @@
 // Package raftframe encodes, decodes and checks what members of a raft group send each other: messages and snapshots. What
 // it decodes is plausible on its own; package replica checks it against the group.
 //
-// It has no state. Only package replica and its subpackages import this package.
+// It has no state.
 package raftframe
 
 import (

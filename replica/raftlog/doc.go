@@ -1,8 +1,7 @@
 // Package raftlog is what a node stores of its raft groups: the log, the state, the configuration and the tombstone of each.
 // It returns the writes that change them; package replica commits these.
 //
-// A Log belongs to the goroutine of replica.Host.Run; all else is without state. Only package replica and its subpackages
-// import this package.
+// A Log belongs to the goroutine of replica.Host.Run; all else is without state.
 //
 // # Storage layout
 //

@@ -59,12 +59,12 @@ type Chunks struct {
 // Volume is how much was sent and received. It is part of the JSON object of the report.
 type Volume struct {
 	Sent         []Traffic `json:"sent"`     // by type, busiest first
-	Received     []Traffic `json:"received"` // likewise
+	Received     []Traffic `json:"received"` // by type, busiest first
 	BytesOut     uint64    `json:"bytes_out"`
 	BytesIn      uint64    `json:"bytes_in"`
 	PlayerTime   Seconds   `json:"player_seconds"`           // sum of the times that players were in the world
 	OutPerPlayer float64   `json:"bytes_out_per_player_sec"` // bytes written per player and second in the world
-	InPerPlayer  float64   `json:"bytes_in_per_player_sec"`  // bytes read, likewise
+	InPerPlayer  float64   `json:"bytes_in_per_player_sec"`  // bytes read per player and second in the world
 }
 
 // Traffic is what was sent or received of one type of packet.
@@ -179,7 +179,7 @@ func writeRows(b *strings.Builder, rows [][]string) {
 	for _, row := range rows {
 		fmt.Fprintln(t, strings.Join(row, "\t")+"\t") //nolint:errcheck // a Builder takes it
 	}
-	t.Flush() //nolint:errcheck // likewise
+	t.Flush() //nolint:errcheck // a Builder takes it
 }
 
 // cause returns a code of Failures with its cause.

@@ -46,6 +46,6 @@
 // serves. A slot separates concurrent runs on one machine. Its sweep removes what a killed run left: disks that hang,
 // processes, mounts, loop devices, namespaces, files.
 //
-// Layer 6: only test/chaos/cmd imports it. It imports chunk, grid, testkit and wire only, so that it has no means that another
-// client lacks. Package hostile, which attacks nodes, is made of what nodes are made of.
+// It imports chunk, grid, testkit and wire only, so that it has no means that another client lacks. Package hostile,
+// which attacks nodes, is made of what nodes are made of.
 package chaos

@@ -60,7 +60,7 @@ const (
 	cellUnits  = CellSize * PlaceUnit
 	chunkUnits = grid.ChunkSize * PlaceUnit
 	guestBit   = 0x80 // in the length byte of a name
-	skinBit    = 0x40 // likewise: a skin follows the name
+	skinBit    = 0x40 // in the length byte of a name: a skin follows the name
 )
 
 // Place is the quantised pose of an avatar in tick frames. X, Y and Z are in 1/32 of a block: X and Z from the chunk's

@@ -1,5 +1,5 @@
-// Package gamestest has what tests of the adapters of other games share: a player at a place, land, and what their session sends and reads.
-// Only tests of adapters import it.
+// Package gamestest has what tests of the adapters of other games share: a player at a place, land, and what their
+// session sends and reads.
 package gamestest
 
 import (

@@ -1,4 +1,4 @@
-// Package playerstest holds players in memory, for tests of package players and of gateways. Only tests import it.
+// Package playerstest holds players in memory, for tests of package players and of gateways.
 package playerstest
 
 import (
@@ -14,7 +14,7 @@ import (
 // Memory is the network's store of players, or a node's own database. Any goroutine may use it.
 type Memory struct {
 	Gate chan struct{} // PutPlayer waits for it; nil: it does not wait
-	Disk chan struct{} // Commit waits for it, likewise
+	Disk chan struct{} // Commit waits for it; nil: it does not wait
 
 	mu struct {
 		sync.Mutex

@@ -27,7 +27,7 @@ type reading struct {
 	Seen        crowd.Counts
 	BotCPU      float64 // of this program, as a share of one core
 	Others      float64 // used by other programs on the daemons' cores, as a share of one core
-	OthersThere float64 // used by other programs on the players' cores, likewise
+	OthersThere float64 // used by other programs on the players' cores, as a share of one core
 	Before      []metrics.Metrics
 	After       []metrics.Metrics
 }

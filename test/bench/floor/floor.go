@@ -4,8 +4,6 @@
 // under the same conditions as voxeld.
 //
 // All sockets are read once a tick; all connections belong to the goroutine of Run.
-//
-// Only test/bench/cmd may import it.
 package floor
 
 import (

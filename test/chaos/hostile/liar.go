@@ -95,7 +95,7 @@ func Impersonate(ctx context.Context, database, listen, game string, victims []s
 		return l, err
 	}
 	l.charter = func() uint64 { return admission.Charter(gate).Number }
-	wg.Go(func() { gate.Run(running) }) //nolint:errcheck // likewise
+	wg.Go(func() { gate.Run(running) }) //nolint:errcheck // it ends with the context
 	l.host.HandleAsk(admission.Protocol, gate.Answer)
 	l.host.SetGate(gate)
 	l.host.HandleAsk(l.protocol(regiontransport.AskProtocol), l.answer)

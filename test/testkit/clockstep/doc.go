@@ -4,5 +4,5 @@
 // A process asks the kernel for the time through a small library that the kernel maps into it, the vDSO. Step changes that
 // process's copy of clock_gettime, so it works on any binary, also on a static one. Linux on amd64 only, as root.
 //
-// It has no state but the process's. Tests and chaos may import it.
+// It has no state but the process's.
 package clockstep

@@ -2,7 +2,7 @@
 // profiles. Daemons share a machine, each on its own loopback address (or in its own network namespace), at the usual
 // ports: so a restarted daemon has its old addresses.
 //
-// A Daemon belongs to one goroutine, except that any goroutine may make its requests. bench, chaos and tests may import it.
+// A Daemon belongs to one goroutine, except that any goroutine may make its requests.
 package daemon
 
 import (

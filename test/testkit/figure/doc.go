@@ -1,5 +1,5 @@
-// Package figure writes what was measured: Markdown tables, CSV files, plots as SVG, and the parts of a page that tables and
-// plots replace. It has no state. Benchmarks and the research module import it.
+// Package figure writes what was measured: Markdown tables, CSV files, plots as SVG, and the parts of a page that
+// tables and plots replace. It has no state.
 //
 // It draws plots itself, because the figures have two Y axes, which gonum/plot does not draw.
 package figure

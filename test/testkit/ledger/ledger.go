@@ -1,7 +1,7 @@
 // Package ledger keeps the edits that were acknowledged to bots, outside of all daemons, and compares them with the land that a
 // node serves.
 //
-// Bots call Acked from many goroutines. Tests may import it.
+// Bots call Acked from many goroutines.
 package ledger
 
 import (

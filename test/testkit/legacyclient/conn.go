@@ -1,8 +1,7 @@
 // Package legacyclient is the client's side of VoxelPopuli's protocol (docs/protocol.md), over any connection: a
 // connection to one chunk, or one in dht mode.
 //
-// The methods that send belong to one goroutine, those that read to one other; in dht mode to the same. bot, bench and chaos
-// may import it.
+// The methods that send belong to one goroutine, those that read to one other; in dht mode to the same.
 package legacyclient
 
 import (

@@ -1,7 +1,7 @@
 // Package netns drives network namespaces: one for a whole program, without other traffic, or one for each node, on a
 // bridge, whose packets can be dropped. Linux only, as root.
 //
-// It has no state but the system's. bench and chaos may import it.
+// It has no state but the system's.
 package netns
 
 import (

@@ -1,8 +1,8 @@
 // Package objectstore runs an S3-compatible object store for tests, and a network before it that refuses, hangs and
 // cuts.
 //
-// By default that is gofakes3 in the process of the test, which takes any credentials. With TEST_S3_SERVER=PATH
-// it is versitygw, a server that people run, which checks signatures (make object-store). Only tests import it.
+// By default that is gofakes3 in the process of the test, which takes any credentials. With TEST_S3_SERVER=PATH it is
+// versitygw, a server that people run, which checks signatures (make object-store).
 package objectstore
 
 import (

@@ -2,7 +2,7 @@
 // file, and never for longer than the program that started them. It reads how much processor time and memory they use from
 // /proc. Linux only.
 //
-// Start and the methods of Process may be called from any goroutine. bench, chaos and tests may import it.
+// Start and the methods of Process may be called from any goroutine.
 package process
 
 import (

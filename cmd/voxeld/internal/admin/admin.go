@@ -56,7 +56,7 @@ type Status struct {
 type Disk struct {
 	Dir   string `json:"data_dir"`
 	Free  int64  `json:"free_bytes"`      // -1 if it does not say
-	Size  int64  `json:"size_bytes"`      // likewise
+	Size  int64  `json:"size_bytes"`      // -1 if it does not say
 	Full  bool   `json:"full,omitempty"`  // nothing can be written for want of space
 	Error string `json:"error,omitempty"` // why nothing can be written now
 }

@@ -1,6 +1,4 @@
 // Package backupcmd holds the commands that make, verify and restore backups.
-//
-// Only cmd/voxeld imports it.
 package backupcmd
 
 import (

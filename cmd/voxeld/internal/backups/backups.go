@@ -1,7 +1,7 @@
 // Package backups makes backups in a running node: on request, for voxeld backup, and on a schedule. Those on a
 // schedule are copied off the machine, to a Target.
 //
-// Run has a goroutine of its own; any goroutine may call the handlers. Only cmd/voxeld imports it.
+// Run has a goroutine of its own; any goroutine may call the handlers.
 package backups
 
 import (

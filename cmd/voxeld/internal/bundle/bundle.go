@@ -1,6 +1,6 @@
 // Package bundle collects in one file what whoever looks into a problem of a node asks for first, without secrets.
 //
-// WriteSettings and WriteProcess run in the node, Collect in the command. Only cmd/voxeld imports it.
+// WriteSettings and WriteProcess run in the node, Collect in the command.
 package bundle
 
 import (

@@ -1,6 +1,4 @@
 // Package cli is what the commands of voxeld share: usage errors, the flags of the configuration, and output.
-//
-// Only cmd/voxeld and its internal packages import it.
 package cli
 
 import (

@@ -1,6 +1,4 @@
 // Package configcmd holds the commands of voxeld config, which show, check and write configurations without starting a node.
-//
-// Only cmd/voxeld imports it.
 package configcmd
 
 import (

@@ -1,7 +1,5 @@
 // Package historycmd has the commands that list who changed which blocks, and that roll changes back, and the handlers of the admin socket that
 // answer them.
-//
-// Only cmd/voxeld imports it.
 package historycmd
 
 import (

@@ -1,7 +1,7 @@
 // Package objectstore keeps files in a bucket of an S3-compatible object store, and reads back what it has stored.
 //
 // Credentials come from the environment or a file, in the variables and the format that other clients of such stores
-// use; they are in no error and no name. Any goroutine may use a Bucket. Only cmd/voxeld imports it.
+// use; they are in no error and no name. Any goroutine may use a Bucket.
 package objectstore
 
 import (
@@ -104,7 +104,7 @@ func (b *Bucket) Store(ctx context.Context, file, name string) (sent int64, err 
 		return 0, err
 	}
 	defer f.Close()                                      //nolint:errcheck // it was only read
-	defer context.AfterFunc(ctx, func() { f.Close() })() //nolint:errcheck // likewise; reading fails then
+	defer context.AfterFunc(ctx, func() { f.Close() })() //nolint:errcheck // it was only read; reading fails then
 	sum := sha256.New()
 	size, err := io.Copy(sum, f)
 	if err != nil {

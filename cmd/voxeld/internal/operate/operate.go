@@ -1,7 +1,5 @@
 // Package operate holds the commands with which operators query and control a running node, over its admin socket
 // (internal/admin).
-//
-// Only cmd/voxeld imports it.
 package operate
 
 import "github.com/spf13/cobra"

@@ -1,7 +1,5 @@
 // Package redact replaces in texts what those who read them need not know: tokens, and addresses of players and
 // machines.
-//
-// Only cmd/voxeld imports it.
 package redact
 
 import (

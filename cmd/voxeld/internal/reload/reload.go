@@ -1,7 +1,7 @@
 // Package reload applies a changed configuration to a running node: what can be changed while it runs, or nothing if any
 // of it cannot be used.
 //
-// Only cmd/voxeld imports it. A Reloader may be used by any goroutine.
+// A Reloader may be used by any goroutine.
 package reload
 
 import (

@@ -1,6 +1,4 @@
 // Package top holds the command voxeld top, a live view of a running node in a terminal.
-//
-// Only cmd/voxeld imports it.
 package top
 
 import (

@@ -1,6 +1,4 @@
 // Package vitals exports the metrics of a node as a whole: its build, whether it takes players, and its disk.
-//
-// Only cmd/voxeld imports it.
 package vitals
 
 import (
