@@ -15,7 +15,6 @@ import (
 	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
-	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/region/rollback"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -25,7 +24,7 @@ import (
 type recorded struct {
 	moderation.History
 	changes []nodemsg.HistoryRecord
-	missing []rangequery.Missing
+	missing []rollback.Missing
 	err     error
 	asked   int
 }
@@ -149,7 +148,7 @@ func TestHistoryIsBounded(t *testing.T) {
 		if a := ann.ask("inspect 0,0,0 95,9,95"); a == nil || a.Missing || a.More || len(a.Changes) != 0 {
 			t.Errorf("land without changes: %+v", a)
 		}
-		past.missing = []rangequery.Missing{{Why: "it is down"}}
+		past.missing = []rollback.Missing{{Why: "it is down"}}
 		if a := ann.ask("inspect 0,0,0 1,1,1"); a == nil || !a.Missing {
 			t.Errorf("a region is down: %+v", a)
 		}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/region/divide"
 	"github.com/voxelpopuli/voxeld/region/health"
+	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -37,7 +37,7 @@ func (n *node) crowd(from, each int) (leave func()) {
 func TestAutoSplit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c := threeNodes(t)
-		limits := divide.Limits{Load: divide.Load{divide.Players: 9}, MergeAfter: 30 * time.Second}
+		limits := split.Limits{Load: split.Load{split.Players: 9}, MergeAfter: 30 * time.Second}
 		for _, n := range []*node{a, b, c} {
 			n.AutoSplit.SetLimits(limits)
 		}
@@ -79,7 +79,7 @@ func TestAutoSplit(t *testing.T) {
 func TestAutoSplitWaitsForMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c := threeNodes(t)
-		limits := divide.Limits{Load: divide.Load{divide.Players: 9}, MergeAfter: 30 * time.Second}
+		limits := split.Limits{Load: split.Load{split.Players: 9}, MergeAfter: 30 * time.Second}
 		a.AutoSplit.SetLimits(limits)
 		b.AutoSplit.SetLimits(limits)
 		a.follow(here).accepts(stoneAt(here, 1))
@@ -147,7 +147,7 @@ func TestStoredLoadOfSleepingHalf(t *testing.T) {
 		a, b, c := threeNodes(t)
 		limit := func(stored float64) {
 			for _, n := range []*node{a, b, c} {
-				n.AutoSplit.SetLimits(divide.Limits{Load: divide.Load{divide.Stored: stored}, MergeAfter: 30 * time.Second})
+				n.AutoSplit.SetLimits(split.Limits{Load: split.Load{split.Stored: stored}, MergeAfter: 30 * time.Second})
 			}
 		}
 		limit(9)
@@ -182,7 +182,7 @@ func TestStoredLoadOfSleepingHalf(t *testing.T) {
 func TestAutoSplitBesideStuckRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
-		a.AutoSplit.SetLimits(divide.Limits{Load: divide.Load{divide.Players: 9}})
+		a.AutoSplit.SetLimits(split.Limits{Load: split.Load{split.Players: 9}})
 		stuck := a.follow(grid.ChunkPos{X: here.X + 64, Z: here.Z})
 		release := make(chan struct{})
 		defer close(release)
@@ -201,7 +201,7 @@ func TestFailingSplitIsReported(t *testing.T) {
 		a, b, c := threeNodes(t)
 		limit := func(stored float64) {
 			for _, n := range []*node{a, b} {
-				n.AutoSplit.SetLimits(divide.Limits{Load: divide.Load{divide.Stored: stored}})
+				n.AutoSplit.SetLimits(split.Limits{Load: split.Load{split.Stored: stored}})
 			}
 		}
 		a.follow(here).accepts(stoneAt(here, 1), stoneAt(beyond, 2))

@@ -22,8 +22,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/internal/backup"
 	"github.com/voxelpopuli/voxeld/internal/kv"
+	"github.com/voxelpopuli/voxeld/region/backups"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/export"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/trust"
@@ -43,7 +43,7 @@ func (n *network) startFirst(peer string) {
 
 func (n *node) export(t *testing.T, out *bytes.Buffer) (complete bool, err error) {
 	t.Helper()
-	o := export.Options{Header: backup.Header{Genesis: backedUpGenesis.Encode(), Begun: time.Now().UnixMilli()}}
+	o := backups.ExportOptions{Header: backup.Header{Genesis: backedUpGenesis.Encode(), Begun: time.Now().UnixMilli()}}
 	return n.Exporter.Backup(t.Context(), out, o)
 }
 

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/region/background"
-	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/internal/background"
+	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/health"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -57,7 +57,7 @@ func (h *Host) Forget(ctx context.Context, peer string) (regions int, missed []s
 	connected := h.Peers.Connected()
 	var mu sync.Mutex
 	var refused error
-	background.Several(failuredetector.MaxQuestions, len(connected), func(i int) {
+	background.Several(directory.MaxQuestions, len(connected), func(i int) {
 		ctx, cancel := context.WithTimeout(ctx, forgetTime)
 		defer cancel()
 		answer, err := h.questions.Ask(ctx, connected[i], nodemsg.Question{Forget: &nodemsg.Forget{Peer: peer}})

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/region/census"
+	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -23,7 +23,7 @@ func TestVotesOfNodesThatAreGone(t *testing.T) {
 		<-time.After(time.Minute)
 		a.follow(here).edit(stone(1))
 		id := idHere(t, a)
-		is := func(when, catalog, land string, state census.State) {
+		is := func(when, catalog, land string, state membership.State) {
 			t.Helper()
 			<-time.After(3 * time.Minute) // the grace period is one
 			if got := a.voters(world.CatalogID); got != catalog {
@@ -41,7 +41,7 @@ func TestVotesOfNodesThatAreGone(t *testing.T) {
 			h := a.Examiner.Examine(t.Context())
 			found := 0
 			for _, f := range h.Findings {
-				if f.Kind != census.UnderReplicated.String() {
+				if f.Kind != membership.UnderReplicated.String() {
 					continue
 				}
 				if found++; !strings.Contains(f.Do, want) {
@@ -58,22 +58,22 @@ func TestVotesOfNodesThatAreGone(t *testing.T) {
 				t.Errorf("forget %s: %v, want %q", peer, err, want)
 			}
 		}
-		is("at first", "A B C D", "A B C", census.Healthy)
+		is("at first", "A B C D", "A B C", membership.Healthy)
 
 		n.kill(d)
 		<-time.After(20 * time.Second)
 		promises("leave it")
-		is("without D", "A B C", "A B C", census.Healthy)
+		is("without D", "A B C", "A B C", membership.Healthy)
 
 		left := n.kill(c)
-		is("without C", "A B C", "A B C", census.UnderReplicated)
+		is("without C", "A B C", "A B C", membership.UnderReplicated)
 		promises("no other one is there")
 		refuses("A", "connected")
 		refuses("B", "connected")
 		if regions, missed, err := a.Forget(t.Context(), "C"); err != nil || regions != 2 || len(missed) > 0 {
 			t.Errorf("forget C: %d regions, missed %v, %v", regions, missed, err)
 		}
-		is("when C is forgotten", "A B", "A B", census.Healthy)
+		is("when C is forgotten", "A B", "A B", membership.Healthy)
 
 		leftB := n.kill(b)
 		<-time.After(20 * time.Second)
@@ -82,6 +82,6 @@ func TestVotesOfNodesThatAreGone(t *testing.T) {
 		n.start("C", left)
 		<-time.After(time.Minute)
 		a.refollow().edit(stone(2))
-		is("when both are back", "A B C", "A B C", census.Healthy)
+		is("when both are back", "A B C", "A B C", membership.Healthy)
 	})
 }

@@ -13,29 +13,20 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/internal/background"
 	"github.com/voxelpopuli/voxeld/internal/signature"
 	"github.com/voxelpopuli/voxeld/internal/wallclock"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/region/autosplit"
-	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/region/backups"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/divide"
-	"github.com/voxelpopuli/voxeld/region/export"
-	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/health"
-	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/policysync"
-	"github.com/voxelpopuli/voxeld/region/publish"
-	"github.com/voxelpopuli/voxeld/region/rangequery"
-	"github.com/voxelpopuli/voxeld/region/replace"
 	"github.com/voxelpopuli/voxeld/region/rollback"
 	"github.com/voxelpopuli/voxeld/region/split"
-	"github.com/voxelpopuli/voxeld/region/succession"
 	"github.com/voxelpopuli/voxeld/region/transport"
-	"github.com/voxelpopuli/voxeld/region/vacate"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -66,9 +57,9 @@ type Options struct {
 	// there; 0: 24 hours.
 	VacateAfter time.Duration
 	Spawn       grid.ChunkPos // where new players start: the land around it is never given up
-	Limits      divide.Limits // the loads above which regions are split; zero: only on request
+	Limits      split.Limits  // the loads above which regions are split; zero: only on request
 	// Incarnations notices nodes whose data was put back to an earlier state. Nil: nobody's was.
-	Incarnations   *incarnation.Keeper
+	Incarnations   *integrity.Incarnations
 	DamagedRegions map[uint64]string // regions with rows found damaged when the storage was opened, and which rows
 	Storage        integrity.Storage // shared with Replicas
 	Replicas       *replica.Host     // run by the caller, ended after the Host
@@ -80,7 +71,7 @@ type Options struct {
 	NotReady   func() error           // why this node should not be sent players, if others can be; nil if it may. If nil, it always may
 	Issuer     func(peer string) bool // reports whether a node may have others given up; nil in an open world: all may
 	Forgotten  func(peer string)      // called when a node is given up; it may be nil
-	Attester   export.Attester        // signs backups; nil in an open world
+	Attester   backups.Attester       // signs backups; nil in an open world
 	World      string                 // its id; if empty, edits are not signed
 	Issued     policy.Issued          // which nodes are issuers; nil in an open world: all may be
 	Operator   policysync.Operator    // signs commands that are typed on this node
@@ -95,13 +86,13 @@ const foundRate, foundBurst = 100, 1000
 
 // Operations are the parts of a Host with which others than players use the world.
 type Operations struct {
-	Examiner  *health.Examiner   // finds what is wrong with the world
-	Exporter  *export.Exporter   // backs up the world
-	Replacer  *replace.Replacer  // founds lost regions again
-	Splitter  *split.Splitter    // splits regions
-	AutoSplit *autosplit.Loop    // has regions split that have too much load
-	Ranges    *rangequery.Ranges // asks what is in a rectangle
-	History   *rollback.Keeper   // asks who changed what, and rolls it back
+	Examiner  *health.Examiner    // finds what is wrong with the world
+	Exporter  *backups.Exporter   // backs up the world
+	Replacer  *integrity.Replacer // founds lost regions again
+	Splitter  *split.Splitter     // splits regions
+	AutoSplit *split.AutoSplit    // has regions split that have too much load
+	Ranges    *rollback.Ranges    // asks what is in a rectangle
+	History   *rollback.Keeper    // asks who changed what, and rolls it back
 }
 
 // Host runs the regions that live on this node. Create it with NewHost; it serves while Run runs.
@@ -116,17 +107,17 @@ type Host struct {
 	questions   transport.Questions
 	raft        transport.RaftServer
 	foundings   *transport.PeerLimits // that other nodes ask the catalog for
-	detector    *failuredetector.Detector
+	detector    *directory.Detector
 	registry    *directory.Registry
 	regions     *regions
-	publisher   *publish.Publisher
+	publisher   *placement.Publisher
 	hibernation *hibernation
 	supervisor  *placement.Supervisor
 	facts       *integrity.Facts
 	executor    *integrity.Executor
 	damages     *integrity.Damages
 	scrubber    *integrity.Scrubber
-	vacater     *vacate.Loop
+	vacater     *split.Vacater
 	recovery    *integrity.Recovery
 	bases       *integrity.Bases
 	observer    *observer
@@ -153,9 +144,9 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	}
 	m := integrity.NewMetrics(o.Registerer)
 	h.facts = integrity.NewFacts(o.Self.Peer, m)
-	h.detector = failuredetector.New(o.Grace, h.questions.Description, o.Peers.Connected)
+	h.detector = directory.NewDetector(o.Grace, h.questions.Description, o.Peers.Connected)
 	h.detector.Excluded, h.detector.Clock = o.Excluded, o.Clock
-	h.regions.issuers = &succession.Issuers{
+	h.regions.issuers = &integrity.Issuers{
 		World: o.World, Issued: issued(o.Issued), Key: o.Operator.Key, Sign: o.Operator.Sign, Charter: o.Operator.Charter,
 	}
 	h.observer = &observer{host: h, metrics: h.regions.metrics}
@@ -179,9 +170,9 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	if err := h.wireIntegrity(m); err != nil {
 		return nil, err
 	}
-	h.publisher = publish.New(publish.Options{
+	h.publisher = placement.NewPublisher(placement.PublisherOptions{
 		Self: o.Self.Peer, Registry: registry, Directory: h.Directory, Records: o.Records, Supervisor: h.supervisor,
-		Damages: h.damages, Tasks: h.tasks, Stored: o.Replicas.Has, Catalog: h.regions.Catalog, Logger: o.Logger,
+		LedElsewhere: h.damages.LedElsewhere, Tasks: h.tasks, Stored: o.Replicas.Has, Catalog: h.regions.Catalog, Logger: o.Logger,
 	})
 	h.hibernation = newHibernation(h.regions, h.supervisor, h.regions.metrics)
 	h.wireRegions()
@@ -224,19 +215,19 @@ func (h *Host) wireIntegrity(m *integrity.Metrics) error {
 		Node: node, Follow: h.Follow, Create: h.create, Pieces: h.pieces, Lands: h.regions.lands,
 		AskStatuses: h.regions.askStatuses, Metrics: split.NewMetrics(h.Registerer), Askers: split.NewAskers(),
 	}
-	h.AutoSplit = autosplit.New(autosplit.Options{
+	h.AutoSplit = split.NewAutoSplit(split.AutoSplitOptions{
 		Node: node, Splitter: h.Splitter, Supervisor: h.supervisor, Facts: h.facts, Led: h.regions.ledLands,
 		AskStatuses: h.regions.askStatuses, Limits: h.Limits, Registerer: h.Registerer,
 	})
-	h.Ranges = rangequery.New(rangequery.Options{
+	h.Ranges = rollback.NewRanges(rollback.RangesOptions{
 		Node: node, Lands: h.regions.lands, Quarantined: h.facts.Quarantined, Ground: h.Ground,
 	})
-	h.Exporter = export.New(node, h.regions.askStatuses)
+	h.Exporter = backups.NewExporter(node, h.regions.askStatuses)
 	h.Exporter.Players, h.Exporter.Attester, h.Exporter.Contradicted = h.Players, h.Attester, h.contradictions.Add
 	h.Exporter.Vouch, h.Exporter.Vouched, h.Exporter.UpdatePolicy = h.regions.issuers.Vouch, h.regions.issuers.Vouched, h.Policy.Update
-	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, export.MaxNodes) }
+	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, backups.MaxNodes) }
 	h.damages = integrity.NewDamages(m)
-	evicted, err := succession.LoadEvicted(succession.EvictedOptions{
+	evicted, err := integrity.LoadEvicted(integrity.EvictedOptions{
 		Self: h.Self, Storage: h.Storage, Replicas: h.Replicas, Questions: h.questions, Detector: h.detector, Logger: h.Logger,
 	})
 	if err != nil {
@@ -245,7 +236,7 @@ func (h *Host) wireIntegrity(m *integrity.Metrics) error {
 	h.supervisor.NotifyEvicted = evicted.Notify
 	h.executor = &integrity.Executor{Node: node, ExecutorOptions: integrity.ExecutorOptions{
 		Facts: h.facts, Supervisor: h.supervisor, Records: h.Records, OpenMember: h.regions.openMember, Open: h.regions.open,
-		Judge: &succession.Judge{
+		Judge: &integrity.Judge{
 			Self: h.Self.Peer, Ask: h.regions.askStatuses, Suspected: h.detector.Suspected, Suspect: h.detector.Suspect,
 			Listed: h.Directory.ByID, Vouched: h.regions.issuers.Vouched, Contradicted: h.contradictions.Add,
 		},
@@ -254,7 +245,7 @@ func (h *Host) wireIntegrity(m *integrity.Metrics) error {
 	h.scrubber = &integrity.Scrubber{Node: node, ScrubberOptions: integrity.ScrubberOptions{
 		Every: h.ScrubEvery, Supervisor: h.supervisor, Damages: h.damages, Facts: h.facts, Pieces: h.pieces, Led: h.regions.ledLands,
 	}}
-	h.vacater = vacate.New(vacate.Options{
+	h.vacater = split.NewVacater(split.VacaterOptions{
 		Node: node, After: h.VacateAfter, Spawn: h.Spawn, Policy: h.Policy, Supervisor: h.supervisor, Lead: h.Splitter.Lead,
 		Unusable: h.facts.Closed,
 		Here: func(ctx context.Context, c *actor.Catalog, vacated nodemsg.Vacated) (nodemsg.Region, error) {
@@ -273,7 +264,7 @@ func (h *Host) wireIntegrity(m *integrity.Metrics) error {
 		Node: node, Executor: h.executor, Evicted: evicted, AskStatuses: h.regions.askStatuses,
 		LastHeard: h.detector.LastHeard,
 	}
-	h.Replacer = &replace.Replacer{
+	h.Replacer = &integrity.Replacer{
 		Node: node, Executor: h.executor, Evicted: evicted, AskStatuses: h.regions.askStatuses,
 		LastHeard: h.detector.LastHeard, SilentAfter: h.recovery.SilentAfter,
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
-	"github.com/voxelpopuli/voxeld/region/replace"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -285,7 +284,7 @@ func TestQuarantinedCopyIsNotReplaced(t *testing.T) {
 		info := a.Regions(t.Context())[0].Region
 		g.Close()
 		a.quarantines(info)
-		for what, land := range map[string]replace.Land{"a backup": {Rows: []kv.Write{{Key: make([]byte, 8)}}}, "new land": {}} {
+		for what, land := range map[string]integrity.ReplacementLand{"a backup": {Rows: []kv.Write{{Key: make([]byte, 8)}}}, "new land": {}} {
 			if err := a.Replacer.Replace(t.Context(), info.Cell, land); err == nil || !strings.Contains(err.Error(), "has a copy") {
 				t.Errorf("replaced by %s: %v", what, err)
 			}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/region/rangequery"
+	"github.com/voxelpopuli/voxeld/region/rollback"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -124,7 +124,7 @@ func TestLinksAreMended(t *testing.T) {
 					t.Errorf("after the %s: a gateway's route to %v is %+v", after, at.cell, info)
 				}
 			}
-			result := visitor.query(rangequery.Query{Area: square(3)})
+			result := visitor.query(rollback.RangeQuery{Area: square(3)})
 			if len(result.Regions) != regions || len(result.Missing) != 0 || result.Rounds > 2 {
 				t.Errorf("after the %s: %d regions in %d rounds, missing %v", after, len(result.Regions), result.Rounds, result.Missing)
 			}

@@ -3,7 +3,7 @@ package region
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/voxelpopuli/voxeld/region/census"
+	"github.com/voxelpopuli/voxeld/region/membership"
 )
 
 // metrics are the metrics of open regions, and of all regions by state; docs/metrics.md explains each.
@@ -47,7 +47,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 
 // observe exports the states.
 func (m *metrics) observe(now States) {
-	for _, state := range census.States {
+	for _, state := range membership.States {
 		m.node.WithLabelValues(state.String()).Set(float64(now.Node[state]))
 		if now.World != nil {
 			m.world.WithLabelValues(state.String()).Set(float64(now.World[state]))

@@ -4,11 +4,11 @@ import (
 	"context"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/region/divide"
-	"github.com/voxelpopuli/voxeld/region/export"
+	"github.com/voxelpopuli/voxeld/region/backups"
 	"github.com/voxelpopuli/voxeld/region/health"
 	"github.com/voxelpopuli/voxeld/region/integrity"
-	"github.com/voxelpopuli/voxeld/region/rangequery"
+	"github.com/voxelpopuli/voxeld/region/rollback"
+	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -42,22 +42,22 @@ func (h *Host) Scrub(ctx context.Context, cell grid.Cell) Scrubbed {
 func (h *Host) ScrubAll(ctx context.Context) []Scrubbed { return h.scrubber.ScrubAll(ctx) }
 
 // RangeQuery is what is asked of a rectangle of the world.
-type RangeQuery = rangequery.Query
+type RangeQuery = rollback.RangeQuery
 
 // RangeResult is what is in it.
-type RangeResult = rangequery.Result
+type RangeResult = rollback.RangeResult
 
 // MissingRange is a part of it of which nothing is known.
-type MissingRange = rangequery.Missing
+type MissingRange = rollback.Missing
 
 // CheckRange returns an error if a range query of the area is not allowed.
 func CheckRange(area grid.Area) error { return nodemsg.RectangleOf(area).Valid() }
 
 // BackupOptions are what a backup is to have.
-type BackupOptions = export.Options
+type BackupOptions = backups.ExportOptions
 
 // KnownGroup is a group as an earlier backup has it.
-type KnownGroup = export.Known
+type KnownGroup = backups.Known
 
 // PlanRecovery examines the regions, all of which this node must be a member of, and returns how each could be recovered. It
 // changes nothing.
@@ -92,7 +92,7 @@ func Concerned(table string, keys [][]byte) (groups []uint64, ok bool) {
 // SplitTriggers lists what regions are split because of, as voxeld_region_splits_total names it.
 func SplitTriggers() []string {
 	var names []string
-	for _, kind := range divide.Kinds() {
+	for _, kind := range split.LoadKinds() {
 		names = append(names, kind.String())
 	}
 	return append(names, "manual")

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/region/background"
-	"github.com/voxelpopuli/voxeld/region/incarnation"
+	"github.com/voxelpopuli/voxeld/internal/background"
+	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -141,7 +141,7 @@ func (h *Host) create(group, id uint64, create func() error) error {
 		return create()
 	}
 	err := h.Incarnations.Create(group, id, create)
-	if errors.Is(err, incarnation.ErrForgotten) {
+	if errors.Is(err, integrity.ErrForgotten) {
 		return fmt.Errorf("%w: %w", replica.ErrTombstone, err)
 	}
 	return err

@@ -14,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
-	"github.com/voxelpopuli/voxeld/region/rangequery"
+	"github.com/voxelpopuli/voxeld/region/rollback"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -57,7 +57,7 @@ func TestRangeQueryFigures(t *testing.T) {
 						}
 						asker.Directory.AddHint(info)
 					}
-					r := asker.query(rangequery.Query{Area: square(n), Sequential: sequential})
+					r := asker.query(rollback.RangeQuery{Area: square(n), Sequential: sequential})
 					t.Logf("%3d cells, %3d known, sequential %-5v: %2d questions, %2d rounds, %v", n*n, known*known, sequential, r.Questions, r.Rounds, r.Took)
 					if len(r.Regions) != int(n*n) || len(r.Missing) != 0 {
 						t.Errorf("%d regions, missing %v", len(r.Regions), r.Missing)
@@ -125,7 +125,7 @@ func rangeNet(t *testing.T, nodes int, n int32) (all []*node) {
 	return all
 }
 
-func (n *node) query(q rangequery.Query) rangequery.Result {
+func (n *node) query(q rollback.RangeQuery) rollback.RangeResult {
 	n.net.t.Helper()
 	result, err := n.Ranges.Query(n.net.t.Context(), q)
 	if err != nil {
@@ -134,7 +134,7 @@ func (n *node) query(q rangequery.Query) rangequery.Result {
 	return result
 }
 
-func cellsOf(r rangequery.Result) (cells []string) {
+func cellsOf(r rollback.RangeResult) (cells []string) {
 	for _, g := range r.Regions {
 		cells = append(cells, g.Region.Cell.String())
 	}
@@ -154,7 +154,7 @@ func TestRangeQuery(t *testing.T) {
 		<-time.After(time.Second)
 		area := square(5)
 		area.MinX = -1
-		result := last.query(rangequery.Query{Area: area, Players: true})
+		result := last.query(rollback.RangeQuery{Area: area, Players: true})
 		if len(result.Missing) != 0 || len(result.Regions) != 16 || len(cellsOf(result)) != 16 || len(result.Unfounded) != 6*5-16 {
 			t.Fatalf("%d regions, %d cells without one, missing %v", len(result.Regions), len(result.Unfounded), result.Missing)
 		}
@@ -176,18 +176,18 @@ func TestRangeQuery(t *testing.T) {
 		if result.Questions > 8 {
 			t.Errorf("%d questions to 4 nodes and the catalog", result.Questions)
 		}
-		again := last.query(rangequery.Query{Area: area})
+		again := last.query(rollback.RangeQuery{Area: area})
 		if len(again.Regions) != 16 || again.Questions > result.Questions {
 			t.Errorf("again: %d regions, %d questions", len(again.Regions), again.Questions)
 		}
 		if all, err := nodes[0].regions.Catalog().Page(t.Context(), 0); err != nil || len(all) != 16 {
 			t.Errorf("%d regions are founded, %v", len(all), err)
 		}
-		part := last.query(rangequery.Query{Area: grid.Area{MinX: 17, MinZ: 17, MaxX: 18, MaxZ: 40}, Players: true})
+		part := last.query(rollback.RangeQuery{Area: grid.Area{MinX: 17, MinZ: 17, MaxX: 18, MaxZ: 40}, Players: true})
 		if len(part.Regions) != 2 || len(part.Regions[0].Inside) != 0 {
 			t.Errorf("a part: %v", cellsOf(part))
 		}
-		if _, err := last.Ranges.Query(t.Context(), rangequery.Query{Area: square(17)}); err == nil {
+		if _, err := last.Ranges.Query(t.Context(), rollback.RangeQuery{Area: square(17)}); err == nil {
 			t.Error("a rectangle of 289 cells is allowed")
 		}
 	})
@@ -198,18 +198,18 @@ func TestRangeQueryIsPartial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := rangeNet(t, 5, 4)
 		led := 0
-		for _, g := range nodes[4].query(rangequery.Query{Area: square(4)}).Regions {
+		for _, g := range nodes[4].query(rollback.RangeQuery{Area: square(4)}).Regions {
 			if g.Region.Leader == "C" {
 				led++
 			}
 		}
 		nodes[2].net.kill(nodes[2])
-		result := nodes[4].query(rangequery.Query{Area: square(4)})
+		result := nodes[4].query(rollback.RangeQuery{Area: square(4)})
 		if led == 0 || len(result.Missing) != led || len(result.Regions) != 16-led || len(result.Unfounded) != 0 {
 			t.Errorf("%d regions, missing %v, unfounded %v", len(result.Regions), result.Missing, result.Unfounded)
 		}
 		nodes[0].net.kill(nodes[0]) // and the catalog
-		result = nodes[4].query(rangequery.Query{Area: square(5)})
+		result = nodes[4].query(rollback.RangeQuery{Area: square(5)})
 		if len(result.Unfounded) != 0 || len(result.Missing) != 25-len(result.Regions) || len(result.Regions) < 4 {
 			t.Errorf("without a catalog: %d regions, missing %v, unfounded %v", len(result.Regions), result.Missing, result.Unfounded)
 		}
@@ -224,7 +224,7 @@ func TestRangeQueryOfClosedAndSplitRegions(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-time.After(5 * time.Minute)
-		result := nodes[2].query(rangequery.Query{Area: square(2), Players: true})
+		result := nodes[2].query(rollback.RangeQuery{Area: square(2), Players: true})
 		if len(result.Missing) != 0 || len(result.Regions) != 5 {
 			t.Fatalf("%v, missing %v", cellsOf(result), result.Missing)
 		}
@@ -248,7 +248,7 @@ func TestRangeQuerySurface(t *testing.T) {
 		g := nodes[1].follow(here)
 		tower := nodemsg.Intent{Player: alice, Seq: 1, Pos: grid.Pos{X: here.X*32 + 9, Y: 40, Z: here.Z * 32}, Block: chunk.Dirt}
 		g.accepts(tower)
-		q := rangequery.Query{Area: grid.Area{MaxX: 8, MaxZ: 8}, Surface: true}
+		q := rollback.RangeQuery{Area: grid.Area{MaxX: 8, MaxZ: 8}, Surface: true}
 		check := func(state nodemsg.RegionState) {
 			t.Helper()
 			result := nodes[2].query(q)

@@ -14,7 +14,6 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -422,7 +421,7 @@ func TestRecoverWaitsForStrangers(t *testing.T) {
 			if at := reported(peer); at.After(cut) {
 				return at
 			}
-			return cut.Add(-c.detector.StrangerEvery - failuredetector.RoundEvery)
+			return cut.Add(-c.detector.StrangerEvery - directory.RoundEvery)
 		}
 		for time.Since(cut) < 10*time.Second {
 			for _, lost := range []uint64{world.CatalogID, id} {

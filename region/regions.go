@@ -9,17 +9,13 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/internal/background"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/region/autosplit"
-	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/policysync"
-	"github.com/voxelpopuli/voxeld/region/publish"
 	"github.com/voxelpopuli/voxeld/region/split"
-	"github.com/voxelpopuli/voxeld/region/succession"
-	"github.com/voxelpopuli/voxeld/region/vacate"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -36,13 +32,13 @@ type regions struct {
 	executor   *integrity.Executor
 	bases      *integrity.Bases
 	splitter   *split.Splitter
-	autoSplit  *autosplit.Loop
-	vacater    *vacate.Loop
+	autoSplit  *split.AutoSplit
+	vacater    *split.Vacater
 	disk       *integrity.Disk
-	publisher  *publish.Publisher
-	unlisted   func() bool                                       // see incarnation.Keeper
+	publisher  *placement.Publisher
+	unlisted   func() bool                                       // see integrity.Incarnations
 	create     func(group, id uint64, create func() error) error // likewise
-	putBackTo  func() time.Time                                  // see incarnation.Keeper.Reached
+	putBackTo  func() time.Time                                  // see integrity.Incarnations.Reached
 	hibernate  func(*actor.Land)
 	actors     *actor.Metrics
 	metrics    *metrics
@@ -158,7 +154,7 @@ type catalogs struct {
 	world        string             // its id
 	proofs       world.Proofs
 	policy       *policysync.Copy // which the catalog's acts make
-	issuers      *succession.Issuers
+	issuers      *integrity.Issuers
 
 	catalogMu struct {
 		sync.Mutex

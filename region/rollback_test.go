@@ -13,7 +13,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/copies"
-	"github.com/voxelpopuli/voxeld/region/incarnation"
+	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -23,7 +23,7 @@ func threeIncarnations(t *testing.T) (a, b, c *node) {
 	n := newNetwork(t)
 	n.copies = 3
 	n.adjust = func(peer string, o *Options) {
-		k, err := incarnation.Open(incarnation.Options{
+		k, err := integrity.OpenIncarnations(integrity.IncarnationsOptions{
 			Storage: o.Storage, NotServed: errors.New("not served"),
 			Sign: func(text []byte) ([]byte, error) { return append([]byte(peer), text...), nil },
 			Ask: func(ctx context.Context, to string, question []byte) ([]byte, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/replace"
+	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -502,10 +502,10 @@ func TestRecoverAfterSplit(t *testing.T) {
 			t.Fatalf("recovered from an old copy: %v", err)
 		}
 		rows := []kv.Write{{Key: make([]byte, 8)}}
-		if err := c.Replacer.Replace(t.Context(), hereCell, replace.Land{Rows: rows}); err == nil || !strings.Contains(err.Error(), "it is split") {
+		if err := c.Replacer.Replace(t.Context(), hereCell, integrity.ReplacementLand{Rows: rows}); err == nil || !strings.Contains(err.Error(), "it is split") {
 			t.Errorf("with land from a backup: %v", err)
 		}
-		if err := c.Replacer.Replace(t.Context(), hereCell, replace.Land{}); err != nil {
+		if err := c.Replacer.Replace(t.Context(), hereCell, integrity.ReplacementLand{}); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(time.Minute)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/region/census"
+	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -258,7 +258,7 @@ func TestHungMemberIsReplaced(t *testing.T) {
 		if got := a.voters(id); got != "A B C" {
 			t.Errorf("without a substitute the members are %s", got)
 		}
-		if all := a.States().Node; all[census.UnderReplicated] != all.Total() {
+		if all := a.States().Node; all[membership.UnderReplicated] != all.Total() {
 			t.Errorf("the regions are %v", all.Named())
 		}
 		n.start("D", newDisk())
@@ -268,7 +268,7 @@ func TestHungMemberIsReplaced(t *testing.T) {
 				t.Errorf("with a substitute the members of %d are %s", group, got)
 			}
 		}
-		if all := a.States().Node; all[census.Healthy] != all.Total() {
+		if all := a.States().Node; all[membership.Healthy] != all.Total() {
 			t.Errorf("with a substitute the regions are %v", all.Named())
 		}
 		if r := g.edit(stone(3))[3]; r.Refused != "" {

@@ -8,9 +8,8 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/internal/wallclock"
-	"github.com/voxelpopuli/voxeld/region/census"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -31,18 +30,18 @@ const (
 
 // States are the numbers of regions by state, and what else shows whether the world is well.
 type States struct {
-	Node          census.Counts  // regions that this node holds a replica of, the catalog included
-	World         *census.Counts // all regions without the catalog; nil if this node does not hold the catalog
-	CatalogQuorum bool           // this node sees a catalog with a leader
-	Settled       bool           // this node has run for long enough to know the catalog's leader, if there is one
-	Skew          time.Duration  // the largest difference between this node's clock and that of a node that answers
-	Led           int            // open regions that this node leads, the catalog included
+	Node          membership.Counts  // regions that this node holds a replica of, the catalog included
+	World         *membership.Counts // all regions without the catalog; nil if this node does not hold the catalog
+	CatalogQuorum bool               // this node sees a catalog with a leader
+	Settled       bool               // this node has run for long enough to know the catalog's leader, if there is one
+	Skew          time.Duration      // the largest difference between this node's clock and that of a node that answers
+	Led           int                // open regions that this node leads, the catalog included
 }
 
 // StateNames lists the names of the states of regions, in the order in which people should see them.
 func StateNames() []string {
-	names := make([]string, len(census.States))
-	for i, s := range census.States {
+	names := make([]string, len(membership.States))
+	for i, s := range membership.States {
 		names[i] = s.String()
 	}
 	return names
@@ -88,7 +87,7 @@ func (h *Host) States() States {
 }
 
 // tallies returns the regions to count. All is nil if this node does not hold the catalog.
-func (o *observer) tallies() (own, all *census.Tally) {
+func (o *observer) tallies() (own, all *membership.Tally) {
 	if c := o.host.regions.Catalog(); c != nil {
 		all = c.Regions
 	}
@@ -96,7 +95,7 @@ func (o *observer) tallies() (own, all *census.Tally) {
 }
 
 // watch adds the nodes whose liveness is needed: the members of the regions, and the nodes that may hold the catalog.
-func (o *observer) watch(peers failuredetector.Watched) {
+func (o *observer) watch(peers directory.Watched) {
 	needed := make(map[string]bool)
 	own, all := o.tallies()
 	own.AddPeers(needed)
@@ -119,12 +118,12 @@ func (o *observer) count() States {
 	for _, peer := range h.Peers.Connected() {
 		connected[peer] = true
 	}
-	liveness := func(peer string) census.Liveness {
+	liveness := func(peer string) membership.Liveness {
 		switch {
 		case peer == h.Self.Peer:
-			return census.Alive
+			return membership.Alive
 		case h.detector.Lost(peer): // at once: its vote is missing even while it goes on to answer
-			return census.Silent
+			return membership.Silent
 		}
 		return livenessOf(nodes[peer], connected[peer])
 	}
@@ -155,7 +154,7 @@ func (o *observer) count() States {
 	if all != nil {
 		all.AddPeers(exist)
 	}
-	limits := census.Limits{Copies: h.Copies, Nodes: len(exist)}
+	limits := membership.Limits{Copies: h.Copies, Nodes: len(exist)}
 	now.Node = here.Count(liveness, own, limits)
 	if all != nil {
 		counts := all.Count(liveness, quarantined, limits)
@@ -164,7 +163,7 @@ func (o *observer) count() States {
 	now.CatalogQuorum = leader
 	if catalog, err := h.regions.catalogRegion(); err == nil {
 		limits.Copies = h.CatalogCopies
-		state := census.Assess(census.MembersOf(catalog), liveness, h.facts.Quarantined(world.CatalogID), limits)
+		state := membership.Assess(membership.MembersOf(catalog), liveness, h.facts.Quarantined(world.CatalogID), limits)
 		now.Node[state]++
 		now.CatalogQuorum = h.regions.catalogLeader() != ""
 	}
@@ -172,21 +171,21 @@ func (o *observer) count() States {
 }
 
 // livenessOf translates what the failure detector knows. A node that announced that it stops serves as long as it is connected.
-func livenessOf(n failuredetector.Liveness, connected bool) census.Liveness {
+func livenessOf(n directory.Liveness, connected bool) membership.Liveness {
 	missed := !n.Since.IsZero() && time.Since(n.Since) >= missedAfter
 	switch {
 	case n.Hung: // its vote is missing although it answers
-		return census.Silent
+		return membership.Silent
 	case n.Answers, n.Leaving && connected:
-		return census.Alive
+		return membership.Alive
 	case n.Leaving:
-		return census.Leaving
+		return membership.Leaving
 	case missed:
-		return census.Silent
+		return membership.Silent
 	case n.Answered:
-		return census.Alive
+		return membership.Alive
 	}
-	return census.NotAsked
+	return membership.NotAsked
 }
 
 // catalogLeader returns the peer that leads the catalog, as its group on this node sees it now; "" if there is none.

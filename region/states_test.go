@@ -5,12 +5,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/region/census"
+	"github.com/voxelpopuli/voxeld/region/membership"
 )
 
 // shows waits until the node counts so many regions of its own, all of them in the state, and one of the world in the same. It
 // returns how long that took.
-func (n *node) shows(state census.State, own int, quorum bool) time.Duration {
+func (n *node) shows(state membership.State, own int, quorum bool) time.Duration {
 	n.net.t.Helper()
 	for start := time.Now(); ; {
 		now := n.States()
@@ -40,7 +40,7 @@ func asleep(t *testing.T) (n *network, a, b, c *node) {
 				t.Fatal("the region does not hibernate on", it.peer)
 			}
 		}
-		it.shows(census.Healthy, 2, true)
+		it.shows(membership.Healthy, 2, true)
 	}
 	return n, a, b, c
 }
@@ -56,15 +56,15 @@ func TestStatesOfASilentCut(t *testing.T) {
 		n.setMute(true)
 		n.cut("A", true)
 		start := time.Now()
-		a.shows(census.NoQuorum, 2, false)
-		b.shows(census.UnderReplicated, 2, true)
-		c.shows(census.UnderReplicated, 2, true)
+		a.shows(membership.NoQuorum, 2, false)
+		b.shows(membership.UnderReplicated, 2, true)
+		c.shows(membership.UnderReplicated, 2, true)
 		if took := time.Since(start); took > noticed {
 			t.Errorf("it took %v", took)
 		}
 		n.cut("A", false)
 		for _, it := range []*node{a, b, c} {
-			it.shows(census.Healthy, 2, true)
+			it.shows(membership.Healthy, 2, true)
 		}
 	})
 }
@@ -77,15 +77,15 @@ func TestStatesWithoutNodes(t *testing.T) {
 		b.Drain(t.Context())
 		n.kill(b)
 		for range 40 {
-			if now := a.States(); now.Node[census.Healthy] != 2 || now.World[census.Healthy] != 1 {
+			if now := a.States(); now.Node[membership.Healthy] != 2 || now.World[membership.Healthy] != 1 {
 				t.Fatalf("while B restarts: %v", now.Node.Named())
 			}
 			<-time.After(time.Second)
 		}
 		<-time.After(40 * time.Second) // it does not come back
-		a.shows(census.UnderReplicated, 2, true)
+		a.shows(membership.UnderReplicated, 2, true)
 		n.kill(c)
-		if took := a.shows(census.NoQuorum, 2, false); took > noticed {
+		if took := a.shows(membership.NoQuorum, 2, false); took > noticed {
 			t.Errorf("it took %v", took)
 		}
 	})
@@ -104,7 +104,7 @@ func TestShortGraceCountsNobodyAsMissing(t *testing.T) {
 		<-time.After(2 * time.Minute)
 		for range 60 {
 			<-time.After(time.Second)
-			if all := a.States().Node; all[census.Healthy] != all.Total() {
+			if all := a.States().Node; all[membership.Healthy] != all.Total() {
 				t.Fatalf("the regions are %v", all.Named())
 			}
 		}

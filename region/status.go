@@ -10,7 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/copies"
-	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -144,5 +144,5 @@ func (r *regions) askStatuses(ctx context.Context, peer string, q nodemsg.Status
 	if len(answer.Statuses) != len(q.Regions) || !slices.EqualFunc(answer.Statuses, q.Regions, func(s nodemsg.RegionStatus, id uint64) bool { return s.Region == id }) {
 		return nil, 0, fmt.Errorf("%s: reply does not match the request", peer)
 	}
-	return answer.Statuses, failuredetector.Skew(answer.Clock, start, time.Since(start)), nil
+	return answer.Statuses, directory.Skew(answer.Clock, start, time.Since(start)), nil
 }

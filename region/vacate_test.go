@@ -10,7 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/region/replace"
+	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -457,7 +457,7 @@ func TestLandListedAgainIsFoundedAnew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := leader.Replacer.Replace(t.Context(), distantCell, replace.Land{}); err != nil {
+		if err := leader.Replacer.Replace(t.Context(), distantCell, integrity.ReplacementLand{}); err != nil {
 			t.Fatal(err)
 		}
 		all[1].reach(distant).accepts(stoneAt(distant, 1))

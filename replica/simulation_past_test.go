@@ -11,17 +11,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/internal/kv"
-	"github.com/voxelpopuli/voxeld/region/incarnation"
+	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// This file puts disks back to earlier copies. The nodes notice with region/incarnation, and replace what they must not use any more
+// This file puts disks back to earlier copies. The nodes notice with region/integrity, and replace what they must not use any more
 // in a short form of region/integrity's Executor.
 
 // machinePast is what a machine needs for that.
 type machinePast struct {
-	keeper      *incarnation.Keeper
+	keeper      *integrity.Incarnations
 	accepted    map[string]int           // by peer: the process whose lineage this one has accepted
 	introducing map[string]time.Duration // by peer: until when an exchange may be under way
 	closing     time.Duration            // until then replicas of an earlier state are being closed
@@ -36,7 +36,7 @@ var errStillOpen = errors.New("replicas are being closed")
 // beginIncarnation is what a daemon does when it starts.
 func (n *machine) beginIncarnation() {
 	s := n.sim
-	keeper, err := incarnation.Open(incarnation.Options{
+	keeper, err := integrity.OpenIncarnations(integrity.IncarnationsOptions{
 		Storage: n.disk, Held: func() (map[uint64]uint64, error) { return replica.Replicas(n.disk, n.peer) }, Promised: n.host.Promised, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 		GroupPeers: func() ([]string, error) { return replica.GroupPeers(n.disk, n.peer) }, OpenGroupPeers: func() []string { return replica.OpenGroupPeers(n.host) },
 		Sign: func(text []byte) ([]byte, error) { return append([]byte(n.peer), text[len(text)-32:]...), nil },
@@ -249,7 +249,7 @@ func (n *machine) discardOutdated(group, id, newest uint64) {
 
 // keepCopy copies the disk.
 func (n *machine) keepCopy() {
-	if n.gone || len(n.disk.tables[incarnation.Table]) == 0 {
+	if n.gone || len(n.disk.tables[integrity.IncarnationsTable]) == 0 {
 		return
 	}
 	n.copies = append(n.copies, n.disk.tables.Clone())
@@ -267,7 +267,7 @@ func (s *sim) putBack(n *machine) {
 		return
 	}
 	one := n.copies[s.random.IntN(len(n.copies))]
-	own, err := nodemsg.DecodeLineage(one[incarnation.Table]["own"])
+	own, err := nodemsg.DecodeLineage(one[integrity.IncarnationsTable]["own"])
 	if err != nil {
 		s.fail("%s: lineage in a copy: %v", n.peer, err)
 		return
@@ -276,7 +276,7 @@ func (s *sim) putBack(n *machine) {
 		if other == n || other.gone {
 			continue
 		}
-		row := other.disk.tables[incarnation.Table]["seen/"+n.peer]
+		row := other.disk.tables[integrity.IncarnationsTable]["seen/"+n.peer]
 		seen, err := nodemsg.DecodeIncarnation(row)
 		if err != nil || slices.ContainsFunc(own.Incarnations, func(i nodemsg.Incarnation) bool { return i.ID == seen.ID && i.Count >= seen.Count }) {
 			s.count("old disks that some node cannot know")

@@ -8,8 +8,8 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/reload"
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/internal/config"
-	"github.com/voxelpopuli/voxeld/region/divide"
 	"github.com/voxelpopuli/voxeld/region/rollback"
+	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -23,13 +23,13 @@ func admissionSettings(o config.Players) admission.Settings {
 }
 
 // limits returns the loads above which regions are split.
-func limits(o config.Dividing) divide.Limits {
+func limits(o config.Dividing) split.Limits {
 	if !o.Split {
-		return divide.Limits{}
+		return split.Limits{}
 	}
-	return divide.Limits{MergeAfter: o.MergeAfter, Load: divide.Load{
-		divide.Tick: float64(o.SplitTick) / 100, divide.Players: float64(o.SplitPlayers),
-		divide.Edits: float64(o.SplitEdits), divide.Stored: float64(o.SplitStored),
+	return split.Limits{MergeAfter: o.MergeAfter, Load: split.Load{
+		split.Tick: float64(o.SplitTick) / 100, split.Players: float64(o.SplitPlayers),
+		split.Edits: float64(o.SplitEdits), split.Stored: float64(o.SplitStored),
 	}}
 }
 

@@ -10,15 +10,15 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/internal/backup"
-	"github.com/voxelpopuli/voxeld/region/replace"
-	"github.com/voxelpopuli/voxeld/region/restore"
+	"github.com/voxelpopuli/voxeld/region/backups"
+	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
 // replaceHandlers found lost regions again on request.
 type replaceHandlers struct {
-	replacer *replace.Replacer
+	replacer *integrity.Replacer
 	world    world.Genesis
 }
 
@@ -32,7 +32,7 @@ func (h replaceHandlers) plan(w http.ResponseWriter, r *http.Request) {
 	var answer admin.ReplacePlan
 	cell, err := grid.ParseCell(r.URL.Query().Get("region"))
 	if err == nil {
-		var p replace.Plan
+		var p integrity.Replacement
 		p, err = h.replacer.Plan(r.Context(), cell)
 		answer.Members, answer.Refused = p.Members, p.Refused
 	}
@@ -46,7 +46,7 @@ func (h replaceHandlers) plan(w http.ResponseWriter, r *http.Request) {
 func (h replaceHandlers) replace(w http.ResponseWriter, r *http.Request) {
 	var answer admin.Done
 	cell, err := grid.ParseCell(r.URL.Query().Get("region"))
-	var land replace.Land
+	var land integrity.ReplacementLand
 	if err == nil {
 		land, err = h.readLand(http.MaxBytesReader(w, r.Body, admin.MaxLand), r.URL.Query().Get("world"))
 	}
@@ -60,7 +60,7 @@ func (h replaceHandlers) replace(w http.ResponseWriter, r *http.Request) {
 }
 
 // readLand reads the records of a region.
-func (h replaceHandlers) readLand(body io.Reader, worldID string) (land replace.Land, err error) {
+func (h replaceHandlers) readLand(body io.Reader, worldID string) (land integrity.ReplacementLand, err error) {
 	in := bufio.NewReader(body)
 	for {
 		r, err := wire.ReadFrame[backup.Record](in, backup.MaxRecord)
@@ -72,7 +72,7 @@ func (h replaceHandlers) readLand(body io.Reader, worldID string) (land replace.
 		case worldID != h.world.ID():
 			return land, fmt.Errorf("the backup is of another world (%.12s); this is %q (%s)", worldID, h.world.Name, h.world.ID()[:12])
 		case r.Group != nil:
-			land.From = restore.Origin(*r.Group)
+			land.From = backups.Origin(*r.Group)
 		case r.Rows != nil:
 			rows, err := world.DecodeRows(r.Rows)
 			if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/backup"
 	"github.com/voxelpopuli/voxeld/internal/config"
 	"github.com/voxelpopuli/voxeld/internal/kv"
-	"github.com/voxelpopuli/voxeld/region/restore"
+	"github.com/voxelpopuli/voxeld/region/backups"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/trust"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -75,7 +75,7 @@ func restoreWorld(ctx context.Context, cfg config.Config, r backupcmd.Restore) (
 	if err != nil {
 		return err
 	}
-	report, err := restore.World(db, r.Chain, restore.Options{
+	report, err := backups.Restore(db, r.Chain, backups.RestoreOptions{
 		Self: nodemsg.Member{Peer: made.Self, Game: restoredGame(cfg)}, Player: made.Player, Forked: r.Forked, Progress: r.Progress,
 	})
 	if err != nil {

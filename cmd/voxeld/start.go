@@ -49,7 +49,7 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/wallclock"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/region/incarnation"
+	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/policysync"
 	regiontransport "github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -136,7 +136,7 @@ func (n *node) openStore(_ context.Context, parts *stack) error {
 	}
 	n.db = db
 	parts.onStop("database", db.Close)
-	stored, err := incarnation.LastPromised(db)
+	stored, err := integrity.LastPromised(db)
 	if err != nil {
 		return fmt.Errorf("read the newest time in the data directory: %w", err)
 	}
@@ -420,9 +420,9 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 
 // beginIncarnation shows the nodes that this one knows that it has started, and that its data is not older than what they have seen
 // of it.
-func (n *node) beginIncarnation(ctx context.Context) (*incarnation.Keeper, error) {
-	protocol := n.prefix() + incarnation.Protocol
-	k, err := incarnation.Open(incarnation.Options{
+func (n *node) beginIncarnation(ctx context.Context) (*integrity.Incarnations, error) {
+	protocol := n.prefix() + integrity.IncarnationsProtocol
+	k, err := integrity.OpenIncarnations(integrity.IncarnationsOptions{
 		Storage: n.db, Sign: n.host.Sign,
 		Ask: func(ctx context.Context, peer string, question []byte) ([]byte, error) {
 			return n.host.Ask(ctx, peer, protocol, question)

@@ -12,7 +12,6 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/policy"
-	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/region/rollback"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -24,7 +23,7 @@ import (
 type History interface {
 	Query(ctx context.Context, q rollback.Query) (rollback.Result, error)
 	Progress(ctx context.Context, r history.Rollback) (rollback.Progress, error)
-	Search(ctx context.Context, r history.Rollback) ([]rollback.Progress, []rangequery.Missing, error)
+	Search(ctx context.Context, r history.Rollback) ([]rollback.Progress, []rollback.Missing, error)
 }
 
 const (
@@ -130,7 +129,7 @@ func (s *Permissions) previewEverywhere(ctx context.Context, g Gateway, players 
 }
 
 // silent returns a sentence about parts of the world that have not answered, after a space; empty if all have.
-func silent(missing []rangequery.Missing) string {
+func silent(missing []rollback.Missing) string {
 	if len(missing) == 0 {
 		return ""
 	}

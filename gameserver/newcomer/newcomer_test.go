@@ -13,7 +13,6 @@ import (
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/region/rollback"
 	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -103,7 +102,7 @@ func TestSpawnStays(t *testing.T) {
 		"nothing was built":         func(_ *Chooser, past *changes) { past.Records = nil },
 		"too little was built":      func(_ *Chooser, past *changes) { past.Records = past.Records[:enough-1] },
 		"it was built long ago":     func(_ *Chooser, past *changes) { past.Records[5].Time, past.Records = 0, past.Records[5:] },
-		"a region does not answer":  func(_ *Chooser, past *changes) { past.Missing = []rangequery.Missing{{}} },
+		"a region does not answer":  func(_ *Chooser, past *changes) { past.Missing = []rollback.Missing{{}} },
 		"the history is not there":  func(_ *Chooser, past *changes) { past.err = errors.New("no") },
 		"the gateway has no ranges": func(c *Chooser, _ *changes) { c.Ranges = nil },
 		"the surface is not known": func(c *Chooser, _ *changes) {

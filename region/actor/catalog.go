@@ -11,7 +11,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/internal/kv"
-	"github.com/voxelpopuli/voxeld/region/census"
+	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -49,7 +49,7 @@ type Catalog struct {
 	*Actor
 	CatalogOptions
 	// Regions are all founded regions, by their members.
-	Regions *census.Tally
+	Regions *membership.Tally
 
 	// The fields below belong to the goroutine of Run.
 	state    *world.Catalog
@@ -91,7 +91,7 @@ func CatalogDeletion(keys func(table string, prefix []byte, visit func(key []byt
 // NewCatalog returns the catalog of an open group, which Run runs.
 func NewCatalog(base Options, o CatalogOptions, g *replica.Group) (*Catalog, error) {
 	c := &Catalog{
-		Actor: newActor(base, nodemsg.Region{ID: world.CatalogID}, g), CatalogOptions: o, Regions: &census.Tally{},
+		Actor: newActor(base, nodemsg.Region{ID: world.CatalogID}, g), CatalogOptions: o, Regions: &membership.Tally{},
 		asked: make(map[grid.Cell]*founding), entering: make(map[entering][]chan<- entered),
 	}
 	c.machine = c

@@ -1,17 +1,33 @@
 package actor
 
 import (
+	"time"
+
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/region/divide"
 )
+
+// ChunkLoad is what was counted in one chunk.
+type ChunkLoad struct {
+	Players int
+	Edits   int // since the last sample
+	Stored  int // edited blocks
+}
+
+// LoadSample is what was counted in a region since the last sample.
+type LoadSample struct {
+	Usable bool          // the region has its land, and is led here; if not, nothing is decided
+	Busy   time.Duration // time that the region's ticks, and what it did between them, kept a core busy
+	Ticks  int
+	Chunks map[grid.ChunkPos]ChunkLoad // without those in which nothing was counted
+}
 
 // SampleLoad sends what was counted in the region since the last call, if this node leads it, and it has its land. Answer must have room
 // for it. Any goroutine may call it.
-func SampleLoad(l *Land, answer chan<- divide.Sample) {
+func SampleLoad(l *Land, answer chan<- LoadSample) {
 	l.Enqueue(func() {
 		used := l.budget.take()
-		s := divide.Sample{Busy: used.busy, Ticks: used.ticks, Chunks: make(map[grid.ChunkPos]divide.Chunk)}
-		l.contents.crowd.Count(func(at grid.ChunkPos, bodies int) { s.Chunks[at] = divide.Chunk{Players: bodies} })
+		s := LoadSample{Busy: used.busy, Ticks: used.ticks, Chunks: make(map[grid.ChunkPos]ChunkLoad)}
+		l.contents.crowd.Count(func(at grid.ChunkPos, bodies int) { s.Chunks[at] = ChunkLoad{Players: bodies} })
 		l.contents.land.CountEdits(func(at grid.ChunkPos, blocks int) {
 			c := s.Chunks[at]
 			c.Stored = blocks

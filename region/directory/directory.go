@@ -1,7 +1,8 @@
 // Package directory locates regions, and founds those that do not exist yet. It also keeps the list of the regions that
-// this node is a member of (Registry). Any goroutine may use a Directory and a Registry.
+// this node is a member of (Registry), and knows which other nodes are alive, leave, or did not answer lately (Detector). A
+// Detector asks nothing by itself: package region/placement calls Refresh in rounds.
 //
-// Only package region and its subpackages import it.
+// Any goroutine may use a Directory, a Registry and a Detector.
 package directory
 
 import (
@@ -15,10 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/internal/background"
 	"github.com/voxelpopuli/voxeld/internal/metric"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/region/background"
-	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -58,7 +58,7 @@ type Options struct {
 	Copies     int            // least number of members of a region, at least 1: see membership.Choose
 	Records    Records
 	Questions  transport.Questions
-	Detector   *failuredetector.Detector
+	Detector   *Detector
 	Tasks      *background.Tasks
 	Catalog    func() *actor.Catalog           // the catalog if this node is a member of it, else nil
 	Hung       func() bool                     // reports whether this node's disk does not answer: then its copy of the catalog, if it has one, may not either

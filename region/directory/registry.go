@@ -9,7 +9,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/region/census"
+	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -30,7 +30,7 @@ type Storage interface {
 type Registry struct {
 	storage Storage
 	logger  *slog.Logger
-	tally   census.Tally
+	tally   membership.Tally
 }
 
 // NewRegistry returns the list in the storage. It deletes unreadable rows: the catalog has the same data. The storage's Run must not
@@ -48,7 +48,7 @@ func NewRegistry(storage Storage, logger *slog.Logger) (*Registry, error) {
 }
 
 // Tally returns the regions by their members, as this node has them.
-func (r *Registry) Tally() *census.Tally { return &r.tally }
+func (r *Registry) Tally() *membership.Tally { return &r.tally }
 
 // Forget leaves the region out of the Tally. Its rows are deleted by the writes of Deletion.
 func (r *Registry) Forget(id uint64) { r.tally.Forget(id) }

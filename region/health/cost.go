@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/region/background"
-	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/internal/background"
+	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -74,7 +74,7 @@ func (h *Examiner) living(ctx context.Context, regions []nodemsg.Region, lost fu
 	}
 	peers := slices.Collect(maps.Keys(voters))
 	var mu sync.Mutex
-	background.Several(failuredetector.MaxQuestions, len(peers), func(i int) {
+	background.Several(directory.MaxQuestions, len(peers), func(i int) {
 		if peers[i] == h.Self.Peer {
 			return
 		}

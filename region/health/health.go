@@ -15,10 +15,10 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/region/census"
 	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -63,7 +63,7 @@ type Examiner struct {
 	Memberships           func() ([]nodemsg.Region, error)   // lists the regions that this node stores a copy of
 	MachineAhead          func() time.Duration               // how far the machine's clock is ahead of the time of the world; nil: it is not
 	NotReady              func() error                       // why players should rather be on other nodes; nil if they need not
-	Copied                func() (own bool, others []string) // see incarnation.Keeper.Copied; nil: nobody knows
+	Copied                func() (own bool, others []string) // see integrity.Incarnations.Copied; nil: nobody knows
 }
 
 // Examine examines this node, all nodes that hold regions, and the regions in the catalog. It asks other nodes and may take
@@ -330,7 +330,7 @@ func (e *examination) look(ctx context.Context, regions []nodemsg.Region) overvi
 		if info.ID == world.CatalogID {
 			copies = e.CatalogCopies
 		}
-		c := examined{info: info, catalog: leader, statuses: s, leaving: e.Detector.Leaving, limits: census.Limits{Copies: copies, Nodes: nodes}}
+		c := examined{info: info, catalog: leader, statuses: s, leaving: e.Detector.Leaving, limits: membership.Limits{Copies: copies, Nodes: nodes}}
 		for peer := range s.Statuses {
 			c.spare = c.spare || !actor.HasMember(info, peer) && !e.Detector.Leaving(peer)
 		}
@@ -412,7 +412,7 @@ type examined struct {
 	catalog  string // peer that leads the catalog; empty if unknown
 	statuses integrity.StatusPoll
 	leaving  func(peer string) bool // reports whether a node has announced that it stops
-	limits   census.Limits
+	limits   membership.Limits
 	spare    bool // a node that is no member answers
 	// Set by assess: it runs on some node; the members whose data was put back; the one of them whose old copy is all that is left.
 	awake      bool
@@ -426,15 +426,15 @@ func (x *examined) status(peer string) nodemsg.RegionStatus {
 }
 
 // state returns the state of the region with these members, of which those live that are marked.
-func (x *examined) state(members []census.Member, lives map[string]bool) census.State {
-	return census.Assess(members, func(peer string) census.Liveness {
+func (x *examined) state(members []membership.Member, lives map[string]bool) membership.State {
+	return membership.Assess(members, func(peer string) membership.Liveness {
 		switch {
 		case lives[peer]:
-			return census.Alive
+			return membership.Alive
 		case x.leaving(peer):
-			return census.Leaving
+			return membership.Leaving
 		}
-		return census.Silent
+		return membership.Silent
 	}, false, x.limits)
 }
 
@@ -489,9 +489,9 @@ func (x *examined) assess() []Finding {
 		add("failed", fmt.Sprintf("it fails on %s: %s", strings.Join(failed[why], ", "), why),
 			"it is opened again by itself; if that does not help look into that node's log")
 	}
-	state, total := x.state(census.MembersOf(x.info), lives), len(x.info.Members)
+	state, total := x.state(membership.MembersOf(x.info), lives), len(x.info.Members)
 	switch {
-	case state == census.NoQuorum:
+	case state == membership.NoQuorum:
 		var what []string
 		if n := total - len(lives) - len(x.outdated); n > 0 {
 			what = append(what, fmt.Sprintf("%d of its %d members do not answer", n, total))
@@ -514,8 +514,8 @@ func (x *examined) assess() []Finding {
 	case x.info.ID == world.CatalogID && len(quarantined) == 0 && len(failed) == 0:
 		add("leaderless", "it has no leader: no new land can be founded", "check the logs of its members: "+peerList(x.info))
 	case copies == 0 && x.info.Epoch == actor.FirstEpoch: // it was founded and never visited
-	case state == census.UnderReplicated && len(quarantined) == 0:
-		add(state.String(), fmt.Sprintf("it hibernates, and %d of %d copies can be reached", len(lives), x.want(census.MembersOf(x.info))),
+	case state == membership.UnderReplicated && len(quarantined) == 0:
+		add(state.String(), fmt.Sprintf("it hibernates, and %d of %d copies can be reached", len(lives), x.want(membership.MembersOf(x.info))),
 			x.replacement(len(lives)))
 	}
 	return all
@@ -556,11 +556,11 @@ func (x *examined) recovery(best, name string) string {
 
 // assessMembers assesses a region that has a leader by the leader's view of the members.
 func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, what, do string)) {
-	var members []census.Member
+	var members []membership.Member
 	var silent, answering []string // members of which nothing arrives at the leader, and those of them that answered a question
 	lives, reachable := make(map[string]bool), 0
 	for _, c := range leader.Members {
-		members = append(members, census.Member{Peer: c.Replica.Peer, Learner: c.Replica.Learner})
+		members = append(members, membership.Member{Peer: c.Replica.Peer, Learner: c.Replica.Learner})
 		status, answered := x.statuses.Of(c.Replica.Peer, x.info.ID)
 		if !c.Replica.Learner && (!c.Silent || status.State == nodemsg.StateQuarantined) { // a quarantined copy is a finding of its own
 			lives[c.Replica.Peer] = true
@@ -586,7 +586,7 @@ func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, wha
 			add("leftover", fmt.Sprintf("%s holds a copy from before the region was recovered", c.Replica.Peer), "it is dropped automatically; if not, restart that node")
 		}
 	}
-	if x.state(members, lives) == census.UnderReplicated {
+	if x.state(members, lives) == membership.UnderReplicated {
 		what, do := fmt.Sprintf("%d of %d copies are up to date and reachable", reachable, x.want(members)), x.replacement(reachable)
 		if len(silent) > 0 {
 			what += "; missing is that of " + strings.Join(silent, ", ")
@@ -601,12 +601,12 @@ func (x *examined) assessMembers(leader nodemsg.RegionStatus, add func(kind, wha
 				do += "; and " + see
 			}
 		}
-		add(census.UnderReplicated.String(), what, do)
+		add(membership.UnderReplicated.String(), what, do)
 	}
 }
 
 // want returns how many of the region's members should be alive.
-func (x *examined) want(members []census.Member) int {
+func (x *examined) want(members []membership.Member) int {
 	voters := 0
 	for _, m := range members {
 		if !m.Learner {

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/voxelpopuli/voxeld/region/census"
 	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -23,7 +23,7 @@ func TestMissingCopies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := examined{
-				info: nodemsg.Region{ID: 7}, limits: census.Limits{Copies: 5, Nodes: 5}, leaving: func(string) bool { return false },
+				info: nodemsg.Region{ID: 7}, limits: membership.Limits{Copies: 5, Nodes: 5}, leaving: func(string) bool { return false },
 				statuses: integrity.StatusPoll{Statuses: map[string]map[uint64]nodemsg.RegionStatus{}},
 			}
 			var leader nodemsg.RegionStatus

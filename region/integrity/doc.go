@@ -1,6 +1,14 @@
 // Package integrity keeps the copies of regions on this node sound. It knows what is wrong with each (Facts), and carries out what package
-// copies decides (Executor). It compares copies (Scrubber), recovers regions from one survivor (Recovery), and keeps terrain that this
-// node generates differently (Bases).
+// copies decides (Executor). It compares copies (Scrubber), recovers regions from one survivor (Recovery), founds lost ones again
+// (Replacer), and keeps terrain that this node generates differently (Bases). It judges whether a group continues without the copy here
+// (Judge), and notifies members whose group was recovered without them (Evicted).
+//
+// It also notices when a node's storage was put back to an earlier state (Incarnations): a copy of its data directory, or a snapshot of
+// its disk. Such a node has forgotten what it has promised as a voter, and must not vote again with what it has
+// (docs/adr/0024-no-way-back-in-time.md). Every start of a node is an incarnation, with a random number. The node stores them all, in
+// order: its lineage. Other nodes remember the newest incarnation that it has shown to them. A lineage without the remembered incarnation
+// is from an earlier state. While the node runs and promises something it counts, so that a snapshot of the disk beneath a running node
+// is noticed as well, if the node ran on for raiseEvery.
 //
 // The Run methods have a goroutine of their own. Any goroutine may call the other methods, except where they say otherwise.
 package integrity
@@ -10,11 +18,10 @@ import (
 	"log/slog"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/internal/background"
 	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -57,7 +64,7 @@ type Node struct {
 	Registry  *directory.Registry
 	Directory *directory.Directory
 	Questions transport.Questions
-	Detector  *failuredetector.Detector
+	Detector  *directory.Detector
 	Tasks     *background.Tasks
 	Regions   Regions
 	Logger    *slog.Logger

@@ -9,13 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/internal/background"
 	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/placement"
-	"github.com/voxelpopuli/voxeld/region/succession"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -32,7 +31,7 @@ type Executor struct {
 type ExecutorOptions struct {
 	Facts      *Facts
 	Supervisor *placement.Supervisor
-	Judge      *succession.Judge
+	Judge      *Judge
 	Records    directory.Records
 	// OpenMember returns the group of a region, possibly the catalog, that this node is a member of, as far as it
 	// knows, and loads it first if necessary.
@@ -349,10 +348,10 @@ func (e *Executor) newest(ctx context.Context, info nodemsg.Region) (nodemsg.Reg
 
 // askPeers asks the other members, and the nodes in also, whether the group of a region continues without the copy
 // here, and notes what they say. The verdict is zero if there is no copy that can be read.
-func (e *Executor) askPeers(ctx context.Context, by *succession.Judge, id uint64, also ...string) succession.Verdict {
+func (e *Executor) askPeers(ctx context.Context, by *Judge, id uint64, also ...string) Verdict {
 	own, err := e.Replicas.Position(id)
 	if err != nil {
-		return succession.Verdict{}
+		return Verdict{}
 	}
 	v := by.Judge(ctx, id, own, also...)
 	peers := copies.Unasked
@@ -390,7 +389,7 @@ func (e *Executor) CheckSucceeded(ctx context.Context, id uint64, also ...string
 	return e.checkSucceeded(ctx, e.Judge, id, also...)
 }
 
-func (e *Executor) checkSucceeded(ctx context.Context, by *succession.Judge, id uint64, also ...string) error {
+func (e *Executor) checkSucceeded(ctx context.Context, by *Judge, id uint64, also ...string) error {
 	info, err := e.Regions.Member(id)
 	if errors.Is(err, actor.ErrNotHere) {
 		return nil // there is nothing to be dropped
@@ -402,11 +401,11 @@ func (e *Executor) checkSucceeded(ctx context.Context, by *succession.Judge, id 
 	v := e.askPeers(ctx, by, id, also...)
 	switch {
 	case !v.Claimed && !v.Heard:
-		return fmt.Errorf("region %d: %w", id, succession.ErrUnheard) // it is checked again
+		return fmt.Errorf("region %d: %w", id, ErrUnheard) // it is checked again
 	case !v.Claimed:
 		return nil // this copy is of the same group, or of a later one
 	case !v.Confirmed:
-		return fmt.Errorf("region %d: %w", id, succession.ErrUnconfirmed)
+		return fmt.Errorf("region %d: %w", id, ErrUnconfirmed)
 	}
 	return e.drop(ctx, info, open)
 }
@@ -418,7 +417,7 @@ func (e *Executor) CheckInvited(ctx context.Context, peer string, id, replica ui
 	if err != nil || own.Members.Index == 0 || own.Replica >= replica || e.Judge.Judge(ctx, id, own, peer).Confirmed {
 		return nil //nolint:nilerr // there is no copy, or one that cannot be read
 	}
-	return fmt.Errorf("invited to group %d as replica %d: %w as replica %d", id, replica, succession.ErrUnconfirmed, own.Replica)
+	return fmt.Errorf("invited to group %d as replica %d: %w as replica %d", id, replica, ErrUnconfirmed, own.Replica)
 }
 
 const (

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/region/background"
-	"github.com/voxelpopuli/voxeld/region/failuredetector"
+	"github.com/voxelpopuli/voxeld/internal/background"
+	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -37,7 +37,7 @@ func PollStatuses(ctx context.Context, ask AskStatuses, want map[string][]uint64
 	s := StatusPoll{Statuses: make(map[string]map[uint64]nodemsg.RegionStatus), Silent: make(map[string]error), Skews: make(map[string]time.Duration)}
 	var mu sync.Mutex
 	peers := slices.Collect(maps.Keys(want))
-	background.Several(failuredetector.MaxQuestions, len(peers), func(i int) {
+	background.Several(directory.MaxQuestions, len(peers), func(i int) {
 		peer, ids := peers[i], want[peers[i]]
 		said := make(map[uint64]nodemsg.RegionStatus, len(ids))
 		least := time.Duration(-1)

@@ -10,12 +10,10 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/internal/background"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/placement"
-	"github.com/voxelpopuli/voxeld/region/succession"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -44,7 +42,7 @@ type Recovery struct {
 	Node
 
 	Executor    *Executor
-	Evicted     *succession.Evicted
+	Evicted     *Evicted
 	AskStatuses AskStatuses
 	LastHeard   func(peer string) time.Time // when a node was last heard from
 	// Outdated returns why a copy must not be used, because the region was split or merged since; empty if it may. The error is that the
@@ -54,7 +52,7 @@ type Recovery struct {
 
 // SilentAfter returns how long a node must not have been heard from to count as silent for minSilence.
 func (r *Recovery) SilentAfter() time.Duration {
-	return minSilence + r.Detector.StrangerEvery + failuredetector.RoundEvery
+	return minSilence + r.Detector.StrangerEvery + directory.RoundEvery
 }
 
 // Copy is the state of a member of a region that is to be recovered.
@@ -160,7 +158,7 @@ func (r *Recovery) plan(ctx context.Context, ids []uint64, within time.Duration)
 	r.askOthers(ctx, all, lost, s)
 	asking, cancel := context.WithTimeout(ctx, 2*PollTime)
 	defer cancel()
-	background.Several(failuredetector.MaxQuestions, len(lost), func(n int) {
+	background.Several(directory.MaxQuestions, len(lost), func(n int) {
 		i := lost[n]
 		if plans[i] = r.planOne(&all[i], s); plans[i].Refused == "" {
 			plans[i].Refused, _ = r.Outdated(asking, all[i].info, all[i].own) // Recover asks again
@@ -173,7 +171,7 @@ func (r *Recovery) plan(ctx context.Context, ids []uint64, within time.Duration)
 func (r *Recovery) findMembers(ctx context.Context, all []candidate, within time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	background.Several(failuredetector.MaxQuestions, len(all), func(i int) {
+	background.Several(directory.MaxQuestions, len(all), func(i int) {
 		now, err := r.Executor.newest(ctx, all[i].info)
 		if all[i].now = now; all[i].info.ID != world.CatalogID && !errors.Is(err, directory.ErrNotFounded) {
 			all[i].unknown = err
@@ -192,7 +190,7 @@ func (r *Recovery) askOthers(ctx context.Context, all []candidate, lost []int, s
 			}
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(len(want)/failuredetector.MaxQuestions+1)*PollTime)
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(len(want)/directory.MaxQuestions+1)*PollTime)
 	defer cancel()
 	for peer, statuses := range PollStatuses(ctx, r.AskStatuses, want, true).Statuses {
 		if s.Statuses[peer] == nil {

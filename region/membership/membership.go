@@ -1,6 +1,10 @@
 // Package membership decides how the members of a region's group follow its key. It is pure: no clock, no network. The supervisor
-// of package region passes in what it observes and executes one step at a time; so does the simulation in the tests of package
-// replica. Only region's subpackages import it, and it imports none of this module.
+// of package region/placement passes in what it observes and executes one step at a time; so does the simulation in the tests of
+// package replica.
+//
+// It also says in which state a region is: whether it has the members that it should have, or has lost the majority of them (Assess). A
+// Tally counts regions by state. It alone has a lock, so that any goroutine may use it; it holds the regions in groups with the same
+// members, so that a count costs as much as there are such groups, not as there are regions.
 package membership
 
 import "slices"

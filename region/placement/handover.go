@@ -11,7 +11,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -73,7 +72,7 @@ func (sv *Supervisor) announceLeaving(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, announceTime)
 	defer cancel()
 	var questions errgroup.Group
-	questions.SetLimit(failuredetector.MaxQuestions)
+	questions.SetLimit(directory.MaxQuestions)
 	for _, peer := range sv.Records.NearestKnown(grid.CatalogKey, announceNodes) {
 		if peer == sv.Self {
 			continue

@@ -6,7 +6,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -31,7 +30,7 @@ func (sv *Supervisor) checkClosed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	peers := make(failuredetector.Watched)
+	peers := make(directory.Watched)
 	for _, info := range infos {
 		if sv.Regions.Loaded(info.ID) == nil && !sv.Failures.Closed(info.ID) && sv.Responsible(info) && sv.misplaced(info, peers) {
 			sv.closed.misplaced = append(sv.closed.misplaced, info.ID)
@@ -48,7 +47,7 @@ func (sv *Supervisor) checkClosed(ctx context.Context) error {
 // wakeMisplaced opens regions that checkClosed found, a few at a time. Once they are open, the supervisor changes their
 // members.
 func (sv *Supervisor) wakeMisplaced(ctx context.Context, round int) {
-	peers := make(failuredetector.Watched)
+	peers := make(directory.Watched)
 	for id, end := range sv.closed.moving {
 		if info, err := sv.Registry.Region(id); err != nil || round >= end || !sv.misplaced(info, peers) {
 			delete(sv.closed.moving, id)
@@ -97,7 +96,7 @@ func (sv *Supervisor) Responsible(info nodemsg.Region) bool {
 
 // misplaced reports whether a live node that should be a member is not one, a member is gone and can be replaced or
 // leave, or there are too many. It adds the nodes whose state it needs to peers.
-func (sv *Supervisor) misplaced(info nodemsg.Region, peers failuredetector.Watched) bool {
+func (sv *Supervisor) misplaced(info nodemsg.Region, peers directory.Watched) bool {
 	members, voters := make([]string, len(info.Members)), make([]string, 0, len(info.Members))
 	states := make([]membership.Member, len(info.Members))
 	for i, m := range info.Members {

@@ -5,9 +5,8 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/internal/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/failuredetector"
 )
 
 // slowPoll is the interval in which Run looks whether this node's disk has become slow.
@@ -16,7 +15,7 @@ const slowPoll = 100 * time.Millisecond
 // Run makes the members of the groups that this node leads follow their keys, until the node is about to stop. It hands
 // them over as soon as this node's disk is slow: each of their edits waits for it.
 func (sv *Supervisor) Run(ctx context.Context) {
-	every, poll := time.NewTicker(failuredetector.RoundEvery), time.NewTicker(slowPoll)
+	every, poll := time.NewTicker(directory.RoundEvery), time.NewTicker(slowPoll)
 	defer every.Stop()
 	defer poll.Stop()
 	for round, slow := 0, false; ; {
@@ -47,7 +46,7 @@ func (sv *Supervisor) Run(ctx context.Context) {
 // superviseOnce updates the state of the known nodes, and then reconciles every group that is led here.
 func (sv *Supervisor) superviseOnce(ctx context.Context) {
 	groups := sv.Regions.Led()
-	peers := make(failuredetector.Watched)
+	peers := make(directory.Watched)
 	for _, peer := range sv.Records.NearestKnown(grid.CatalogKey, Neighbours) {
 		peers.Add(peer, sv.Detector.StrangerEvery)
 	}

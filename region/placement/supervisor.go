@@ -1,9 +1,10 @@
 // Package placement decides and executes which nodes are the members of the groups that this node leads, which of them
 // leads, and what a node does that is about to stop. The decisions are pure (package membership); a Supervisor executes
-// them.
+// them. A Publisher stores and publishes what this node knows of its regions: in its own list, in the catalog, in the DHT, and with
+// the leaders of neighbouring regions.
 //
 // Supervisor.Run has a goroutine of its own and starts one task for each group that it changes. Any goroutine may call
-// the other methods. Only package region and its subpackages import it.
+// the other methods.
 package placement
 
 import (
@@ -18,10 +19,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/internal/background"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/region/background"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -75,7 +75,7 @@ type Options struct {
 	Directory  *directory.Directory
 	Registry   *directory.Registry
 	Questions  transport.Questions
-	Detector   *failuredetector.Detector
+	Detector   *directory.Detector
 	Tasks      *background.Tasks
 	Regions    Regions
 	Failures   Failures
@@ -99,7 +99,7 @@ type Supervisor struct {
 	// NotifyEvicted is called once a round by Run.
 	NotifyEvicted func(context.Context)
 	// Watch adds the nodes to watch besides the members of the groups that this node leads.
-	Watch func(failuredetector.Watched)
+	Watch func(directory.Watched)
 
 	metrics *metrics
 	closed  closedRegions
@@ -118,7 +118,7 @@ type Supervisor struct {
 func New(o Options) *Supervisor {
 	sv := &Supervisor{
 		Options: o, metrics: newMetrics(o.Registerer), leaving: make(chan struct{}),
-		NotifyEvicted: func(context.Context) {}, Watch: func(failuredetector.Watched) {},
+		NotifyEvicted: func(context.Context) {}, Watch: func(directory.Watched) {},
 	}
 	sv.closed.moving = make(map[uint64]int)
 	sv.mu.reconciling = make(map[uint64]struct{})

@@ -24,7 +24,6 @@ import (
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/failuredetector"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world/acts"
@@ -79,7 +78,7 @@ type Options struct {
 	Self      string // peer id
 	Storage   Storage
 	Directory *directory.Directory
-	Detector  *failuredetector.Detector
+	Detector  *directory.Detector
 	Catalog   func() *actor.Catalog // the catalog if this node is a member of it, else nil
 	Issued    policy.Issued
 	Operator  Operator

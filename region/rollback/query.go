@@ -13,7 +13,6 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -35,8 +34,8 @@ type Query struct {
 // Result is what is known of the changes of blocks in an area.
 type Result struct {
 	Records []nodemsg.HistoryRecord
-	More    bool                 // there are more than these
-	Missing []rangequery.Missing // parts of the area of which nothing is known
+	More    bool      // there are more than these
+	Missing []Missing // parts of the area of which nothing is known
 }
 
 // Query asks the leaders of all regions in the box who changed which blocks. The error is that of a query that is not allowed; what else fails is in the
@@ -95,7 +94,7 @@ type Progress struct {
 	Done    int                    // regions in which it is complete
 	Columns []nodemsg.ChunkColumns // where blocks are left to change; at most maxColumns
 	Extent  grid.Box               // of the chunks where blocks are left to change, if there are any: from the bottom of the world to its top
-	Missing []rangequery.Missing   // parts of the box of which nothing is known
+	Missing []Missing              // parts of the box of which nothing is known
 }
 
 // add adds another part of the same rollback.
@@ -163,10 +162,10 @@ func requestOf(region nodemsg.Region, f history.Filter) nodemsg.HistoryRequest {
 }
 
 // askAll calls ask for all regions in a box, some at a time. Ask must be safe for concurrent use.
-func (k *Keeper) askAll(ctx context.Context, box grid.Box, ask func(context.Context, nodemsg.Region) error) (missing []rangequery.Missing, err error) {
+func (k *Keeper) askAll(ctx context.Context, box grid.Box, ask func(context.Context, nodemsg.Region) error) (missing []Missing, err error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTime)
 	defer cancel()
-	found, err := k.Ranges.Query(ctx, rangequery.Query{Area: box.Area()})
+	found, err := k.Ranges.Query(ctx, RangeQuery{Area: box.Area()})
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +180,7 @@ func (k *Keeper) askAll(ctx context.Context, box grid.Box, ask func(context.Cont
 			if err := ask(ctx, r.Region); err != nil {
 				lock.Lock()
 				defer lock.Unlock()
-				missing = append(missing, rangequery.Missing{Cell: r.Region.Cell, Why: wire.ErrorText(err)})
+				missing = append(missing, Missing{Cell: r.Region.Cell, Why: wire.ErrorText(err)})
 			}
 		})
 	}

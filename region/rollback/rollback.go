@@ -1,10 +1,11 @@
-// Package rollback undoes changes of blocks, drops old history, and answers who changed what (docs/adr/0050).
+// Package rollback undoes changes of blocks, drops old history, and answers who changed what (docs/adr/0050). It finds the regions in a
+// box by asking from leader to leader what is in a rectangle (Ranges).
 //
 // Rollbacks are ordered in the world's policy. The leader of each region in the box carries them out for its region, one after the other: it
 // proposes entries, from which each member computes by the history of the region what is to be changed. If it dies, the next
 // leader goes on: what is done follows from the history.
 //
-// Any goroutine may use a Keeper. Only package region imports this package.
+// Any goroutine may use a Keeper and a Ranges.
 package rollback
 
 import (
@@ -20,7 +21,6 @@ import (
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/integrity"
-	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -38,7 +38,7 @@ type Options struct {
 	Lands func() []*actor.Land
 	// Lead opens a region of which this node is a member, and has it led by this node. The error is actor.ErrNotHere if another node leads it.
 	Lead   func(ctx context.Context, id uint64) (*actor.Land, error)
-	Ranges *rangequery.Ranges
+	Ranges *Ranges
 	// Founded lists the regions of the world, as the catalog has them.
 	Founded func(ctx context.Context) ([]nodemsg.Region, error)
 	// Ordered returns the rollbacks of the world, by number. It does not block.

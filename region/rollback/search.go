@@ -12,7 +12,6 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/policy"
-	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -25,7 +24,7 @@ const searched = 4096
 // Search looks for the changes that a rollback would undo in all regions of the world, whatever its Box. It returns the places where they are, most
 // changes first: one rollback can undo those in the Extent of a place.
 // The error is that of a search that is not possible; what else fails is in missing, also if it is all that was asked.
-func (k *Keeper) Search(ctx context.Context, r history.Rollback) (places []Progress, missing []rangequery.Missing, err error) {
+func (k *Keeper) Search(ctx context.Context, r history.Rollback) (places []Progress, missing []Missing, err error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTime)
 	defer cancel()
 	regions, err := k.Founded(ctx)
@@ -51,7 +50,7 @@ func (k *Keeper) Search(ctx context.Context, r history.Rollback) (places []Progr
 }
 
 // searchAll searches domains, some at a time: one that fails, or does not answer until the time is up, keeps nobody from what the others have.
-func searchAll(domains []grid.Domain, search func(grid.Domain) (Progress, error)) (places []Progress, missing []rangequery.Missing) {
+func searchAll(domains []grid.Domain, search func(grid.Domain) (Progress, error)) (places []Progress, missing []Missing) {
 	found, errs := make([]Progress, len(domains)), make([]error, len(domains))
 	var wg errgroup.Group
 	wg.SetLimit(parallel)
@@ -64,7 +63,7 @@ func searchAll(domains []grid.Domain, search func(grid.Domain) (Progress, error)
 	wg.Wait() //nolint:errcheck // always nil
 	for i, p := range found {
 		if errs[i] != nil {
-			missing = append(missing, rangequery.Missing{Cell: grid.Cell{Domain: domains[i]}, Why: wire.ErrorText(errs[i])})
+			missing = append(missing, Missing{Cell: grid.Cell{Domain: domains[i]}, Why: wire.ErrorText(errs[i])})
 		}
 		missing = append(missing, p.Missing...)
 		if p.Left > 0 {

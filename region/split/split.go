@@ -1,7 +1,6 @@
-// Package split splits regions: the children of a region that is split begin on this node, and are elected
-// (docs/adr/0031).
-//
-// Only package region imports it.
+// Package split changes which regions there are. A Splitter splits regions: the children of a region that is split begin on this node,
+// and are elected (docs/adr/0031). An AutoSplit has regions split that have too much load, and quiet halves merged (docs/adr/0032). A
+// Vacater gives up regions on which nothing was ever built, and which nobody has watched for long (docs/adr/0097).
 package split
 
 import (
@@ -18,7 +17,6 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
-	"github.com/voxelpopuli/voxeld/region/incarnation"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -40,7 +38,7 @@ type Splitter struct {
 	integrity.Node
 	// Follow opens a link to the region of a chunk, wherever it is led.
 	Follow func(ctx context.Context, pos grid.ChunkPos) (transport.Link, nodemsg.Region, error)
-	// Create creates a replica; see incarnation.Keeper.Create.
+	// Create creates a replica; see integrity.Incarnations.Create.
 	Create func(group, id uint64, create func() error) error
 	Pieces *transport.Pieces
 	Lands  func() []*actor.Land // the loaded regions
@@ -231,10 +229,10 @@ func (s *Splitter) begin(ctx context.Context, of actor.Split) error {
 		rows := append(of.Children[i].Rows, kv.Write{Table: directory.Table, Key: directory.Key(info.ID), Value: row})
 		for {
 			err := s.Create(info.ID, ownID(of.Forks[i], s.Self.Peer), func() error { return s.Replicas.Fork(of.Forks[i], rows...) })
-			if err == nil || errors.Is(err, incarnation.ErrForgotten) { // then the other members replace it
+			if err == nil || errors.Is(err, integrity.ErrForgotten) { // then the other members replace it
 				break
 			}
-			if !errors.Is(err, replica.ErrStorage) && !errors.Is(err, incarnation.ErrUnlisted) {
+			if !errors.Is(err, replica.ErrStorage) && !errors.Is(err, integrity.ErrUnlisted) {
 				return fmt.Errorf("split region %d: %w", of.Region.ID, err)
 			}
 			of.Stalled()

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/region/background"
+	"github.com/voxelpopuli/voxeld/internal/background"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )

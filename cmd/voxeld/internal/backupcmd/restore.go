@@ -14,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/internal/backup"
 	"github.com/voxelpopuli/voxeld/internal/config"
-	"github.com/voxelpopuli/voxeld/region/restore"
+	"github.com/voxelpopuli/voxeld/region/backups"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -25,7 +25,7 @@ type Restore struct {
 	Forked   bool
 	RootKey  string // file with the world's root key; "" if it is in the data directory
 	Progress func(regions int, rows uint64)
-	Done     func(world.Genesis, restore.Report)
+	Done     func(world.Genesis, backups.RestoreReport)
 }
 
 func newRestore(found func(context.Context, config.Config, Restore) error) *cobra.Command {
@@ -73,7 +73,7 @@ func newRestore(found func(context.Context, config.Config, Restore) error) *cobr
 			}
 			show := newProgress(out)
 			r.Progress = func(regions int, rows uint64) { show.print("%d regions, %d rows", regions, rows) }
-			r.Done = func(founded world.Genesis, report restore.Report) {
+			r.Done = func(founded world.Genesis, report backups.RestoreReport) {
 				show.end()
 				r.Genesis = founded
 				printReport(c.OutOrStdout(), r, report, cfg.DataDir)
@@ -103,7 +103,7 @@ func mayRestore(out io.Writer, r Restore, accepted bool) error {
 	return fmt.Errorf("%w: take an earlier one, or accept what is missing with --accept-incomplete", ErrIncomplete)
 }
 
-func printReport(out io.Writer, r Restore, report restore.Report, dir string) {
+func printReport(out io.Writer, r Restore, report backups.RestoreReport, dir string) {
 	fmt.Fprintf(out, "World %q (%s) as of %s: %d regions, %d rows, %d players.\n", r.Genesis.Name, r.Genesis.ID()[:12],
 		r.Chain.Last().Header.Time().Local().Format("2006-01-02 15:04:05"), report.Regions, report.Rows, report.Players)
 	if len(report.Older) > 0 {

@@ -17,7 +17,6 @@ import (
 	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region"
-	"github.com/voxelpopuli/voxeld/region/rangequery"
 	"github.com/voxelpopuli/voxeld/region/rollback"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -190,7 +189,7 @@ func (s Server) answerRollback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var places []rollback.Progress
-	var unknown []rangequery.Missing
+	var unknown []rollback.Missing
 	var err error
 	if v.Get("area") == "" {
 		places, unknown, err = s.Regions.History.Search(r.Context(), proposed)
@@ -260,7 +259,7 @@ func (s Server) answerRollbacks(w http.ResponseWriter, _ *http.Request) {
 	s.Write(w, answer)
 }
 
-func missing(all []rangequery.Missing) []admin.AreaMissing {
+func missing(all []rollback.Missing) []admin.AreaMissing {
 	cells := []admin.AreaMissing{}
 	for _, m := range all {
 		cells = append(cells, admin.AreaMissing{Cell: m.Cell.String(), Why: m.Why})
