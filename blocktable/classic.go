@@ -149,7 +149,8 @@ var fromClassic = [classicCustomBlocks]chunk.Block{
 	8: chunk.Water, 9: chunk.Water, 10: chunk.Water, 11: chunk.Water, // lava, which we lack, is passable too
 	12: chunk.Sand, 13: chunk.Gravel, 14: chunk.GoldOre, 15: chunk.IronOre, 16: chunk.CoalOre, 17: chunk.Log, 18: chunk.Leaves,
 	19: chunk.Sand, 20: chunk.Glass,
-	// Cloth, by its colour: red, orange, yellow, lime, green, teal, aqua, cyan, blue, indigo, violet, magenta, pink, black, grey, white.
+	// Cloth, by its colour: red, orange, yellow, lime, green, teal, aqua, cyan, blue, indigo, violet, magenta, pink,
+	// black, grey, white.
 	21: red, 22: orange, 23: yellow, 24: lime, 25: green, 26: green, 27: chunk.Ice, 28: lightBlue, 29: blue, 30: purple, 31: purple,
 	32: magenta, 33: pink, 34: black, 35: grey, 36: chunk.Wool,
 	37: chunk.Dandelion, 38: chunk.Poppy, 39: chunk.DeadBush, 40: chunk.Poppy, 41: chunk.GoldBlock, 42: chunk.IronBlock,
@@ -169,7 +170,8 @@ var classicShaped = func() (all []chunk.Block) {
 	return all
 }()
 
-// ToClassic returns the image of a block in Classic, for a client that has the blocks of a level. That of an unknown block is stone.
+// ToClassic returns the image of a block in Classic, for a client that has the blocks of a level. That of an unknown
+// block is stone.
 func ToClassic(b chunk.Block, level ClassicLevel) byte {
 	of := classic[chunk.Stone]
 	if b.Known() {

@@ -2,7 +2,8 @@ package blocktable
 
 import "github.com/voxelpopuli/voxeld/chunk"
 
-// ClassicShape is a block that a client of Classic with BlockDefinitionsExt is told to draw. Its number follows those of CustomBlocks.
+// ClassicShape is a block that a client of Classic with BlockDefinitionsExt is told to draw. Its number follows those
+// of CustomBlocks.
 type ClassicShape struct {
 	ID       byte
 	Block    chunk.Block

@@ -45,7 +45,8 @@ func TestEveryBlockHasAnImageInClassic(t *testing.T) {
 	}
 }
 
-// What a player places is as solid as what they see, and, if they see one of our blocks, that block or one that looks the same.
+// What a player places is as solid as what they see, and, if they see one of our blocks, that block or one that looks
+// the same.
 func TestWayBackFromClassic(t *testing.T) {
 	for id := range byte(classicCustomBlocks) {
 		b, known := FromClassic(id)

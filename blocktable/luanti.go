@@ -9,8 +9,8 @@ const (
 	luantiKept      = 3
 )
 
-// ToLuanti returns the number of the node that is a block in Luanti. Its nodes are defined by the server, one for each block, so a block looks
-// like itself there. That of an unknown block is stone.
+// ToLuanti returns the number of the node that is a block in Luanti. Its nodes are defined by the server, one for each
+// block, so a block looks like itself there. That of an unknown block is stone.
 func ToLuanti(b chunk.Block) uint16 {
 	switch {
 	case b == chunk.Air:

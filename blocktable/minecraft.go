@@ -69,7 +69,8 @@ func ToMinecraft(b chunk.Block) uint16 { return minecraft(b).state }
 // Beside is a set of what is beside a block, on which its state depends in Minecraft.
 type Beside uint8
 
-// What is beside a block: something that a fence or a pane is joined to, in the order of chunk.Block.Arms; or the lower half of a door.
+// What is beside a block: something that a fence or a pane is joined to, in the order of chunk.Block.Arms; or the lower
+// half of a door.
 const (
 	JoinedEast Beside = 1 << iota
 	JoinedWest

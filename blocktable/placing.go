@@ -15,7 +15,8 @@ type Placing struct {
 	Upper bool   // in the upper half
 }
 
-// state returns the name of a block's state that is placed so, by the names of the states here; that of the block if it has none.
+// state returns the name of a block's state that is placed so, by the names of the states here; that of the block if it
+// has none.
 func (p Placing) state(block string) string {
 	towards := ""
 	switch {
@@ -34,8 +35,8 @@ func (p Placing) state(block string) string {
 	return block + "_" + towards
 }
 
-// PlacedBy returns how a block is placed by a player with a yaw, who has clicked another one: the face with a normal (x, y, z), at a height
-// above its bottom.
+// PlacedBy returns how a block is placed by a player with a yaw, who has clicked another one: the face with a normal
+// (x, y, z), at a height above its bottom.
 func PlacedBy(yaw float64, normal [3]int32, height float64) Placing {
 	clockwise := [...]string{"south", "west", "north", "east"} // from yaw 0 on
 	how := Placing{Looks: clockwise[int(math.Round(yaw/(math.Pi/2)))&3], Upper: normal[1] < 0}

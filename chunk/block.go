@@ -124,8 +124,8 @@ func (b Block) Name() string {
 	return blocks[b].name
 }
 
-// Base returns the block of which this is a state, such as stairs that lead elsewhere; mostly the block itself. Its states have the ids
-// that follow.
+// Base returns the block of which this is a state, such as stairs that lead elsewhere; mostly the block itself. Its
+// states have the ids that follow.
 func (b Block) Base() Block {
 	if !b.Known() {
 		return b
@@ -141,7 +141,8 @@ func (b Block) Material() Block {
 	return blocks[b].material
 }
 
-// Tiles returns the names of the textures of the block's top, side and bottom. The upper half of a door has that of its top on all sides.
+// Tiles returns the names of the textures of the block's top, side and bottom. The upper half of a door has that of its
+// top on all sides.
 func (b Block) Tiles() (names [3]string) {
 	tiles := "unknown"
 	if b != Air && b.Known() {
@@ -167,12 +168,13 @@ func (b Block) IsSign() bool { return b >= Sign && b <= lastSign }
 // Glow returns the light that the block emits, 0 to 15.
 func (b Block) Glow() uint8 { return b.traits().glow }
 
-// Boxes returns the parts of the block's space that it fills, and none for air, water and plants. Bodies stop at them if the block is
-// Solid. The caller must not change them.
+// Boxes returns the parts of the block's space that it fills, and none for air, water and plants. Bodies stop at them
+// if the block is Solid. The caller must not change them.
 func (b Block) Boxes() []Box { return shapeBoxes[b.traits().shape] }
 
-// Arms returns the parts of a fence, or a pane, that are seen: those in the middle, and those to the sides, which are there if something is
-// joined: in the directions +x, −x, +z and −z. Other blocks have none. The caller must not change them.
+// Arms returns the parts of a fence, or a pane, that are seen: those in the middle, and those to the sides, which are
+// there if something is joined: in the directions +x, −x, +z and −z. Other blocks have none. The caller must not change
+// them.
 func (b Block) Arms() (middle []Box, arms [4][]Box) {
 	post := fencePost
 	switch b.traits().shape {
@@ -194,7 +196,8 @@ func (b Block) Joinable() bool {
 	return shape == fence || shape == pane
 }
 
-// Joins reports whether a block that is Joinable is joined to one beside it, as in the browser's client (web/src/mesh/shapes.ts).
+// Joins reports whether a block that is Joinable is joined to one beside it, as in the browser's client
+// (web/src/mesh/shapes.ts).
 func (b Block) Joins(beside Block) bool {
 	other := beside.traits().shape
 	return other == b.traits().shape || other == cube || beside.Door()
@@ -217,7 +220,8 @@ func (b Block) Used() Block {
 // Solid reports whether the block stops a body. Air, water, plants, torches, signs, ladders and open doors do not.
 func (b Block) Solid() bool { return !b.traits().passable }
 
-// Opaque reports whether the block hides what is behind it and stops light. Slabs and stairs stop light, but hide nothing.
+// Opaque reports whether the block hides what is behind it and stops light. Slabs and stairs stop light, but hide
+// nothing.
 func (b Block) Opaque() bool { return !b.traits().clear }
 
 // Placeable reports whether a player may place the block. Air is not placeable: an edit to Air breaks a block (see

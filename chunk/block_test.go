@@ -244,7 +244,8 @@ func after(run []int) []int {
 	return row
 }
 
-// clientTiles returns the names of textures in the order in which blocks have them, but those of wool, concrete and glass.
+// clientTiles returns the names of textures in the order in which blocks have them, but those of wool, concrete and
+// glass.
 func clientTiles() []string {
 	tiles := []string{"unknown"}
 	for id, b := range blocks {

@@ -67,8 +67,8 @@ func packIDs(blocks []Block) section {
 	return s
 }
 
-// squeeze packs a patch's indices into words, with 1<<shift bits each, at most 8. It moves the indices of 8 blocks together
-// in three steps: pairs, fours, all.
+// squeeze packs a patch's indices into words, with 1<<shift bits each, at most 8. It moves the indices of 8 blocks
+// together in three steps: pairs, fours, all.
 func squeeze(words []uint64, indices *[patch]byte, shift uint8) {
 	bits := uint(1) << shift
 	pairs := (1<<(2*bits) - 1) * uint64(0x0001_0001_0001_0001)

@@ -3,8 +3,8 @@ package chunk
 // Box is a part of a block's space, in sixteenths of its edge: from Low to High, along x, y and z.
 type Box struct{ Low, High [3]uint8 }
 
-// shape is the form of a block. The browser client has the same numbers (web/src/world/block-table.ts). Those with a direction are
-// followed by the same shape for the others, in the order of directions.
+// shape is the form of a block. The browser client has the same numbers (web/src/world/block-table.ts). Those with a
+// direction are followed by the same shape for the others, in the order of directions.
 type shape uint8
 
 const (

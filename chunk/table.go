@@ -136,7 +136,8 @@ func (t *table) add(b traits) {
 	t.all = append(t.all, b)
 }
 
-// addStates appends a block with a state for each suffix: the first, which is empty, is the block itself. Their shapes follow the block's.
+// addStates appends a block with a state for each suffix: the first, which is empty, is the block itself. Their shapes
+// follow the block's.
 func (t *table) addStates(b traits, material Block, suffixes ...string) {
 	b.base = t.next()
 	b.material = material

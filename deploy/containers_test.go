@@ -59,8 +59,9 @@ func (e *engine) healthy(services ...string) {
 	}
 }
 
-// The image is built and three containers are started. While bots play and build on them, one is cut off the network, one is
-// killed, and all are replaced by another image, one after the other. Every acknowledged edit is there in the end.
+// The image is built and three containers are started. While bots play and build on them, one is cut off the network,
+// one is killed, and all are replaced by another image, one after the other. Every acknowledged edit is there in the
+// end.
 func TestContainers(t *testing.T) {
 	if !*containers {
 		t.Skip("make containers runs it")

@@ -14,7 +14,8 @@ import (
 // patience is how long the tests with players wait for anything.
 const patience = 90 * time.Second
 
-// crowd is four players on each of some nodes, who walk and build. Every edit that is acknowledged to them is in the book.
+// crowd is four players on each of some nodes, who walk and build. Every edit that is acknowledged to them is in the
+// book.
 type crowd struct {
 	t       *testing.T
 	nodes   []string // addresses of their game servers
@@ -59,7 +60,8 @@ func (c *crowd) leave() {
 	}
 }
 
-// check fails the test for each acknowledged edit that is not in the land that a node serves. Nobody may build meanwhile.
+// check fails the test for each acknowledged edit that is not in the land that a node serves. Nobody may build
+// meanwhile.
 func (c *crowd) check() {
 	c.t.Helper()
 	for _, node := range c.nodes {

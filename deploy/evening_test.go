@@ -129,8 +129,9 @@ func background(t *testing.T, c *exec.Cmd) {
 	})
 }
 
-// An operator's first evening, as docs/install.md describes it: the package on three machines, join by token, HTTPS through
-// Caddy, Prometheus, an upgrade while players build, a backup, the loss of everything, and the world founded again.
+// An operator's first evening, as docs/install.md describes it: the package on three machines, join by token, HTTPS
+// through Caddy, Prometheus, an upgrade while players build, a backup, the loss of everything, and the world founded
+// again.
 func TestEvening(t *testing.T) {
 	if *evening == "" {
 		t.Skip("make evening runs it")
@@ -272,8 +273,8 @@ func TestMachinesOverSSH(t *testing.T) {
 	}
 }
 
-// openThroughCaddy runs Caddy on the machine, with deploy/proxy/Caddyfile and an authority of its own, and opens the page and
-// its WebSocket from another one.
+// openThroughCaddy runs Caddy on the machine, with deploy/proxy/Caddyfile and an authority of its own, and opens the
+// page and its WebSocket from another one.
 func openThroughCaddy(t *testing.T, m *machine) {
 	t.Helper()
 	dir := t.TempDir()
@@ -328,8 +329,8 @@ func startPrometheus(t *testing.T, all []*machine) string {
 	return "http://127.0.0.1:9090"
 }
 
-// eventful matches queries that have no data before an event which an evening may not bring, such as a player who moves too
-// fast. The tests in deploy/monitoring make all of these events.
+// eventful matches queries that have no data before an event which an evening may not bring, such as a player who moves
+// too fast. The tests in deploy/monitoring make all of these events.
 var eventful = regexp.MustCompile(`voxeld_(sessions_moved|move_corrections|interaction_refusals|region_member_changes|scrubs|chat_lines)_total|` +
 	`voxeld_dht_lookup_|voxeld_backup_interval_seconds|voxeld_tls_certificate_expiry`)
 

@@ -49,7 +49,8 @@ func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 	}
 }
 
-// anchorsOf returns the names to which links can lead within a page: those that it sets, and those that GitHub makes of headings.
+// anchorsOf returns the names to which links can lead within a page: those that it sets, and those that GitHub makes of
+// headings.
 func anchorsOf(text string) (all []string) {
 	for _, found := range pageAnchor.FindAllStringSubmatch(text, -1) {
 		all = append(all, found[1])

@@ -19,8 +19,8 @@ import (
 
 // This file is the DHT's part in backups.
 
-// StoredPlayers visits the player records that this node stores for the network, in no particular order, without their logins: these
-// prove nothing of the node that restores them. Records that are not valid are skipped.
+// StoredPlayers visits the player records that this node stores for the network, in no particular order, without their
+// logins: these prove nothing of the node that restores them. Records that are not valid are skipped.
 func (d *DHT) StoredPlayers(visit func(nodemsg.PlayerRecord) error) error {
 	err := d.store.storage.Scan(tableRecords, []byte(playerPrefix), func(_, value []byte) error {
 		var stored recordpb.Record

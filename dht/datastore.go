@@ -24,7 +24,8 @@ import (
 type datastore struct {
 	storage Storage
 	quotas  *quotas
-	// stepped reports whether the machine's clock is wrong, by which kad-dht finds records too old. Then none is deleted. Nil: it is right.
+	// stepped reports whether the machine's clock is wrong, by which kad-dht finds records too old. Then none is
+	// deleted. Nil: it is right.
 	stepped func() bool
 	overdue atomic.Int32 // commits that have been under way for longer than commitWithin
 	gate    struct {
@@ -33,8 +34,8 @@ type datastore struct {
 	}
 }
 
-// commitWithin is how long a commit of what others have sent may take before its writes count as refused. kad-dht sends one message at a time
-// to a peer: a node whose disk hangs would have lookups of all others wait for it.
+// commitWithin is how long a commit of what others have sent may take before its writes count as refused. kad-dht sends
+// one message at a time to a peer: a node whose disk hangs would have lookups of all others wait for it.
 const commitWithin = time.Second
 
 var errOverdue = errors.New("the disk does not answer")

@@ -151,8 +151,8 @@ func newKey(t *testing.T) crypto.PrivKey {
 	return key
 }
 
-// A node that publishes records of ever more invented players is refused at some number of them. It may replace those that it has, others
-// may publish theirs, and what a later start counts is the same.
+// A node that publishes records of ever more invented players is refused at some number of them. It may replace those
+// that it has, others may publish theirs, and what a later start counts is the same.
 func TestRecordsOfOneSignerAreBounded(t *testing.T) {
 	ctx := context.Background()
 	storage := nettest.NewMemory()
@@ -200,8 +200,8 @@ func TestRecordsOfOneSignerAreBounded(t *testing.T) {
 	}
 }
 
-// A node that signs each record with another invented key can have no more stored than one signer. Those whose certificates are known may still
-// publish theirs, also if the node starts when they are not known yet.
+// A node that signs each record with another invented key can have no more stored than one signer. Those whose
+// certificates are known may still publish theirs, also if the node starts when they are not known yet.
 func TestRecordsOfInventedSignersAreBounded(t *testing.T) {
 	storage := nettest.NewMemory()
 	admitted := make(map[peer.ID]bool)

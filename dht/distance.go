@@ -16,7 +16,8 @@ type place [sha256.Size]byte
 // maxPlaced bounds the caches of peers, of about 200 bytes each.
 const maxPlaced = 4096
 
-// places caches what is computed from the ids of peers: a supervisor needs the nodes nearest to each of its regions again and again.
+// places caches what is computed from the ids of peers: a supervisor needs the nodes nearest to each of its regions
+// again and again.
 type places struct {
 	places *lru.Cache[peer.ID, place]
 	names  *lru.Cache[peer.ID, string]

@@ -12,10 +12,10 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 )
 
-// A gateway republishes the records of its players frequently, and each walk through the keyspace costs two questions to
-// each of Kademlia's k nodes nearest to the key. These nodes hardly ever change. So they are cached, and the following
-// records are sent straight to the nearest of them. The nodes left out keep an older record. A reader of a player's
-// record asks all of them and takes the newest.
+// A gateway republishes the records of its players frequently, and each walk through the keyspace costs two questions
+// to each of Kademlia's k nodes nearest to the key. These nodes hardly ever change. So they are cached, and the
+// following records are sent straight to the nearest of them. The nodes left out keep an older record. A reader of a
+// player's record asks all of them and takes the newest.
 
 const (
 	// holdersFor is how long the holders of a record are cached: nodes that joined since may be nearer to its key.

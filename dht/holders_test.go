@@ -12,8 +12,8 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// The records after a player's first are sent to its holders, without a walk, and all nodes find them. If too many of the
-// holders are gone, a walk finds others.
+// The records after a player's first are sent to its holders, without a walk, and all nodes find them. If too many of
+// the holders are gone, a walk finds others.
 func TestRecordsGoToTheirHolders(t *testing.T) {
 	nodes := startNetwork(t, freshCopies+3, setup{})
 	author := nodes[0]

@@ -85,8 +85,8 @@ func Join(host *transport.Host, opts Options) (*DHT, error) {
 	return d, nil
 }
 
-// Close leaves the network. Call it after Run has returned and before Host.Close. Once it has returned, the DHT no longer
-// accesses the storage.
+// Close leaves the network. Call it after Run has returned and before Host.Close. Once it has returned, the DHT no
+// longer accesses the storage.
 func (d *DHT) Close() error {
 	d.host.SetAddressFinder(nil)
 	err := errors.Join(d.kad.Close(), d.store.Close())

@@ -14,8 +14,9 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// Player records have logins since ADR 47. Nodes of earlier versions refuse these records, so they are sent others, without. A node
-// that accepts logins says so by a protocol that nobody speaks: nodes tell each other their protocols when they connect.
+// Player records have logins since ADR 47. Nodes of earlier versions refuse these records, so they are sent others,
+// without. A node that accepts logins says so by a protocol that nobody speaks: nodes tell each other their protocols
+// when they connect.
 
 // loginsProtocol returns the protocol of nodes that accept player records with logins.
 func loginsProtocol(world string) string { return "/voxeld/" + world[:16] + "/logins" }

@@ -125,8 +125,8 @@ func (d *DHT) get(ctx context.Context, kind, key string, replies int) ([]byte, e
 }
 
 // put stores a record here and on the nodes nearest to its key. It fails when this node's storage fails, when a newer
-// record is known, or when the walk did not end in time. A refusal by some of the nodes is not an error: kad-dht does not
-// report it.
+// record is known, or when the walk did not end in time. A refusal by some of the nodes is not an error: kad-dht does
+// not report it.
 func (d *DHT) put(ctx context.Context, kind, key string, value []byte) error {
 	holders, err := d.walkPeers(ctx, kind, func(ctx context.Context) error {
 		err := d.kad.PutValue(ctx, key, value)
@@ -161,7 +161,7 @@ const (
 	concurrency = 3
 )
 
-// regionReplies is how many copies of a region record end a search, including this node's own. The region itself corrects
-// an outdated hint, so a full walk is not worth its cost. For players it is: a player restored at an outdated position
-// stays there.
+// regionReplies is how many copies of a region record end a search, including this node's own. The region itself
+// corrects an outdated hint, so a full walk is not worth its cost. For players it is: a player restored at an outdated
+// position stays there.
 const regionReplies = 3

@@ -9,9 +9,9 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 )
 
-// Nearest returns the n nodes (fewer in a smaller network) whose places are nearest to the key, the nearest of each operator first:
-// see placement. It includes this node if it is near enough. The nodes are not pinged, so dead ones can be among them for a while. n is
-// at most the bucket size.
+// Nearest returns the n nodes (fewer in a smaller network) whose places are nearest to the key, the nearest of each
+// operator first: see placement. It includes this node if it is near enough. The nodes are not pinged, so dead ones can
+// be among them for a while. n is at most the bucket size.
 func (d *DHT) Nearest(ctx context.Context, key string, n int) ([]string, error) {
 	if n < 1 || n > d.opts.BucketSize {
 		return nil, fmt.Errorf("find nearest nodes: %d of them, want 1 to %d", n, d.opts.BucketSize)

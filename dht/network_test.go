@@ -386,7 +386,8 @@ func TestKilledNodesFindEachOther(t *testing.T) {
 	awaitTables(t, []*node{a, b}, 1)
 }
 
-// A node that starts again does not take what it has for the newest before it has reached another node, unless none appears.
+// A node that starts again does not take what it has for the newest before it has reached another node, unless none
+// appears.
 func TestFirstLookupAfterAStart(t *testing.T) {
 	t.Parallel()
 	storage := nettest.NewMemory()
@@ -556,8 +557,8 @@ func TestRepublishing(t *testing.T) {
 	nettest.Eventually(t, "the guest's record to expire", func() bool { return b.storage.Size(tablePublished) == 1 })
 }
 
-// A record that was put while its author was alone reaches the nodes that join later, long before it is due: they may be
-// nearer to its key, and are asked then.
+// A record that was put while its author was alone reaches the nodes that join later, long before it is due: they may
+// be nearer to its key, and are asked then.
 func TestRecordsSpreadToNewcomers(t *testing.T) {
 	a := startNode(t, 1, setup{})
 	ctx := nettest.Context(t)

@@ -20,29 +20,29 @@ type Options struct {
 	Placement grid.Placement // of the world's cells (required)
 	Storage   Storage        // keeps the known peers and the records (required)
 
-	// Certificate returns the certificate of a node; false if it is not known. It decides the node's place among the members of groups,
-	// so that nobody can choose it. Nil: the world is open, and the node's id decides.
+	// Certificate returns the certificate of a node; false if it is not known. It decides the node's place among the
+	// members of groups, so that nobody can choose it. Nil: the world is open, and the node's id decides.
 	Certificate func(peer.ID) (trust.Certificate, bool)
 
 	Logger     *slog.Logger          // nil discards
 	Registerer prometheus.Registerer // nil registers nowhere
 
-	// Now returns the time of the world, Settled reports whether what is too old by it may be deleted, and Stepped whether the machine's
-	// clock, by which kad-dht drops records, is another one. Nil: the time is the machine's.
+	// Now returns the time of the world, Settled reports whether what is too old by it may be deleted, and Stepped
+	// whether the machine's clock, by which kad-dht drops records, is another one. Nil: the time is the machine's.
 	Now     func() time.Time
 	Settled func() bool
 	Stepped func() bool
 
-	// BucketSize is Kademlia's k: peers per bucket, and nodes that hold a record. (Of a player's record, five nodes hold
-	// the newest version: docs/adr/0016.) Default 20. It must be the same on all nodes of a world.
+	// BucketSize is Kademlia's k: peers per bucket, and nodes that hold a record. (Of a player's record, five nodes
+	// hold the newest version: docs/adr/0016.) Default 20. It must be the same on all nodes of a world.
 	BucketSize int
 
-	// RedialEvery is how often Run looks for lost bootstrap and known peers. Default 2 s. Each peer that does not answer
-	// is tried less and less often, down to once in 4 to 64 rounds, depending on how many are lost.
+	// RedialEvery is how often Run looks for lost bootstrap and known peers. Default 2 s. Each peer that does not
+	// answer is tried less and less often, down to once in 4 to 64 rounds, depending on how many are lost.
 	RedialEvery time.Duration
 
-	// RepublishEvery is how often Run republishes the records that this node signed, so that they reach nodes that joined
-	// later and never reach the age of 48 h, at which nodes drop them. Default 1 h.
+	// RepublishEvery is how often Run republishes the records that this node signed, so that they reach nodes that
+	// joined later and never reach the age of 48 h, at which nodes drop them. Default 1 h.
 	RepublishEvery time.Duration
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/voxelpopuli/voxeld/trust"
 )
 
-// placement decides which nodes should be the members of a key's group (docs/adr/0039). In a world that admits its nodes, a node's
-// place is drawn by the issuer of its certificate: nobody can choose a place near to a key by generating ids. In an open world it is
-// that of its id.
+// placement decides which nodes should be the members of a key's group (docs/adr/0039). In a world that admits its
+// nodes, a node's place is drawn by the issuer of its certificate: nobody can choose a place near to a key by
+// generating ids. In an open world it is that of its id.
 type placement struct {
 	places      *places
 	certificate func(peer.ID) (trust.Certificate, bool) // nil in an open world
@@ -37,16 +37,18 @@ func (p placement) operator(id peer.ID) string {
 	return c.Operator
 }
 
-// spreadOver is how many of the nodes nearest to a key a group is spread over. With more of them, an operator with one node among many of
-// others would hold more than its share; with fewer, two hostile operators are more often most of them.
+// spreadOver is how many of the nodes nearest to a key a group is spread over. With more of them, an operator with one
+// node among many of others would hold more than its share; with fewer, two hostile operators are more often most of
+// them.
 const spreadOver = 12
 
-// Where so many operators run nodes, a group has that many members (docs/adr/0074). To find that many, it is spread over more nodes: with five members
-// instead of three, an operator with one node has no more than its share for that.
+// Where so many operators run nodes, a group has that many members (docs/adr/0074). To find that many, it is spread
+// over more nodes: with five members instead of three, an operator with one node has no more than its share for that.
 const spreadOperators, spreadFar = 5, 24
 
-// nearest returns the n peers whose places are nearest to the key. Of the nearest few, the nearest one of each operator comes first, then each one's second, and so on, by distance: so as many operators as possible are among a group's members, and the nearest node of
-// all remains the first. It changes peers.
+// nearest returns the n peers whose places are nearest to the key. Of the nearest few, the nearest one of each operator
+// comes first, then each one's second, and so on, by distance: so as many operators as possible are among a group's
+// members, and the nearest node of all remains the first. It changes peers.
 func (p placement) nearest(key string, peers []peer.ID, n int) []peer.ID {
 	sortByDistance(key, peers, p.of)
 	peers = slices.Compact(peers)

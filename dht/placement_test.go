@@ -14,9 +14,9 @@ import (
 	"github.com/voxelpopuli/voxeld/trust"
 )
 
-// Of a hundred nodes twenty are hostile, run by two operators, and have generated ids next to the key that they want. In an open world
-// they are its members. Where nodes are admitted they have as many places as anybody else, and one of each operator at most. Where enough operators
-// run nodes, that is two of five.
+// Of a hundred nodes twenty are hostile, run by two operators, and have generated ids next to the key that they want.
+// In an open world they are its members. Where nodes are admitted they have as many places as anybody else, and one of
+// each operator at most. Where enough operators run nodes, that is two of five.
 func TestSybils(t *testing.T) {
 	const keys, honest, hostile, candidates = 1000, 80, 20, 8
 	if spreadOperators != membership.Spread {
@@ -31,8 +31,9 @@ func TestSybils(t *testing.T) {
 		sortByDistance(keyOf(i), pool[honest:], places.of)
 		near[i] = pool[:honest+hostile]
 	}
-	// captured returns the number of groups in which most members are hostile. Operators is how many run the honest nodes, 0 in an open world; spread says
-	// whether the size of a group depends on them; and the first few honest nodes are down.
+	// captured returns the number of groups in which most members are hostile. Operators is how many run the honest
+	// nodes, 0 in an open world; spread says whether the size of a group depends on them; and the first few honest
+	// nodes are down.
 	captured := func(operators int, spread bool, down int) (n int) {
 		for i, all := range near {
 			certificates := make(map[peer.ID]trust.Certificate, len(all))

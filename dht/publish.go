@@ -25,8 +25,8 @@ type publication struct {
 
 const playerPrefix = "/player/"
 
-// publish puts a record that this node has just signed, and keeps it for republishing. Player records are also stored on
-// disk: nodes drop a record after 48 h, and a world may be switched off for longer than that.
+// publish puts a record that this node has just signed, and keeps it for republishing. Player records are also stored
+// on disk: nodes drop a record after 48 h, and a world may be switched off for longer than that.
 func (d *DHT) publish(ctx context.Context, kind, key string, value []byte) error {
 	if err := d.validator(kind).Validate(key, value); err != nil {
 		return err
@@ -64,8 +64,8 @@ func (d *DHT) publish(ctx context.Context, kind, key string, value []byte) error
 	return err
 }
 
-// boundPublished stops republishing the oldest player records if there are too many: anybody can log in with any number of keys, and other
-// nodes take no more of one node.
+// boundPublished stops republishing the oldest player records if there are too many: anybody can log in with any number
+// of keys, and other nodes take no more of one node.
 func boundPublished(d *DHT) error {
 	d.mu.Lock()
 	var players []string
@@ -137,7 +137,8 @@ func (d *DHT) publishedValue(key string) ([]byte, bool) {
 }
 
 // loadPublished reads the player records that this node republishes. They are due at once, because other nodes may have
-// dropped them. Records that fail verification (the world's rules have changed) are skipped, unless this node's clock may be why.
+// dropped them. Records that fail verification (the world's rules have changed) are skipped, unless this node's clock
+// may be why.
 func (d *DHT) loadPublished() error {
 	err := d.store.storage.Scan(tablePublished, []byte(playerPrefix), func(key, value []byte) error {
 		name := string(key)
@@ -155,9 +156,9 @@ func (d *DHT) loadPublished() error {
 	return nil
 }
 
-// expedite makes records due early when the network has grown to the given number of known peers. New nodes may be nearer
-// to a key than the holders of its record, and no other node sends them the record. The catalog's record, on which all
-// others depend, is republished for every new node, the others when the network has grown by a quarter.
+// expedite makes records due early when the network has grown to the given number of known peers. New nodes may be
+// nearer to a key than the holders of its record, and no other node sends them the record. The catalog's record, on
+// which all others depend, is republished for every new node, the others when the network has grown by a quarter.
 func (d *DHT) expedite(peers int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -176,8 +177,8 @@ func (d *DHT) expedite(peers int) {
 	}
 }
 
-// republish publishes every due record again, one after the other. Records that other nodes have replaced are retracted, and so are
-// those of expired guests, once the clock has settled.
+// republish publishes every due record again, one after the other. Records that other nodes have replaced are
+// retracted, and so are those of expired guests, once the clock has settled.
 func (d *DHT) republish(ctx context.Context) {
 	for _, key := range d.duePublications(time.Now()) {
 		if ctx.Err() != nil {

@@ -15,18 +15,20 @@ import (
 	"github.com/voxelpopuli/voxeld/trust"
 )
 
-// maxOfSigner bounds the records of each other node in this node's part of the DHT: the regions that it leads, and the players who were
-// on it last. It could otherwise fill the disks of others with records of cells and players that it has invented. Where nodes are admitted,
-// it also bounds the records of all nodes together whose certificates are not known here: whoever is admitted could pass on records that
-// are signed with invented keys.
+// maxOfSigner bounds the records of each other node in this node's part of the DHT: the regions that it leads, and the
+// players who were on it last. It could otherwise fill the disks of others with records of cells and players that it
+// has invented. Where nodes are admitted, it also bounds the records of all nodes together whose certificates are not
+// known here: whoever is admitted could pass on records that are signed with invented keys.
 //
-// maxOfOthers bounds the records of all other nodes. Twenty nodes hold a record, so each has that many if all nodes have as many as they may.
+// maxOfOthers bounds the records of all other nodes. Twenty nodes hold a record, so each has that many if all nodes
+// have as many as they may.
 const (
 	maxOfSigner = 100_000
 	maxOfOthers = 20 * maxOfSigner
 )
 
-// quotas counts the stored records of each signer. kad-dht changes a key by one goroutine at a time. Any goroutine may use it.
+// quotas counts the stored records of each signer. kad-dht changes a key by one goroutine at a time. Any goroutine may
+// use it.
 type quotas struct {
 	storage     Storage
 	self        string                                  // is not bounded
@@ -57,8 +59,8 @@ func newQuotas(storage Storage, self string, certificate func(peer.ID) (trust.Ce
 	return q, nil
 }
 
-// reserve counts the records among the writes, which the caller commits next, or undoes. The error is that there would be too many
-// records of a signer, or of others.
+// reserve counts the records among the writes, which the caller commits next, or undoes. The error is that there would
+// be too many records of a signer, or of others.
 func (q *quotas) reserve(writes []kv.Write) (undo func(), err error) {
 	change := make(map[string]int)
 	for _, w := range writes {

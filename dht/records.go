@@ -16,9 +16,8 @@ import (
 const startTime = 30 * time.Second
 
 // PutRegion publishes where a region is: at this node, which must be the leader named in r. The record replaces records
-// with a lower (epoch, term); ErrOutdated means that a newer one is known. Run republishes it from then on, until a newer
-// one appears.
-// In a network of one node, the record is stored locally and PutRegion does not wait.
+// with a lower (epoch, term); ErrOutdated means that a newer one is known. Run republishes it from then on, until a
+// newer one appears. In a network of one node, the record is stored locally and PutRegion does not wait.
 func (d *DHT) PutRegion(ctx context.Context, r nodemsg.Region) error {
 	return d.putRegion(ctx, d.regions.Key(r.Cell), r)
 }
@@ -70,10 +69,10 @@ func (d *DHT) region(ctx context.Context, key string) (nodemsg.Region, error) {
 	return d.regions.Open(key, value)
 }
 
-// PutPlayer publishes the player's record; this node must be the gateway named in it. ErrOutdated means that one is known that this
-// one does not replace (nodemsg.PlayerRecord.Compare). It is also stored on this node's disk and republished by Run
-// until a newer one appears, also after a restart. If this node has put a record of the player recently, only some of the
-// nodes nearest to its key get it at once.
+// PutPlayer publishes the player's record; this node must be the gateway named in it. ErrOutdated means that one is
+// known that this one does not replace (nodemsg.PlayerRecord.Compare). It is also stored on this node's disk and
+// republished by Run until a newer one appears, also after a restart. If this node has put a record of the player
+// recently, only some of the nodes nearest to its key get it at once.
 func (d *DHT) PutPlayer(ctx context.Context, rec nodemsg.PlayerRecord) error {
 	value, err := d.sealPlayer(rec)
 	if err != nil {
@@ -85,8 +84,9 @@ func (d *DHT) PutPlayer(ctx context.Context, rec nodemsg.PlayerRecord) error {
 	return putWithoutLogin(ctx, d, rec)
 }
 
-// Player returns the newest record of a player, or ErrNotFound. It asks all nodes nearest to the record's key. After another error a
-// newer one than this node's own may exist. Having no peers is an error only shortly after the start of a node that had met others before.
+// Player returns the newest record of a player, or ErrNotFound. It asks all nodes nearest to the record's key. After
+// another error a newer one than this node's own may exist. Having no peers is an error only shortly after the start of
+// a node that had met others before.
 func (d *DHT) Player(ctx context.Context, id player.ID) (nodemsg.PlayerRecord, error) {
 	if d.met && d.kad.RoutingTable().Size() == 0 && time.Since(d.joined) < startTime {
 		return nodemsg.PlayerRecord{}, fmt.Errorf("look up player %v: no other node has been reached since the start", id)

@@ -49,9 +49,9 @@ func rpcs() []rpc {
 	}
 }
 
-// BenchmarkRPC times each of Kademlia's calls in networks of 10 to 60 daemons, as figure 4.1 of the VoxelPopuli dissertation
-// does, and prints a table in markdown (research/measured.md): mean and standard deviation of a question and its answer over
-// a TCP connection that is open. All daemons run in this process.
+// BenchmarkRPC times each of Kademlia's calls in networks of 10 to 60 daemons, as figure 4.1 of the VoxelPopuli
+// dissertation does, and prints a table in markdown (research/measured.md): mean and standard deviation of a question
+// and its answer over a TCP connection that is open. All daemons run in this process.
 func BenchmarkRPC(b *testing.B) {
 	const trials = 100 // of each call, at least
 	ctx := b.Context()

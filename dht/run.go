@@ -59,10 +59,10 @@ func every(ctx context.Context, interval time.Duration, do func()) {
 	}
 }
 
-// refreshTable searches for the nodes near to this one, at growing intervals up to kad-dht's own. Nodes that start together
-// ask the node that they join before it has met them all, and would otherwise find each other only at kad-dht's next
-// refresh. A refresh is a walk. It is skipped while the table is as large as a pause ago, because it would hardly find a
-// new node.
+// refreshTable searches for the nodes near to this one, at growing intervals up to kad-dht's own. Nodes that start
+// together ask the node that they join before it has met them all, and would otherwise find each other only at
+// kad-dht's next refresh. A refresh is a walk. It is skipped while the table is as large as a pause ago, because it
+// would hardly find a new node.
 func (d *DHT) refreshTable(ctx context.Context) {
 	known := 0 // nodes in the table one pause ago
 	for pause := d.opts.RedialEvery; pause < lookSeldom; pause *= 2 {
@@ -144,7 +144,8 @@ func (d *DHT) runRedial(ctx context.Context) error {
 // maxForgets bounds the peers that wait to be forgotten.
 const maxForgets = 64
 
-// Forget has the node forget the addresses of a peer that does not come back, unless it is connected. Any goroutine may call it.
+// Forget has the node forget the addresses of a peer that does not come back, unless it is connected. Any goroutine may
+// call it.
 func (d *DHT) Forget(name string) {
 	id, err := peer.Decode(name)
 	if err != nil {
@@ -209,8 +210,8 @@ func (d *DHT) dial(ctx context.Context, bootstrap bool, id peer.ID, targets []ad
 	return id, d.host.DialAgain(ctx, info)
 }
 
-// fillTable adds connected nodes of this world that answer to the routing table, if they are missing. kad-dht adds a peer
-// when it connects, and drops it after one failed query; only a new connection would bring it back.
+// fillTable adds connected nodes of this world that answer to the routing table, if they are missing. kad-dht adds a
+// peer when it connects, and drops it after one failed query; only a new connection would bring it back.
 func (d *DHT) fillTable(ctx context.Context) {
 	added := false
 	table := d.kad.RoutingTable()
@@ -244,8 +245,8 @@ func (d *DHT) fillTable(ctx context.Context) {
 	}
 }
 
-// updateKnownPeers makes the peers in the routing table known, and returns the writes that this requires. While the table
-// does not change, it looks only now and then, for addresses found later.
+// updateKnownPeers makes the peers in the routing table known, and returns the writes that this requires. While the
+// table does not change, it looks only now and then, for addresses found later.
 func (d *DHT) updateKnownPeers(now time.Time) []kv.Write {
 	peers := d.kad.RoutingTable().ListPeers()
 	slices.Sort(peers)

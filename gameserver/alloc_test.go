@@ -6,8 +6,8 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 )
 
-// The tick of a crowd allocates nothing per player or session: its allocations are per cell, and the same however many avatars
-// are in them.
+// The tick of a crowd allocates nothing per player or session: its allocations are per cell, and the same however many
+// avatars are in them.
 func TestTickAllocatesNothingForAPlayer(t *testing.T) {
 	allocations := func(players int) float64 {
 		h := newCrowdScene(players, jitter)

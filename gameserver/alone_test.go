@@ -14,9 +14,9 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// For a player who sees nobody and turns all the time, the region is updated a few times a second, when they have stopped, and
-// before they build; once somebody comes into sight, in each tick. It is also updated in each tick for a player who cannot see
-// those who see them well.
+// For a player who sees nobody and turns all the time, the region is updated a few times a second, when they have
+// stopped, and before they build; once somebody comes into sight, in each tick. It is also updated in each tick for a
+// player who cannot see those who see them well.
 func TestLonePlayerIsUpdatedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)

@@ -51,8 +51,8 @@ func (l *library) set(open bool) {
 	l.open = open
 }
 
-// A gateway that generates other terrain does not show an edited chunk before it has fetched the terrain that the edits were made
-// on; then it shows exactly that. Edits of what is not shown are refused.
+// A gateway that generates other terrain does not show an edited chunk before it has fetched the terrain that the edits
+// were made on; then it shows exactly that. Edits of what is not shown are refused.
 func TestForeignBase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		books := &library{}
@@ -88,8 +88,8 @@ func TestForeignBase(t *testing.T) {
 	})
 }
 
-// A chunk that is edited for the first time while players watch it gets the terrain of its region's leader; a gateway that
-// generated another one sends it anew.
+// A chunk that is edited for the first time while players watch it gets the terrain of its region's leader; a gateway
+// that generated another one sends it anew.
 func TestForeignBaseOfTheFirstEdit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		books := &library{open: true}

@@ -17,8 +17,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// cluster is some gateways of one world, and players at the corner at which four regions meet: each sees all the others, and gets
-// their chat over four links.
+// cluster is some gateways of one world, and players at the corner at which four regions meet: each sees all the
+// others, and gets their chat over four links.
 type cluster struct {
 	t        *testing.T
 	lands    *lands
@@ -58,7 +58,8 @@ func valueOf(t *testing.T, c prometheus.Metric) float64 {
 	return m.Counter.GetValue()
 }
 
-// counted returns the value of a gateway's counter or gauge that has the given name, or of the one with the given label's value.
+// counted returns the value of a gateway's counter or gauge that has the given name, or of the one with the given
+// label's value.
 func counted(t *testing.T, g *Gateway, name string, label ...string) (n float64) {
 	t.Helper()
 	families, err := g.Registerer.(*prometheus.Registry).Gather()
@@ -83,9 +84,9 @@ func (v *cluster) order(order string) (n float64) {
 	return n
 }
 
-// gossip makes people chat: the first player who is shown the newest line answers it at once, unless they have just sent one. It
-// returns which lines each line follows: those that its author had seen when they sent it, and their own earlier ones. Utter
-// makes a player send the n-th line, and returns it as it is to be shown.
+// gossip makes people chat: the first player who is shown the newest line answers it at once, unless they have just
+// sent one. It returns which lines each line follows: those that its author had seen when they sent it, and their own
+// earlier ones. Utter makes a player send the n-th line, and returns it as it is to be shown.
 func (v *cluster) gossip(rng *rand.Rand, lines int, send func(i, n int) string) map[string]map[string]bool {
 	follows := make(map[string]map[string]bool)
 	own := make([][]string, len(v.people))
@@ -137,8 +138,8 @@ func (c *client) chatShown() (said []string) {
 	return said
 }
 
-// check returns how many pairs of lines, of which one follows the other, were shown to somebody, and how many of them in the
-// wrong order. Everybody must have got every line once.
+// check returns how many pairs of lines, of which one follows the other, were shown to somebody, and how many of them
+// in the wrong order. Everybody must have got every line once.
 func (v *cluster) check(follows map[string]map[string]bool) (pairs, wrong int) {
 	for i, c := range v.people {
 		said := c.chatShown()
@@ -162,7 +163,8 @@ func (v *cluster) check(follows map[string]map[string]bool) (pairs, wrong int) {
 	return pairs, wrong
 }
 
-// Three gateways, nine players, and each message from a region to a gateway takes up to 0.7 s: all see all lines in causal order.
+// Three gateways, nine players, and each message from a region to a gateway takes up to 0.7 s: all see all lines in
+// causal order.
 func TestChatIsCausal(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -225,7 +227,8 @@ func TestConcurrentChatGoesByTheClock(t *testing.T) {
 	})
 }
 
-// Nobody waits for what new players, or those whom a new player meets, sent before. A lost event delays what follows it, once.
+// Nobody waits for what new players, or those whom a new player meets, sent before. A lost event delays what follows
+// it, once.
 func TestChatWaitsForNothingThatIsNotToCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const soon = 200 * time.Millisecond

@@ -20,9 +20,10 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// strollers are players who walk about in one chunk, at 4 blocks/s, in straight legs of one to four seconds, up and down over
-// hills with steps of half a block. Each moves at a rate of its own, as clients do. A tick contains the moves that arrived until
-// the subscription sent its last message to the region: of two ticks one may contain none, and the other one two.
+// strollers are players who walk about in one chunk, at 4 blocks/s, in straight legs of one to four seconds, up and
+// down over hills with steps of half a block. Each moves at a rate of its own, as clients do. A tick contains the moves
+// that arrived until the subscription sent its last message to the region: of two ticks one may contain none, and the
+// other one two.
 type strollers struct {
 	rng       *rand.Rand
 	bodies    []nodemsg.Body

@@ -20,9 +20,9 @@ import (
 // inMiddle makes the world's spawn the middle of a founding cell.
 func inMiddle(o *Options) { o.World.Spawn = middle }
 
-// While the land is divided down to single chunks and merged again under two players who stand in different parts of it, their
-// edits and chat are answered promptly and once, they do not lose sight of each other for a moment, no chunk is sent anew unless it
-// was edited, and they are told nothing.
+// While the land is divided down to single chunks and merged again under two players who stand in different parts of
+// it, their edits and chat are answered promptly and once, they do not lose sight of each other for a moment, no chunk
+// is sent anew unless it was edited, and they are told nothing.
 func TestDivisionIsInvisible(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t, inMiddle)
@@ -146,7 +146,8 @@ func TestWalkBetweenDividedRegions(t *testing.T) {
 	})
 }
 
-// Land that could not be reached for a while, and was divided meanwhile: everybody is told that it is back, in all parts of it.
+// Land that could not be reached for a while, and was divided meanwhile: everybody is told that it is back, in all
+// parts of it.
 func TestDividedWhileUnreachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t, inMiddle)
@@ -178,9 +179,9 @@ func TestDividedWhileUnreachable(t *testing.T) {
 	})
 }
 
-// Many goroutines watch, walk and build at once while the land under them is divided and merged, and some searches find regions
-// that are no more. In the end every edit was answered and applied once, and the regions have exactly the bodies and the watched
-// chunks that there are.
+// Many goroutines watch, walk and build at once while the land under them is divided and merged, and some searches find
+// regions that are no more. In the end every edit was answered and applied once, and the regions have exactly the
+// bodies and the watched chunks that there are.
 func TestDivisionUnderLoad(t *testing.T) {
 	for seed := range uint64(3) {
 		synctest.Test(t, func(t *testing.T) {

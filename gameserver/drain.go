@@ -11,15 +11,15 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// This file shuts a gateway down without losing anything of its players: other nodes take over the land that this node leads, and
-// each player is saved and redirected to another node. Only sessions that do not follow are cut.
+// This file shuts a gateway down without losing anything of its players: other nodes take over the land that this node
+// leads, and each player is saved and redirected to another node. Only sessions that do not follow are cut.
 
 const (
-	// drainTime bounds a whole drain. With the player store, outbox.CloseTimeout and the time that regions take, it stays below what cmd
-	// grants all parts together.
+	// drainTime bounds a whole drain. With the player store, outbox.CloseTimeout and the time that regions take, it
+	// stays below what cmd grants all parts together.
 	drainTime = 12 * time.Second
-	// settleTime bounds the wait for the answers to a player's edits before the player is redirected; the client sends unanswered
-	// ones again at its new node.
+	// settleTime bounds the wait for the answers to a player's edits before the player is redirected; the client sends
+	// unanswered ones again at its new node.
 	settleTime = 2 * time.Second
 	// partTime bounds the time for saving a player, in the network too, before the player is redirected.
 	partTime = 3 * time.Second
@@ -45,8 +45,8 @@ const (
 // Draining reports whether the gateway redirects its players because it is shutting down.
 func (g *Gateway) Draining() bool { return g.shuttingDown() }
 
-// CutOff returns a node that leads land where players of this gateway stand, and that cannot be reached from here, although others can
-// reach it; empty if there is none.
+// CutOff returns a node that leads land where players of this gateway stand, and that cannot be reached from here,
+// although others can reach it; empty if there is none.
 func (g *Gateway) CutOff() (leader string) { return g.mirror.CutOff() }
 
 // ready returns why the node should not be sent players now; nil if it may.
@@ -76,8 +76,8 @@ func (g *Gateway) drain(ctx context.Context) {
 	g.redirectAll(ctx)
 }
 
-// AnswerHandoff answers another gateway's query (handoff.Protocol) whether this one would take its sessions. An error means that the query is
-// malformed.
+// AnswerHandoff answers another gateway's query (handoff.Protocol) whether this one would take its sessions. An error
+// means that the query is malformed.
 func (g *Gateway) AnswerHandoff(_ context.Context, _ string, question []byte) ([]byte, error) {
 	if _, err := nodemsg.DecodeHandoffRequest(question); err != nil {
 		return nil, err
@@ -120,9 +120,9 @@ func (g *Gateway) reportStep(step DrainStep) {
 	}
 }
 
-// redirect ends a session without losing anything of its player: the player is saved where they stand, no further edits are
-// accepted, pending ones are answered, and only then is the client redirected. It returns when the client has left or its time is
-// over; the outcome is empty if it left before it was redirected.
+// redirect ends a session without losing anything of its player: the player is saved where they stand, no further edits
+// are accepted, pending ones are answered, and only then is the client redirected. It returns when the client has left
+// or its time is over; the outcome is empty if it left before it was redirected.
 //
 // Saving uses the network and takes longest, so it comes before edits have to wait.
 func (s *session) redirect(ctx context.Context, homes []wire.Gateway) (outcome string) {

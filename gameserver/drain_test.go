@@ -93,8 +93,8 @@ func (r *harness) moved(outcome string) float64 {
 	return 0
 }
 
-// Players are distributed over the nodes that take some; those that shut down, are not ready, lie or are silent are not among
-// them.
+// Players are distributed over the nodes that take some; those that shut down, are not ready, lie or are silent are not
+// among them.
 func TestDrainSharesPlayersOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var steps []DrainStep
@@ -171,8 +171,8 @@ func TestUnreadPlayersAreRedirected(t *testing.T) {
 	}
 }
 
-// Before a player is redirected their place is saved in the network; whatever this node receives afterwards, it never overwrites
-// what the next node saves.
+// Before a player is redirected their place is saved in the network; whatever this node receives afterwards, it never
+// overwrites what the next node saves.
 func TestDrainSavesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
@@ -279,8 +279,8 @@ func TestDrainAnswersEdits(t *testing.T) {
 	}
 }
 
-// While a player is saved, which may take the network a while, their edits are accepted. An edit within reach only of where they
-// have moved since is not refused: the client sends it again at its next node.
+// While a player is saved, which may take the network a while, their edits are accepted. An edit within reach only of
+// where they have moved since is not refused: the client sends it again at its next node.
 func TestDrainTakesEditsWhileItSaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})

@@ -98,8 +98,8 @@ func (p *people) operate(t *testing.T, text string) {
 	}
 }
 
-// lands is every region of a world, in memory: Land and Crowd driven as by a region's loop, without its ticks. Each message of a
-// gateway is answered at once, and the test breaks links.
+// lands is every region of a world, in memory: Land and Crowd driven as by a region's loop, without its ticks. Each
+// message of a gateway is answered at once, and the test breaks links.
 type lands struct {
 	leader string
 

@@ -122,7 +122,8 @@ func (n *countingNetwork) Player(ctx context.Context, id player.ID) (nodemsg.Pla
 	return n.Memory.Player(ctx, id)
 }
 
-// The connections of one address that ask where players are cause few lookups. Others are answered at once, and those of loopback.
+// The connections of one address that ask where players are cause few lookups. Others are answered at once, and those
+// of loopback.
 func TestPlayerQueriesOfAnAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := &countingNetwork{Memory: playerstest.NewMemory()}
@@ -158,7 +159,8 @@ func TestPlayerQueriesOfAnAddress(t *testing.T) {
 	})
 }
 
-// An original client that asks again and again who leads a chunk has the leader asked as often as it may have land founded.
+// An original client that asks again and again who leads a chunk has the leader asked as often as it may have land
+// founded.
 func TestRepeatedQueriesOfAnAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const atOnce, more = 100, 40
@@ -196,7 +198,8 @@ func TestNewNamesOfAnAddress(t *testing.T) {
 	})
 }
 
-// All clients of an address together are sent so many bytes a second, whichever protocol they speak. Others are not held up.
+// All clients of an address together are sent so many bytes a second, whichever protocol they speak. Others are not
+// held up.
 func TestBytesOfAnAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bytes, atOnce = 10_000, 10 * 10_000

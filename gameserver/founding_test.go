@@ -33,8 +33,8 @@ func (l *lands) foundedCells() int {
 	return len(l.mu.founded)
 }
 
-// Nobody has land founded by asking for it. It is founded where clients begin, and around the players of clients, as far as they see: a
-// region in ten seconds for each address, besides as many at once as it may have players.
+// Nobody has land founded by asking for it. It is founded where clients begin, and around the players of clients, as
+// far as they see: a region in ten seconds for each address, besides as many at once as it may have players.
 func TestOriginalsFoundWhatTheirPlayersSee(t *testing.T) {
 	const address = "192.0.2.1"
 	synctest.Test(t, func(t *testing.T) {
@@ -124,8 +124,8 @@ func TestOriginalsFoundAgainWhatWasGivenUp(t *testing.T) {
 	})
 }
 
-// A question for land that nobody has founded costs little for as long as it waits, all of an address together no more than they may ask for
-// land, and is answered soon after the land is founded.
+// A question for land that nobody has founded costs little for as long as it waits, all of an address together no more
+// than they may ask for land, and is answered soon after the land is founded.
 func TestQuestionsForUnfoundedLand(t *testing.T) {
 	for waiting, most := range map[int]int{1: 70, 400: 10*60*20 + 100} {
 		t.Run(fmt.Sprint(waiting), func(t *testing.T) {
@@ -289,8 +289,9 @@ func (r *harness) staysConnected(address string, at grid.ChunkPos) bool {
 	return true
 }
 
-// Players of one address who are together see as far as they want, however many they are; of those who are far apart only a few do, the
-// others see what is near, and are told why, once. They see farther once there is room. Other addresses are not concerned.
+// Players of one address who are together see as far as they want, however many they are; of those who are far apart
+// only a few do, the others see what is near, and are told why, once. They see farther once there is room. Other
+// addresses are not concerned.
 func TestViewsOfAnAddress(t *testing.T) {
 	const view, whole, near = 12, 25 * 25, 11 * 11
 	synctest.Test(t, func(t *testing.T) {

@@ -9,22 +9,22 @@ import (
 	"github.com/voxelpopuli/voxeld/region"
 )
 
-// The frame loop runs once per tick. It encodes the motion of all avatars once, and lets every CBOR session write one frame: the
-// changes of its chunks since the previous frame, and the motion. Frames follow the region that most of the gateway's players are
-// in, so that its updates are sent without delay; without such a region they follow a timer. Under an overlay other than relay
-// they follow the rounds of p2p.
+// The frame loop runs once per tick. It encodes the motion of all avatars once, and lets every CBOR session write one
+// frame: the changes of its chunks since the previous frame, and the motion. Frames follow the region that most of the
+// gateway's players are in, so that its updates are sent without delay; without such a region they follow a timer.
+// Under an overlay other than relay they follow the rounds of p2p.
 
 const (
 	// frameLate is the time after a frame when the next one starts unless it was requested earlier.
 	frameLate = region.TickEvery + region.TickEvery/5
-	// frameEarly is the minimum time between two frames. A request that comes earlier is served when that time is over: after a
-	// late tick the next one comes soon, and skipping it would cost the sessions a frame.
+	// frameEarly is the minimum time between two frames. A request that comes earlier is served when that time is over:
+	// after a late tick the next one comes soon, and skipping it would cost the sessions a frame.
 	frameEarly = region.TickEvery / 2
-	// p2pLate replaces frameLate where p2p requests frames. Its rounds follow the clock, so a late round is followed by a
-	// punctual one: a frame in between would have nothing to send, and would delay that of the next round.
+	// p2pLate replaces frameLate where p2p requests frames. Its rounds follow the clock, so a late round is followed by
+	// a punctual one: a frame in between would have nothing to send, and would delay that of the next round.
 	p2pLate = 2 * region.TickEvery
-	// frameIdle is the time between frames while no client is connected. A client that connects requests a frame. Frames that
-	// follow the rounds of p2p come in any case.
+	// frameIdle is the time between frames while no client is connected. A client that connects requests a frame.
+	// Frames that follow the rounds of p2p come in any case.
 	frameIdle = time.Second
 )
 
@@ -64,12 +64,12 @@ func (g *Gateway) runFrameLoop(ctx context.Context) {
 	}
 }
 
-// tickClock counts ticks by the clock, even if frames are late or skipped: clients move avatars on at their last velocity
-// meanwhile.
+// tickClock counts ticks by the clock, even if frames are late or skipped: clients move avatars on at their last
+// velocity meanwhile.
 type tickClock struct{ ticks uint64 }
 
-// count returns the number of ticks since the previous frame, by the clock; it is at least one. If the count is ahead of the
-// clock, it returns the time to wait instead.
+// count returns the number of ticks since the previous frame, by the clock; it is at least one. If the count is ahead
+// of the clock, it returns the time to wait instead.
 func (c *tickClock) count(since time.Duration) (ticks uint64, wait time.Duration) {
 	now := uint64(since.Round(region.TickEvery) / region.TickEvery)
 	if c.ticks > now {
@@ -80,7 +80,8 @@ func (c *tickClock) count(since time.Duration) (ticks uint64, wait time.Duration
 	return ticks, 0
 }
 
-// runFrame runs one frame, the given number of ticks after the previous one. It reports whether any client is connected.
+// runFrame runs one frame, the given number of ticks after the previous one. It reports whether any client is
+// connected.
 func (g *Gateway) runFrame(ticks uint64) (clientsHere bool) {
 	clientsHere = g.legacy.CountPlayers(g.frames.crowds)
 	g.frames.sessions = g.sessions.Append(g.frames.sessions[:0])
@@ -114,8 +115,8 @@ func largest(playersIn map[*mirror.Subscription]int) *mirror.Subscription {
 	return sub
 }
 
-// buildFrames begins a tick, the given number of ticks after the previous one, and queues a frame for each of these sessions. It
-// returns the number of sessions that could not take one.
+// buildFrames begins a tick, the given number of ticks after the previous one, and queues a frame for each of these
+// sessions. It returns the number of sessions that could not take one.
 func (g *Gateway) buildFrames(ticks uint64, sessions []*session) (skipped int) {
 	index := g.interest
 	index.mu.Lock()

@@ -35,8 +35,8 @@ import (
 // Regions finds, founds and follows regions; a *region.Host.
 type Regions interface {
 	legacy.Regions
-	// Drain hands over the regions that this node leads, and takes no more. It returns how many were handed over and how many
-	// were not.
+	// Drain hands over the regions that this node leads, and takes no more. It returns how many were handed over and
+	// how many were not.
 	Drain(ctx context.Context) (handed, kept int)
 }
 
@@ -52,7 +52,8 @@ type Terrain interface {
 type Options struct {
 	World   world.Genesis
 	Terrain Terrain
-	// Terrain of chunks that Terrain generates differently from what their edits were made on; nil: such chunks are not shown.
+	// Terrain of chunks that Terrain generates differently from what their edits were made on; nil: such chunks are not
+	// shown.
 	Bases     mirror.Bases
 	Peer      string   // this node's peer id
 	Version   string   // of the daemon, sent to clients
@@ -76,7 +77,8 @@ type Options struct {
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 
-	// Overlay is how movement travels between gateways, one of p2p.Overlays; empty means relay. Others than relay need Streams.
+	// Overlay is how movement travels between gateways, one of p2p.Overlays; empty means relay. Others than relay need
+	// Streams.
 	Overlay string
 	Streams p2p.Streams
 
@@ -162,8 +164,8 @@ func (g *Gateway) now() time.Duration { return time.Since(g.start) }
 // timeOfDay returns the world's time in minutes since midnight.
 func (g *Gateway) timeOfDay() float64 { return g.World.TimeOfDay(g.wall().UnixMilli()) }
 
-// SetAdmission changes who may play, and what they may take. Nobody is sent away: players who are here keep their view distance until they change it, and
-// guests may stay.
+// SetAdmission changes who may play, and what they may take. Nobody is sent away: players who are here keep their view
+// distance until they change it, and guests may stay.
 func (g *Gateway) SetAdmission(p admission.Settings) {
 	g.settings.Store(&p)
 	g.limits.Set(p)
@@ -177,8 +179,8 @@ func (g *Gateway) SetAdmission(p admission.Settings) {
 // viewOf returns the view distance that is granted to a client that asks for one.
 func (g *Gateway) viewOf(asked int) int32 { return int32(min(asked, g.settings.Load().MaxView)) }
 
-// requestFrame requests a frame now: the subscription has received the first update of a tick. Under an overlay other than relay
-// this is left to p2p, which requests frames when packets arrive.
+// requestFrame requests a frame now: the subscription has received the first update of a tick. Under an overlay other
+// than relay this is left to p2p, which requests frames when packets arrive.
 func (g *Gateway) requestFrame(sub *mirror.Subscription) {
 	if !g.p2p.Enabled() && g.frames.leader.Load() == sub {
 		g.frames.requested.Set()

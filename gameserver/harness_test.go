@@ -32,8 +32,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// harness is a running gateway, over regions and stores that the test controls. It lives in a synctest bubble: time passes only
-// when all goroutines wait.
+// harness is a running gateway, over regions and stores that the test controls. It lives in a synctest bubble: time
+// passes only when all goroutines wait.
 type harness struct {
 	t        *testing.T
 	g        *Gateway
@@ -140,7 +140,8 @@ func (r *harness) dialFrom(address net.Addr) net.Conn {
 	return here
 }
 
-// client is a player with a session. It keeps what a real client would, and fails the test on what a server must never send.
+// client is a player with a session. It keeps what a real client would, and fails the test on what a server must never
+// send.
 type client struct {
 	t    *testing.T
 	conn net.Conn

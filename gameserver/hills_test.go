@@ -14,8 +14,8 @@ import (
 	"github.com/voxelpopuli/voxeld/terrain"
 )
 
-// hills are the chunk where players enter a natural world, trees and all, and the way strollers cross it: straight towards a
-// goal, straight up before what is higher, and down behind it. The players of test/bench/crowd do the same.
+// hills are the chunk where players enter a natural world, trees and all, and the way strollers cross it: straight
+// towards a goal, straight up before what is higher, and down behind it. The players of test/bench/crowd do the same.
 type hills struct {
 	top   [grid.ChunkSize][grid.ChunkSize]float64 // the height of feet, by x and z
 	goals map[int][2]float64                      // of each stroller
@@ -72,8 +72,8 @@ func (h *hills) climb(stroller int, p *motion.Pose, rng *rand.Rand) {
 	}
 }
 
-// On natural land, the error of what sessions see of a crowd is bounded by the budget and the delay: against where everybody is
-// by now, in blocks.
+// On natural land, the error of what sessions see of a crowd is bounded by the budget and the delay: against where
+// everybody is by now, in blocks.
 func TestCrowdOnHills(t *testing.T) {
 	for _, c := range []struct {
 		players   int
@@ -102,8 +102,8 @@ func TestCrowdOnHills(t *testing.T) {
 	}
 }
 
-// look runs some ticks in which viewers of the crowd watch the others, after some to begin with. It returns the bytes a second of
-// each of them, and the errors within 16 blocks, in order.
+// look runs some ticks in which viewers of the crowd watch the others, after some to begin with. It returns the bytes a
+// second of each of them, and the errors within 16 blocks, in order.
 func (h *crowdScene) look(t *testing.T, watchers, warm, ticks int) (bytes float64, errors []float64) {
 	var sessions []*session
 	var views []*avatarView

@@ -94,8 +94,8 @@ func (url drainingNode) Ask(context.Context, string, string, []byte) ([]byte, er
 	return nodemsg.EncodeHandoffOffer(nodemsg.HandoffOffer{HTTP: string(url), Game: "b.example:4002", Draining: true})
 }
 
-// Pages of this node and of others may open sessions and read surface tiles, as a redirected player is still on the page that they came
-// from. Other pages, and pages whose name was made to lead here, may not.
+// Pages of this node and of others may open sessions and read surface tiles, as a redirected player is still on the
+// page that they came from. Other pages, and pages whose name was made to lead here, may not.
 func TestOnlyKnownPagesReachTheNode(t *testing.T) {
 	address := serveReal(t, func(o *Options) {
 		o.Nodes = drainingNode("https://b.example/world/")

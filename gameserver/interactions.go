@@ -11,8 +11,9 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// This file implements interactions between players: hits and gifts. The gateway of the acting player checks them against the
-// other player's place as known here. From then on they travel as chat does, and are shown in causal order with it.
+// This file implements interactions between players: hits and gifts. The gateway of the acting player checks them
+// against the other player's place as known here. From then on they travel as chat does, and are shown in causal order
+// with it.
 
 // interactionLeeway is added to the reach for blocks, in blocks: the other player moves, and their place arrives late.
 const interactionLeeway = 1
@@ -29,8 +30,8 @@ func (s *session) interact(to string, d nodemsg.Interaction, limit *rate.Limiter
 	}
 }
 
-// sendEvent sends an event of the player to everybody who sees them, after all that was shown to them. It reports false if that
-// is not possible now.
+// sendEvent sends an event of the player to everybody who sees them, after all that was shown to them. It reports false
+// if that is not possible now.
 func (s *session) sendEvent(text string, interaction *nodemsg.Interaction) bool {
 	if !s.place.setEvents(s.clock.Done() + 1) {
 		return false

@@ -19,8 +19,8 @@ import (
 
 var causalSeeds = flag.Uint64("causal.seeds", 6, "runs of TestEventsAreCausal, each over another bad network")
 
-// randomInteraction makes a player hit another one, give them something, or send chat. All events differ: nobody hits the same player twice,
-// and no two gifts are alike.
+// randomInteraction makes a player hit another one, give them something, or send chat. All events differ: nobody hits
+// the same player twice, and no two gifts are alike.
 func (v *cluster) randomInteraction(rng *rand.Rand) func(i, n int) string {
 	hits := make([]int, len(v.people))
 	return func(i, n int) string {
@@ -43,8 +43,8 @@ func (v *cluster) randomInteraction(rng *rand.Rand) func(i, n int) string {
 	}
 }
 
-// try makes a player do something. It is not possible while the target is out of sight: they have left a region, and the message
-// that they have entered another one is still in transit.
+// try makes a player do something. It is not possible while the target is out of sight: they have left a region, and
+// the message that they have entered another one is still in transit.
 func (v *cluster) try(i int, m sessionmsg.FromClient) bool {
 	c := v.people[i]
 	before := len(c.mu.denied)
@@ -67,8 +67,8 @@ func eventful(t *testing.T, seed uint64, gateways, people, events int, change ..
 	return v, pairs, wrong
 }
 
-// Three to five gateways, nine players who chat, hit and give, each message of a region with a delay of its own, so that messages
-// on one link overtake those on another: all events are shown to all in causal order.
+// Three to five gateways, nine players who chat, hit and give, each message of a region with a delay of its own, so
+// that messages on one link overtake those on another: all events are shown to all in causal order.
 func TestEventsAreCausal(t *testing.T) {
 	const events = 90
 	all, bad := 0, 0
@@ -161,8 +161,8 @@ func TestInteractionsAreDenied(t *testing.T) {
 		check(gift("p1", chunk.Air), sessionmsg.DeniedNotPlaceable)
 		check(gift("p1", 60000), sessionmsg.DeniedUnknownBlock)
 
-		// p1 is at -1.5, 25, 0.5: three blocks to the west of ann. A wall is built between them, and then a window at the height
-		// of the eyes.
+		// p1 is at -1.5, 25, 0.5: three blocks to the west of ann. A wall is built between them, and then a window at
+		// the height of the eyes.
 		for y := int32(24); y <= 27; y++ {
 			for z := int32(-2); z <= 2; z++ {
 				pass(100 * time.Millisecond)
@@ -209,8 +209,9 @@ func TestInteractionsOfLaterNodes(t *testing.T) {
 	})
 }
 
-// The events of a player who moves to a gateway whose clock is behind are numbered on from what the previous one has saved, and
-// never taken for repeated ones: none is late, and answers follow what they answer. Then the player comes back, twice.
+// The events of a player who moves to a gateway whose clock is behind are numbered on from what the previous one has
+// saved, and never taken for repeated ones: none is late, and answers follow what they answer. Then the player comes
+// back, twice.
 func TestEventsAreCountedOnAcrossGateways(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := playerstest.NewMemory()
@@ -268,7 +269,8 @@ func TestDoneIsLeftOutWhereClocksAgree(t *testing.T) {
 	})
 }
 
-// An event sent after a player was handed over is not shown: their next gateway may assign its number to something else.
+// An event sent after a player was handed over is not shown: their next gateway may assign its number to something
+// else.
 func TestNoEventsAfterHandover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newCluster(t, 2, 2)

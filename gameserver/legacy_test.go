@@ -236,8 +236,8 @@ func TestOriginalsAndSessionsMeet(t *testing.T) {
 	})
 }
 
-// Players build within their reach, and not into anybody. Without a registered player a connection edits its own chunk: the
-// released client does so after a reset.
+// Players build within their reach, and not into anybody. Without a registered player a connection edits its own chunk:
+// the released client does so after a reset.
 func TestOriginalsBuildWhereTheyAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)

@@ -67,7 +67,8 @@ const round = region.TickEvery
 // untilRound returns the time until the next round begins.
 func untilRound() time.Duration { return round - time.Duration(time.Now().UnixNano())%round }
 
-// neighbour connects with a gateway of the cluster, as another gateway would. Ended reports whether it has closed the stream.
+// neighbour connects with a gateway of the cluster, as another gateway would. Ended reports whether it has closed the
+// stream.
 func (v *cluster) neighbour(i int) (stream net.Conn, ended func() bool) {
 	here, there := net.Pipe()
 	done := make(chan struct{})
@@ -116,8 +117,8 @@ func (v *cluster) wantSeen(what, name string, x, z float64) {
 	}
 }
 
-// Movement is seen under each overlay, within a chunk, over borders of chunks and regions; and without leaders under those that
-// do not need them.
+// Movement is seen under each overlay, within a chunk, over borders of chunks and regions; and without leaders under
+// those that do not need them.
 func TestOverlays(t *testing.T) {
 	for _, kind := range p2p.Overlays {
 		t.Run(kind, func(t *testing.T) {
@@ -200,8 +201,8 @@ func TestOverlayRefuses(t *testing.T) {
 	})
 }
 
-// Slow regions, leaders that come and go, players who walk to and fro over borders: in the end everybody sees everybody where
-// they are, once, and nobody else.
+// Slow regions, leaders that come and go, players who walk to and fro over borders: in the end everybody sees everybody
+// where they are, once, and nobody else.
 func TestOverlayAndRegionsAgree(t *testing.T) {
 	for _, kind := range []string{p2p.PSense, p2p.Areacast} {
 		for seed := range uint64(3) {
@@ -251,8 +252,8 @@ func TestOverlayAndRegionsAgree(t *testing.T) {
 	}
 }
 
-// The place of a player when a round begins is shown by another gateway at once: it waits for that round and for nothing else.
-// The moves come at all phases of a round, the last ones when machines have chosen recipients already.
+// The place of a player when a round begins is shown by another gateway at once: it waits for that round and for
+// nothing else. The moves come at all phases of a round, the last ones when machines have chosen recipients already.
 func TestOverlaySendsWithTheRound(t *testing.T) {
 	for _, kind := range []string{p2p.PSense, p2p.Areacast} {
 		t.Run(kind, func(t *testing.T) {

@@ -58,8 +58,8 @@ func (c *client) ask(command string) (answer *sessionmsg.History) {
 	return answer
 }
 
-// The history of a box comes newest first, in pages that neither repeat nor leave out a change, although many have the same time. What was natural is
-// the terrain's block.
+// The history of a box comes newest first, in pages that neither repeat nor leave out a change, although many have the
+// same time. What was natural is the terrain's block.
 func TestHistoryOfABox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, past := newPeople(), &recorded{}
@@ -124,7 +124,8 @@ func named(a *sessionmsg.History) []int64 {
 	return all
 }
 
-// A history is for those who may use /inspect, for small boxes, at the rate of commands, and says when a part is missing.
+// A history is for those who may use /inspect, for small boxes, at the rate of commands, and says when a part is
+// missing.
 func TestHistoryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, past := newPeople(), &recorded{}

@@ -41,8 +41,8 @@ func (c *client) placeOf(who *client) (x, z float64) {
 	return x, z
 }
 
-// Players go to their home and to warps, moderators to players and places; moves that a client sent before it was brought elsewhere
-// bring it no correction.
+// Players go to their home and to warps, moderators to players and places; moves that a client sent before it was
+// brought elsewhere bring it no correction.
 func TestTravel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := newPeople()
@@ -183,7 +183,8 @@ func TestOriginalsKeepTheirHome(t *testing.T) {
 	})
 }
 
-// The border stops moves, edits and commands of players. Those who are outside when it is set are brought inside, on top of what is there.
+// The border stops moves, edits and commands of players. Those who are outside when it is set are brought inside, on
+// top of what is there.
 func TestBorder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := newPeople()
@@ -240,7 +241,8 @@ func TestBorder(t *testing.T) {
 	})
 }
 
-// A role has a rate of edits of its own, at once; clients of the original protocol are not served any more when that is switched off.
+// A role has a rate of edits of its own, at once; clients of the original protocol are not served any more when that is
+// switched off.
 func TestSettingsOfRoles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := newPeople()
@@ -283,7 +285,8 @@ func (r *harness) shake(handshake string) string {
 	return string(answer)
 }
 
-// Private lines, /who and /tp reach players on other nodes. Who is muted writes nobody, and only the receiver reads a line.
+// Private lines, /who and /tp reach players on other nodes. Who is muted writes nobody, and only the receiver reads a
+// line.
 func TestPlayersElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := newPeople()
@@ -357,7 +360,8 @@ func (n otherNode) Ask(ctx context.Context, peer, protocol string, question []by
 	return (*n.of).g.Elsewhere.Answer(ctx, peer, question)
 }
 
-// Who sends lines too fast is warned, then muted for a minute on this node, also after joining again; then banned, if the policy says so.
+// Who sends lines too fast is warned, then muted for a minute on this node, also after joining again; then banned, if
+// the policy says so.
 func TestFloods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := newPeople()
@@ -415,7 +419,8 @@ func TestFloods(t *testing.T) {
 	})
 }
 
-// The alarm on vandals knows the fastest of the new players who remove blocks, within 30 seconds, and forgets them after a minute.
+// The alarm on vandals knows the fastest of the new players who remove blocks, within 30 seconds, and forgets them
+// after a minute.
 func TestNewPlayersWhoRemoveBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
@@ -448,7 +453,8 @@ func TestNewPlayersWhoRemoveBlocks(t *testing.T) {
 	})
 }
 
-// Players of original clients go no faster than others, and not beyond the border: such a move is ignored, as the protocol has no correction.
+// Players of original clients go no faster than others, and not beyond the border: such a move is ignored, as the
+// protocol has no correction.
 func TestOriginalsMoveByTheRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := newPeople()

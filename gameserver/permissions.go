@@ -18,7 +18,8 @@ import (
 
 // This file connects the gateway with package moderation.
 
-// judgePlayers applies changes of the policy to the players here, until ctx ends: those who may not play any more are disconnected.
+// judgePlayers applies changes of the policy to the players here, until ctx ends: those who may not play any more are
+// disconnected.
 func (g *Gateway) judgePlayers(ctx context.Context) {
 	for {
 		select {
@@ -67,7 +68,8 @@ func (h here) names(ctx context.Context) ([]string, uint64) {
 	return append(here, others...), players + uint64(len(here))
 }
 
-// FindPlayer returns the player here whom others see under the name, in any case. A registered name is only its owner's.
+// FindPlayer returns the player here whom others see under the name, in any case. A registered name is only its
+// owner's.
 func (h here) FindPlayer(name string) (nodemsg.FoundPlayer, bool) {
 	owner, registered := h.OwnerOf(name)
 	for _, p := range h.g.playersHere() {

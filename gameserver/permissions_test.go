@@ -21,7 +21,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// Clients of the original protocol are guests, under the same rules: bans by address and name, the role of guests, registered names.
+// Clients of the original protocol are guests, under the same rules: bans by address and name, the role of guests,
+// registered names.
 func TestOriginalsAreModerated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := newPeople()
@@ -121,8 +122,8 @@ func TestSessionsAreModerated(t *testing.T) {
 	})
 }
 
-// A client of the original protocol whose name somebody else registers is disconnected. What it does after that, over whichever connection, it
-// does under another name.
+// A client of the original protocol whose name somebody else registers is disconnected. What it does after that, over
+// whichever connection, it does under another name.
 func TestOriginalsWhoseNameIsRegistered(t *testing.T) {
 	for what, does := range map[string]string{"builds": `{"type":7,"args":[9,26,9,2]}`, "registers": `{"type":1,"args":[0,0],"player":"old"}`} {
 		synctest.Test(t, func(t *testing.T) {
@@ -166,7 +167,8 @@ func (p *people) command(t *testing.T, name, text string) {
 	}
 }
 
-// A claim is shown to those near it. Guests and clients of the original protocol may not build in it, nor enter it if it is for members only.
+// A claim is shown to those near it. Guests and clients of the original protocol may not build in it, nor enter it if
+// it is for members only.
 func TestClaims(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := newPeople()

@@ -17,7 +17,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// A straight walk costs a few updates of the region; that the player has stopped is sent within 175 ms; a correction at once.
+// A straight walk costs a few updates of the region; that the player has stopped is sent within 175 ms; a correction at
+// once.
 func TestRegionGetsPredictions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
@@ -73,8 +74,8 @@ func TestRegionGetsPredictions(t *testing.T) {
 	})
 }
 
-// Players of other gateways are extrapolated as these predict: in both encodings, for the check of building into bodies, and for
-// as long as allowed.
+// Players of other gateways are extrapolated as these predict: in both encodings, for the check of building into
+// bodies, and for as long as allowed.
 func TestMirrorExtrapolates(t *testing.T) {
 	for _, encoding := range []string{sessionmsg.EncodingJSON, sessionmsg.EncodingCBOR} {
 		synctest.Test(t, func(t *testing.T) {

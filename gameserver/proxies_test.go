@@ -16,7 +16,8 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/realip"
 )
 
-// serveBehind starts a gateway that admits one player for each address, and returns the addresses of its game and HTTP ports.
+// serveBehind starts a gateway that admits one player for each address, and returns the addresses of its game and HTTP
+// ports.
 func serveBehind(t *testing.T, proxies realip.Proxies) (game, http string) {
 	t.Helper()
 	var l [2]net.Listener
@@ -33,8 +34,8 @@ func serveBehind(t *testing.T, proxies realip.Proxies) (game, http string) {
 
 var loopback = realip.Proxies{netip.MustParsePrefix("127.0.0.0/8")}
 
-// Behind a trusted proxy the limits apply to the players' own addresses. What others say about addresses has no effect: loopback is
-// not limited.
+// Behind a trusted proxy the limits apply to the players' own addresses. What others say about addresses has no effect:
+// loopback is not limited.
 func TestLimitsOfSocketsBehindProxies(t *testing.T) {
 	for name, c := range map[string]struct {
 		proxies realip.Proxies

@@ -80,8 +80,8 @@ func TestOriginalsMayBeSilent(t *testing.T) {
 	})
 }
 
-// The client's screen has 240 frames a second, and each sends a move. The newest is relayed each time that the connection is
-// read; the regions of this test have no ticks.
+// The client's screen has 240 frames a second, and each sends a move. The newest is relayed each time that the
+// connection is read; the regions of this test have no ticks.
 func TestOriginalsMoveEveryFrame(t *testing.T) {
 	const minutes, rate = 5, 240
 	synctest.Test(t, func(t *testing.T) {
@@ -121,8 +121,8 @@ func TestOriginalsMoveEveryFrame(t *testing.T) {
 	})
 }
 
-// A player walks over a border each second for ten minutes. Others see the same avatar all the time, whichever of the two
-// connections is read first; and the player's own client never sees it.
+// A player walks over a border each second for ten minutes. Others see the same avatar all the time, whichever of the
+// two connections is read first; and the player's own client never sees it.
 func TestOriginalsWalkOverBorders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
@@ -349,7 +349,8 @@ func TestWhereNamesakesComeBack(t *testing.T) {
 	})
 }
 
-// A player who had a suffix on another node until recently keeps it, and one who joins while another node has the name gets one.
+// A player who had a suffix on another node until recently keeps it, and one who joins while another node has the name
+// gets one.
 func TestNamesakesOfOtherNodes(t *testing.T) {
 	const address = "192.0.2.2"
 	suffixed := player.Namesake("Abrasam", address, 0)

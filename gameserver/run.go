@@ -97,11 +97,11 @@ type Listeners struct {
 	Redirects http.Handler
 }
 
-// Run serves players until ctx ends or a listener fails, and returns when every session is saved and closed. When ctx ends the
-// players are redirected to other nodes first; see drain.go.
+// Run serves players until ctx ends or a listener fails, and returns when every session is saved and closed. When ctx
+// ends the players are redirected to other nodes first; see drain.go.
 //
-// The subscriptions and the player store outlive the sessions, so that the last player to leave is removed from the world and
-// saved.
+// The subscriptions and the player store outlive the sessions, so that the last player to leave is removed from the
+// world and saved.
 func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	inner, stopInner := context.WithCancel(context.WithoutCancel(ctx))
 	front, stopFront := context.WithCancel(inner)

@@ -16,8 +16,8 @@ import (
 
 // This file holds the parts of a session's state that know nothing of the session.
 
-// Limits on a session's messages: per second, and in a burst. A client that sends a move in each of 60 frames a second stays
-// below.
+// Limits on a session's messages: per second, and in a burst. A client that sends a move in each of 60 frames a second
+// stays below.
 const (
 	movesPerSecond, movesAtOnce = 100, 200
 	// The rate is admission.Settings's; the burst is below what a region remembers of a player (world, recentWindow).
@@ -55,7 +55,8 @@ type viewDistance struct {
 	explained bool // the player was told why
 }
 
-// viewKept is how long a view distance stays before it becomes smaller: each time that it grows again may cost hundreds of chunks.
+// viewKept is how long a view distance stays before it becomes smaller: each time that it grows again may cost hundreds
+// of chunks.
 const viewKept = 5 * time.Second
 
 // set sets the view distance of a client that joins.
@@ -64,8 +65,8 @@ func (v *viewDistance) set(chunks int32, now time.Duration) {
 	v.wanted, v.changed = chunks, now
 }
 
-// change changes the view distance to the one that the client wants, and reports whether it did. If it is too early to make it smaller, a
-// later call does.
+// change changes the view distance to the one that the client wants, and reports whether it did. If it is too early to
+// make it smaller, a later call does.
 func (v *viewDistance) change(now time.Duration) bool {
 	current := v.chunks.Load()
 	if v.wanted == current || v.wanted < current && now-v.changed < viewKept {
@@ -163,8 +164,8 @@ func (p *place) detached() bool {
 	return p.mu.detached
 }
 
-// setEvents sets the number of the player's events. It reports false when the player has moved to another gateway, which might
-// assign the same number.
+// setEvents sets the number of the player's events. It reports false when the player has moved to another gateway,
+// which might assign the same number.
 func (p *place) setEvents(n uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,8 +183,8 @@ func (p *place) saved() (pose motion.Pose, home *motion.Pose, events uint64) {
 	return p.mu.pose, p.mu.home, p.mu.events
 }
 
-// detach stops the player where they are: from now on this gateway neither moves nor saves them, and sends nothing on their
-// behalf. It reports whether they were here.
+// detach stops the player where they are: from now on this gateway neither moves nor saves them, and sends nothing on
+// their behalf. It reports whether they were here.
 func (p *place) detach() (here bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -191,8 +192,8 @@ func (p *place) detach() (here bool) {
 	return here
 }
 
-// walkState is the state of a session that decides whether to park it, and that its moves need. It belongs to the session's reader,
-// which is the poller while the session is parked.
+// walkState is the state of a session that decides whether to park it, and that its moves need. It belongs to the
+// session's reader, which is the poller while the session is parked.
 type walkState struct {
 	timerSet     time.Duration     // by the gateway's clock: when silent was set
 	lastAction   time.Duration     // likewise: when the client last sent anything but a move
@@ -226,7 +227,8 @@ func (l *lastNotice) isNew(n sessionmsg.Notice) bool {
 	return true
 }
 
-// pendingEdits is a session's unanswered edits: the client's numbers, by those under which they were requested. Its lock is a leaf.
+// pendingEdits is a session's unanswered edits: the client's numbers, by those under which they were requested. Its
+// lock is a leaf.
 type pendingEdits struct {
 	mu struct {
 		sync.Mutex

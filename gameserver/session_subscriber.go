@@ -11,8 +11,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// This file implements mirror.Subscriber for sessions: what subscriptions publish goes into the session's outbox, encoded once for all
-// sessions where it is the same for all.
+// This file implements mirror.Subscriber for sessions: what subscriptions publish goes into the session's outbox,
+// encoded once for all sessions where it is the same for all.
 
 // WantsEveryMove reports whether the session has no tick frames.
 func (s *session) WantsEveryMove() bool { return !s.codec.HasTickFrames() }

@@ -7,8 +7,8 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 )
 
-// BenchmarkGatewayShare measures a tick of a gateway that has a share of a crowd's sessions, and encodes the motion of the whole
-// crowd for them. The time with few sessions is that of the preparation, which every gateway spends.
+// BenchmarkGatewayShare measures a tick of a gateway that has a share of a crowd's sessions, and encodes the motion of
+// the whole crowd for them. The time with few sessions is that of the preparation, which every gateway spends.
 func BenchmarkGatewayShare(b *testing.B) {
 	const players = 1000
 	for _, share := range []int{1, 4, 1000} {

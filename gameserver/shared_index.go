@@ -14,8 +14,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// sharedIndex is the interest index with its lock: the mirror's Interest. The mirror applies regions' updates to it, and the frame
-// loop reads the motion from it once a tick.
+// sharedIndex is the interest index with its lock: the mirror's Interest. The mirror applies regions' updates to it,
+// and the frame loop reads the motion from it once a tick.
 type sharedIndex struct {
 	mu sync.Mutex
 	ix *interest.Index
@@ -33,8 +33,8 @@ func (s *sharedIndex) setBudget(budget int) {
 	s.ix.SetBudget(float64(budget) * region.TickEvery.Seconds())
 }
 
-// departedTicks is how long chat is waited for of a player who has gone out of sight: they may be on the way to another region,
-// which is slower to send it. It is longer than events wait.
+// departedTicks is how long chat is waited for of a player who has gone out of sight: they may be on the way to another
+// region, which is slower to send it. It is longer than events wait.
 const departedTicks = 2 * uint64(chat.Wait/region.TickEvery)
 
 func (s *sharedIndex) Apply(n *nodemsg.ChunkDelta, in interest.Occupants, change interest.Change) *sessionmsg.TickDelta {
@@ -79,8 +79,8 @@ func (s *sharedIndex) remove(v *interest.View) {
 	s.ix.Remove(v)
 }
 
-// awaitedAuthors returns those players of a clock who are in view here, each with the number of their last event when they came
-// into sight.
+// awaitedAuthors returns those players of a clock who are in view here, each with the number of their last event when
+// they came into sight.
 func (s *sharedIndex) awaitedAuthors(c vclock.Clock) map[vclock.ID]uint64 {
 	seen := make(map[vclock.ID]uint64)
 	s.mu.Lock()

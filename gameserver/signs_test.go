@@ -21,7 +21,8 @@ func (c *client) write(at grid.Pos, b chunk.Block, text string) sessionmsg.Ack {
 	return c.answer(c.seq)
 }
 
-// Players who see a sign are sent its text: at once, when it changes, and when they come later. Another block takes it away.
+// Players who see a sign are sent its text: at once, when it changes, and when they come later. Another block takes it
+// away.
 func TestSigns(t *testing.T) {
 	for _, encoding := range []string{sessionmsg.EncodingJSON, sessionmsg.EncodingCBOR} {
 		t.Run(encoding, func(t *testing.T) {

@@ -148,8 +148,8 @@ func TestAvatarsSurviveLinkLoss(t *testing.T) {
 	})
 }
 
-// An edit that a player sends again, over the same session or the next one, is answered once, to the last sender; a second edit
-// of the same number is not mistaken for it.
+// An edit that a player sends again, over the same session or the next one, is answered once, to the last sender; a
+// second edit of the same number is not mistaken for it.
 func TestEditAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
@@ -349,8 +349,8 @@ var schedule = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
 	}
 }), 1, 40)
 
-// Whatever happens to links and views, in the end every picture equals the regions' land, and every edit has got one result; what
-// was confirmed is committed once.
+// Whatever happens to links and views, in the end every picture equals the regions' land, and every edit has got one
+// result; what was confirmed is committed once.
 func TestPicturesAgree(t *testing.T) {
 	for name, value := range map[string]string{"rapid.checks": "25", "rapid.shrinktime": "10s"} {
 		if f := flag.Lookup(name); f.Value.String() == f.DefValue { // -rapid.checks=1000 runs longer
@@ -371,8 +371,8 @@ func TestPicturesAgree(t *testing.T) {
 	})
 }
 
-// Schedules that once failed at the border of two regions. They depend on the order of the two regions' messages, so each is run
-// often.
+// Schedules that once failed at the border of two regions. They depend on the order of the two regions' messages, so
+// each is run often.
 func TestPicturesAgreeAtBorder(t *testing.T) {
 	for name, steps := range map[string][]step{
 		// What the region that the player left has not sent yet must not remove them from the picture.

@@ -144,8 +144,8 @@ func TestCorrectionNamesTheWall(t *testing.T) {
 	})
 }
 
-// While a chunk is rebuilt, here since its edits were made on terrain that this gateway has not fetched yet, the blocks that clients
-// still show stop players, with the changes that have come since.
+// While a chunk is rebuilt, here since its edits were made on terrain that this gateway has not fetched yet, the blocks
+// that clients still show stop players, with the changes that have come since.
 func TestWallsHoldWhileLandIsRebuilt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWalls(t)

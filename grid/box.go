@@ -20,8 +20,8 @@ func BoxOf(a, b Pos) Box {
 	}
 }
 
-// ParseBox returns the box of an area in blocks, "X1,Z1:X2,Z2" or "X1,Y1,Z1:X2,Y2,Z2": two opposite corners, both included. Without heights it reaches
-// from the bottom to the top of any world.
+// ParseBox returns the box of an area in blocks, "X1,Z1:X2,Z2" or "X1,Y1,Z1:X2,Y2,Z2": two opposite corners, both
+// included. Without heights it reaches from the bottom to the top of any world.
 func ParseBox(text string) (Box, error) {
 	var a, b Pos
 	bad := fmt.Errorf("area %q: want X1,Z1:X2,Z2 or X1,Y1,Z1:X2,Y2,Z2 in blocks, such as -64,-64:64,64", clip(text))

@@ -123,8 +123,8 @@ func (c *Cell) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalBinary returns the same bytes as MarshalText. CBOR encoders call it by default; without it they would encode the
-// fields, and Label has no exported ones.
+// MarshalBinary returns the same bytes as MarshalText. CBOR encoders call it by default; without it they would encode
+// the fields, and Label has no exported ones.
 func (c Cell) MarshalBinary() ([]byte, error) { return c.MarshalText() }
 
 // UnmarshalBinary reads what MarshalBinary writes.

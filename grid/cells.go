@@ -21,7 +21,8 @@ func (a Area) Cells(length int) iter.Seq[Cell] {
 	}
 }
 
-// ParseArea returns the chunks that an area in blocks touches. The text is "X1,Z1:X2,Z2": two opposite corners, both included.
+// ParseArea returns the chunks that an area in blocks touches. The text is "X1,Z1:X2,Z2": two opposite corners, both
+// included.
 func ParseArea(text string) (Area, error) {
 	var x1, z1, x2, z2 int32
 	if n, err := fmt.Sscanf(text, "%d,%d:%d,%d", &x1, &z1, &x2, &z2); n != 4 || err != nil || strings.ContainsAny(text, " \t") {

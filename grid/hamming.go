@@ -1,7 +1,8 @@
 package grid
 
-// Hamming returns the cells of the same label length in the domain whose cell-IDs (Label.Gray) differ from this one's in one bit: the
-// paper's neighbour cell-IDs (Walkad §IV-A). Some of them are adjacent; the others mirror the cell at the border between two halves.
+// Hamming returns the cells of the same label length in the domain whose cell-IDs (Label.Gray) differ from this one's
+// in one bit: the paper's neighbour cell-IDs (Walkad §IV-A). Some of them are adjacent; the others mirror the cell at
+// the border between two halves.
 func (c Cell) Hamming() []Cell {
 	n := c.Label.Len()
 	cells := make([]Cell, 0, n)

@@ -105,8 +105,9 @@ func TestNeighboursShareNodes(t *testing.T) {
 	}
 }
 
-// In a skewed trie a cell has several neighbours behind one border, with longer labels. Their prefixes differ from its own in one of
-// its own bits: that is Walkad's property for the shorter of two labels. It holds for the keys and for the homes.
+// In a skewed trie a cell has several neighbours behind one border, with longer labels. Their prefixes differ from its
+// own in one of its own bits: that is Walkad's property for the shorter of two labels. It holds for the keys and for
+// the homes.
 func TestNeighboursOfUnequalLength(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		domain := Domain{X: rapid.Int32Range(-9, 9).Draw(t, "dx"), Z: rapid.Int32Range(-9, 9).Draw(t, "dz")}
@@ -129,7 +130,8 @@ func TestNeighboursOfUnequalLength(t *testing.T) {
 	})
 }
 
-// skewedTrie returns the leaves of a domain's trie: the founded cells, of which one after the other was split, mostly around one place.
+// skewedTrie returns the leaves of a domain's trie: the founded cells, of which one after the other was split, mostly
+// around one place.
 func skewedTrie(domain Domain, seed uint64, splits int) []Cell {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	hot := ChunkPos{X: domain.X*DomainSize + rng.Int32N(DomainSize), Z: domain.Z*DomainSize + rng.Int32N(DomainSize)}

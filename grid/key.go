@@ -24,11 +24,12 @@ const (
 	PlacementHash Placement = "hash"
 )
 
-// Home returns the cell whose key decides where the region of c lives: its members are the nodes nearest to that key, and the nearest
-// of them leads. For PlacementWalkad the home's label is that of c without its third and fourth bit. So the four founded cells of a
-// square have one home, and neighbours mostly share a leader, in a world of any size. Walkad alone does the opposite: the first bits of
-// a label spread the cells of a domain over all nodes. The bits of splits count, because regions are split to be spread: one half of a
-// split region keeps its home. Homes of neighbouring cells of equal label length are equal or differ in one bit of their prefixes.
+// Home returns the cell whose key decides where the region of c lives: its members are the nodes nearest to that key,
+// and the nearest of them leads. For PlacementWalkad the home's label is that of c without its third and fourth bit. So
+// the four founded cells of a square have one home, and neighbours mostly share a leader, in a world of any size.
+// Walkad alone does the opposite: the first bits of a label spread the cells of a domain over all nodes. The bits of
+// splits count, because regions are split to be spread: one half of a split region keeps its home. Homes of
+// neighbouring cells of equal label length are equal or differ in one bit of their prefixes.
 //
 // The records of c are stored under its own key.
 func (p Placement) Home(c Cell) Cell {

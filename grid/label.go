@@ -106,9 +106,9 @@ func (l *Label) UnmarshalBinary(text []byte) error { return l.UnmarshalText(text
 // Gray returns the label's cell-ID: MaxLabel bits, the Gray code of the label padded with zeros at the low end.
 //
 // Two cells of equal label length that share a side differ in exactly one bit of it (Walkad §IV-A). The paper describes
-// one dimension and says of more that "the cell split mechanism is applied independently to each dimension". So the bits
-// of each axis are Gray-coded separately and then interleaved again. (Coding the interleaved bits as one number would
-// keep only neighbours along a Z-curve together.) A child's code begins with its parent's.
+// one dimension and says of more that "the cell split mechanism is applied independently to each dimension". So the
+// bits of each axis are Gray-coded separately and then interleaved again. (Coding the interleaved bits as one number
+// would keep only neighbours along a Z-curve together.) A child's code begins with its parent's.
 func (l Label) Gray() uint16 {
 	x, z := deinterleave(l.bits)
 	xBits, zBits := (l.Len()+1)/2, l.Len()/2

@@ -44,8 +44,8 @@ func (p *Pos) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// ChunkPos is the position of a chunk in the world, in chunks. In JSON and CBOR it is the array [X,Z]. JSON with a chunk
-// outside the limit is rejected; after decoding CBOR, callers check Valid.
+// ChunkPos is the position of a chunk in the world, in chunks. In JSON and CBOR it is the array [X,Z]. JSON with a
+// chunk outside the limit is rejected; after decoding CBOR, callers check Valid.
 type ChunkPos struct {
 	_    struct{} `cbor:",toarray"`
 	X, Z int32

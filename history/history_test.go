@@ -109,7 +109,8 @@ func TestTimesDoNotDecrease(t *testing.T) {
 	}
 }
 
-// A rollback undoes what the naive reading of its documentation undoes, block for block, and undoing it restores the damage.
+// A rollback undoes what the naive reading of its documentation undoes, block for block, and undoing it restores the
+// damage.
 func TestRollback(t *testing.T) {
 	pos := grid.ChunkPos{}
 	rapid.Check(t, func(t *rapid.T) {

@@ -7,8 +7,9 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// segmentBytes is the size from which on a segment is full. The last segment of each changed chunk is written anew whenever the region is
-// stored: it should be small. Each is a row, whose key and page take some 40 bytes: it should not be too small.
+// segmentBytes is the size from which on a segment is full. The last segment of each changed chunk is written anew
+// whenever the region is stored: it should be small. Each is a row, whose key and page take some 40 bytes: it should
+// not be too small.
 const segmentBytes = 1 << 10
 
 // Log has the records of one chunk. The zero value is empty.
@@ -24,7 +25,8 @@ type segment struct {
 	last int64 // time of the last record
 }
 
-// Next returns the number of the segment that the next record is added to, and its bytes, which are nil if it is a new one.
+// Next returns the number of the segment that the next record is added to, and its bytes, which are nil if it is a new
+// one.
 func (l *Log) Next() (number uint32, data []byte) {
 	n := len(l.segments)
 	if n == 0 || len(l.segments[n-1].data) >= segmentBytes {
@@ -33,7 +35,8 @@ func (l *Log) Next() (number uint32, data []byte) {
 	return l.first + uint32(n-1), l.segments[n-1].data
 }
 
-// Add adds a record to the segment that Next returns. A time before that of the last record, or out of bounds, is corrected.
+// Add adds a record to the segment that Next returns. A time before that of the last record, or out of bounds, is
+// corrected.
 func (l *Log) Add(r Record) {
 	r.Time = min(max(r.Time, 0), maxTime)
 	r.Guest = r.Guest[:min(len(r.Guest), player.MaxName)]
@@ -121,7 +124,8 @@ func (l *Log) All(visit func(number uint32, data []byte, last int64)) {
 	}
 }
 
-// Segments returns the segments that end at a time or later, oldest first. They can be decoded while records are added to the Log.
+// Segments returns the segments that end at a time or later, oldest first. They can be decoded while records are added
+// to the Log.
 func (l *Log) Segments(since int64) [][]byte {
 	var all [][]byte
 	for _, s := range l.segments {

@@ -41,7 +41,8 @@ const segmentVersion = 1
 
 var errSegment = errors.New("malformed segment of a chunk's history")
 
-// coder is the state that records of a segment are encoded against. The zero value is that at the beginning of a segment.
+// coder is the state that records of a segment are encoded against. The zero value is that at the beginning of a
+// segment.
 type coder struct {
 	time    int64 // of the last record, in units of Resolution
 	at      chunk.Index
@@ -54,10 +55,10 @@ type author struct {
 	guest string
 }
 
-// append appends a record: the time since the last one in units of Resolution, the number of the player, the distance from the last
-// position (varint), and the old and the new block. When a player is first named, their id follows the number, 16 bytes, and their name as
-// a guest, after its length. Natural is 0, other blocks 1 more than their id. Of a mark both blocks are 0. All numbers but the distance are
-// uvarints. Times must not decrease.
+// append appends a record: the time since the last one in units of Resolution, the number of the player, the distance
+// from the last position (varint), and the old and the new block. When a player is first named, their id follows the
+// number, 16 bytes, and their name as a guest, after its length. Natural is 0, other blocks 1 more than their id. Of a
+// mark both blocks are 0. All numbers but the distance are uvarints. Times must not decrease.
 func (c *coder) append(b []byte, r Record) []byte {
 	if len(b) == 0 {
 		b = append(b, segmentVersion)

@@ -27,8 +27,9 @@ func (f *Filter) Matches(pos grid.ChunkPos, r Record) bool {
 		f.Box.Contains(r.At.Pos(pos))
 }
 
-// Mark is a moment in the history of the chunks in a box: that in which an order of the policy arrives at their region. It is a record
-// between others, not a time, as clocks differ. A chunk of which nothing is recorded since a time needs none.
+// Mark is a moment in the history of the chunks in a box: that in which an order of the policy arrives at their region.
+// It is a record between others, not a time, as clocks differ. A chunk of which nothing is recorded since a time needs
+// none.
 type Mark struct {
 	// Number identifies the order in its world. Later ones have higher numbers.
 	Number int64
@@ -60,9 +61,10 @@ type Change struct {
 	To   chunk.Block // or Natural
 }
 
-// Changes returns what a rollback has to do in a chunk with these segments, by position. It changes a block only if the last change of it
-// is one that is to be undone: what others changed since, or anybody since the mark, is left alone. The block becomes what it was before
-// the selected changes that nobody interrupted. Segments that hold the rollback's mark must not be left out.
+// Changes returns what a rollback has to do in a chunk with these segments, by position. It changes a block only if the
+// last change of it is one that is to be undone: what others changed since, or anybody since the mark, is left alone.
+// The block becomes what it was before the selected changes that nobody interrupted. Segments that hold the rollback's
+// mark must not be left out.
 func (r *Rollback) Changes(pos grid.ChunkPos, segments [][]byte) ([]Change, error) {
 	own := Author(r.Number)
 	undo := make(map[chunk.Index]Change)                          // of blocks whose last change is selected

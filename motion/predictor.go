@@ -5,34 +5,34 @@ import (
 	"time"
 )
 
-// This file implements dead reckoning between nodes (IEEE 1278.1, docs/adr/0019). A region receives a player's place and
-// velocity, and everything that shows the player extrapolates from these (Velocity.Coast). While the error stays within
-// maxError, the region receives an update only once a second.
+// This file implements dead reckoning between nodes (IEEE 1278.1, docs/adr/0019). A region receives a player's place
+// and velocity, and everything that shows the player extrapolates from these (Velocity.Coast). While the error stays
+// within maxError, the region receives an update only once a second.
 
 const (
 	// maxError is the maximum distance, in blocks, of a player from their predicted place before the region is updated.
 	// aloneError is the same for players who are alone: at most players far away see them, in the coarsest LOD tier.
 	maxError, aloneError = 1. / 8, 1.
-	// maxSlip is how early or late a player may be relative to the prediction. Moves arrive over a network, and a region's
-	// ticks and a gateway's frames shift updates by as much.
+	// maxSlip is how early or late a player may be relative to the prediction. Moves arrive over a network, and a
+	// region's ticks and a gateway's frames shift updates by as much.
 	maxSlip = TickEvery
 	// maxTurn is the maximum error of the viewing direction, in radians: half of what the finest tier resolves.
 	maxTurn = 2 * math.Pi / 256
-	// refreshEvery is the interval of updates for a player who follows the prediction; it ends before ExtrapolationTicks are
-	// over.
+	// refreshEvery is the interval of updates for a player who follows the prediction; it ends before
+	// ExtrapolationTicks are over.
 	refreshEvery = time.Second
-	// silentAfter is how long a predicted player may send nothing before they count as stopped. Of a player who is read in
-	// rounds, a tick apart (package park), two moves may arrive at once, and then none for two ticks.
+	// silentAfter is how long a predicted player may send nothing before they count as stopped. Of a player who is read
+	// in rounds, a tick apart (package park), two moves may arrive at once, and then none for two ticks.
 	silentAfter = 3 * TickEvery
 	// walkJolt is the maximum difference, in blocks, between two steps of an even walk.
 	walkJolt = 1. / 32
-	// walkLeap is the maximum length, in blocks, of a move that says something about velocity: after a delay, a client reports
-	// a longer way in one move.
+	// walkLeap is the maximum length, in blocks, of a move that says something about velocity: after a delay, a client
+	// reports a longer way in one move.
 	walkLeap = 1. / 2
 )
 
-// Predictor compares the prediction that a region has of a player with the player's actual moves. It has no clock of its own:
-// times are those of one monotonic clock.
+// Predictor compares the prediction that a region has of a player with the player's actual moves. It has no clock of
+// its own: times are those of one monotonic clock.
 type Predictor struct {
 	lastSent     Pose          // the place last sent to the region
 	sentVelocity Velocity      // and the velocity
@@ -133,8 +133,8 @@ func (p *Predictor) deviation() float64 {
 	return length(x-wx*ticks, y-wy*ticks, z-wz*ticks)
 }
 
-// even reports whether a move continues the walk: in about the same direction, and at most half as far again, since clients send
-// a move whenever they have drawn a frame.
+// even reports whether a move continues the walk: in about the same direction, and at most half as far again, since
+// clients send a move whenever they have drawn a frame.
 func (p *Predictor) even(pose Pose) bool {
 	if p.moves < 1 {
 		return true
@@ -151,8 +151,8 @@ func (p *Predictor) even(pose Pose) bool {
 	return aside <= mean/4+walkJolt && math.Abs(along-mean) <= mean/2+walkJolt
 }
 
-// velocity returns the velocity of the walk. Paced reports whether moves arrive once a tick, as from voxeld's own clients;
-// without that, or just after the player has set out, the velocity is not known.
+// velocity returns the velocity of the walk. Paced reports whether moves arrive once a tick, as from voxeld's own
+// clients; without that, or just after the player has set out, the velocity is not known.
 func (p *Predictor) velocity() (v Velocity, steady bool) {
 	took, ticks := p.lastMoveAt-p.since, time.Duration(p.moves)*TickEvery
 	x, y, z := p.last.X-p.from.X, p.last.Y-p.from.Y, p.last.Z-p.from.Z

@@ -25,7 +25,8 @@ const (
 	ExtrapolationTicks = 24
 )
 
-// VelocityOf returns the velocity of an avatar that moves so many blocks a tick, or the zero Velocity if a component is out of range.
+// VelocityOf returns the velocity of an avatar that moves so many blocks a tick, or the zero Velocity if a component is
+// out of range.
 func VelocityOf(x, y, z float64) Velocity {
 	const most = math.MaxInt16
 	x, y, z = math.Round(x*VelocityUnit), math.Round(y*VelocityUnit), math.Round(z*VelocityUnit)
@@ -43,7 +44,8 @@ func (w Velocity) Displacement(ticks float64) (x, y, z float64) {
 	return float64(w.X) / VelocityUnit * ticks, float64(w.Y) / VelocityUnit * ticks, float64(w.Z) / VelocityUnit * ticks
 }
 
-// Extrapolate returns the pose moved with the velocity for so many ticks, clamped to the chunk and to the bounds of poses.
+// Extrapolate returns the pose moved with the velocity for so many ticks, clamped to the chunk and to the bounds of
+// poses.
 func (w Velocity) Extrapolate(p Pose, ticks float64, at grid.ChunkPos) Pose {
 	if !w.Moving() {
 		return p
@@ -58,8 +60,8 @@ func (w Velocity) Extrapolate(p Pose, ticks float64, at grid.ChunkPos) Pose {
 	return p
 }
 
-// Coast moves a pose on by so many ticks, of the ticks of extrapolation that are left, as Extrapolate does. It returns the
-// velocity from then on: when the extrapolation ends, the avatar stands.
+// Coast moves a pose on by so many ticks, of the ticks of extrapolation that are left, as Extrapolate does. It returns
+// the velocity from then on: when the extrapolation ends, the avatar stands.
 func (w Velocity) Coast(p Pose, ticks, left float64, at grid.ChunkPos) (Pose, Velocity) {
 	p = w.Extrapolate(p, min(ticks, left), at)
 	if ticks >= left {

@@ -1,5 +1,5 @@
-// Package overlay holds what the machines share that decide which avatars receive whose movement (docs/overlays.md): their
-// interface, the messages, and the bytes of messages and packets.
+// Package overlay holds what the machines share that decide which avatars receive whose movement (docs/overlays.md):
+// their interface, the messages, and the bytes of messages and packets.
 //
 //	overlay/leader     VoxelPopuli's relay through the leader of the avatar's region (dissertation §3.2.2), and the
 //	                   leader's introductions for the others

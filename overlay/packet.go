@@ -68,8 +68,8 @@ func lettersOf(messages []Message) []letter {
 }
 
 // AppendPacket appends messages in order, except that messages with the same payload are grouped with the first of
-// them. Messages to avatars beyond maxNames are left out, and so are letters without a remaining receiver. The bytes, all
-// numbers little-endian:
+// them. Messages to avatars beyond maxNames are left out, and so are letters without a remaining receiver. The bytes,
+// all numbers little-endian:
 //
 //	varint   how many avatars get letters; then each one's number, u32
 //	varint   how many others are in receiver lists; then each one's number, u32
@@ -80,8 +80,8 @@ func lettersOf(messages []Message) []letter {
 //	bytes    the payload: a message of this package in its long form, or a gossip
 //	[set]    the receiver list
 //
-// A set is a varint, its length in bytes, and these: bit i (the lowest of byte i/8 being bit 0) is the i-th of the named
-// avatars.
+// A set is a varint, its length in bytes, and these: bit i (the lowest of byte i/8 being bit 0) is the i-th of the
+// named avatars.
 func AppendPacket(b []byte, messages []Message) []byte {
 	letters := lettersOf(messages)
 	places := make(map[ID]int) // index in the list of names

@@ -60,8 +60,8 @@ func (*Introduction) Kind() Kind { return KindIntroduction }
 // Kind implements Payload.
 func (*Crowd) Kind() Kind { return KindCrowd }
 
-// ShortID returns an id as written in a short receiver list. Two avatars of one neighborhood seldom share a short id; if
-// they do, an update is not forwarded to one of them.
+// ShortID returns an id as written in a short receiver list. Two avatars of one neighborhood seldom share a short id;
+// if they do, an update is not forwarded to one of them.
 func ShortID(id ID) ID { return id & 0xffff }
 
 // AgedUpdate is an update in a gossip.

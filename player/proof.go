@@ -7,15 +7,15 @@ import (
 )
 
 // ProofText returns the text that a player signs to prove ownership of a key: the lines "voxeld session 1", the world's
-// id and the server's nonce (Login.Nonce), with a line feed between them and none at the end. It includes the world so that a node
-// of another world cannot relay the challenge.
+// id and the server's nonce (Login.Nonce), with a line feed between them and none at the end. It includes the world so
+// that a node of another world cannot relay the challenge.
 func ProofText(nonce, worldID string) []byte {
 	return []byte("voxeld session 1\n" + worldID + "\n" + nonce)
 }
 
-// EditText returns the text that a player signs to change a block: the lines "voxeld edit 1", the world's id, the sequence number, x, y, z
-// and the block's id, the numbers in decimal, with a line feed between them and none at the end. For a sign with a text, the first line is
-// "voxeld edit 2", and the lines of the text follow.
+// EditText returns the text that a player signs to change a block: the lines "voxeld edit 1", the world's id, the
+// sequence number, x, y, z and the block's id, the numbers in decimal, with a line feed between them and none at the
+// end. For a sign with a text, the first line is "voxeld edit 2", and the lines of the text follow.
 func EditText(world string, seq uint64, pos grid.Pos, block uint16, sign string) []byte {
 	b := make([]byte, 0, len("voxeld edit 1\n")+len(world)+64+len(sign))
 	if sign == "" {

@@ -5,8 +5,9 @@ import (
 	"strconv"
 )
 
-// Skin is how a player has chosen to look; 0 is no choice. The high 8 bits are a pattern, then 12 are the main colour and 12
-// the second one, each red, green and blue in 4 bits. Every number is valid: clients draw patterns that they do not know plain.
+// Skin is how a player has chosen to look; 0 is no choice. The high 8 bits are a pattern, then 12 are the main colour
+// and 12 the second one, each red, green and blue in 4 bits. Every number is valid: clients draw patterns that they do
+// not know plain.
 type Skin uint32
 
 // ParseSkin parses the hexadecimal digits of a skin. The empty text is no choice.

@@ -21,10 +21,11 @@ type author struct {
 	id   player.ID
 	name string
 	role Role
-	// entered is when the catalog's leader entered the act, in Unix milliseconds; for what a player could gain by signing another time.
+	// entered is when the catalog's leader entered the act, in Unix milliseconds; for what a player could gain by
+	// signing another time.
 	entered int64
-	// entering means that the act is not in the catalog yet. Then more is refused than when it is applied: what a version refuses in addition must not
-	// change what the acts of before have done.
+	// entering means that the act is not in the catalog yet. Then more is refused than when it is applied: what a
+	// version refuses in addition must not change what the acts of before have done.
 	entering bool
 }
 
@@ -37,8 +38,8 @@ const operatorName = "an operator"
 // errUsage is returned for arguments that a command does not have.
 var errUsage = errors.New("wrong arguments")
 
-// splitTime returns the duration that the arguments begin with, 0 if with none, and the rest as a text. A word that begins with a digit must be
-// a duration: otherwise a mistyped one would mean for good.
+// splitTime returns the duration that the arguments begin with, 0 if with none, and the rest as a text. A word that
+// begins with a digit must be a duration: otherwise a mistyped one would mean for good.
 func splitTime(args []string) (d time.Duration, rest string, err error) {
 	units := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
 	if len(args) > 0 {

@@ -12,15 +12,16 @@ import (
 // ErrRepeated is returned for an act that was applied already.
 var ErrRepeated = errors.New("that command was carried out already")
 
-// Apply applies the next act, whose signature is verified. An error is for its author; the act then has changed nothing.
+// Apply applies the next act, whose signature is verified. An error is for its author; the act then has changed
+// nothing.
 func (s *State) Apply(a nodemsg.Act) (Effect, error) {
 	s.acts++
 	return s.run(a, true)
 }
 
-// maxDrift is how far the time that the catalog's leader gives an act may be from the number that its author has signed, which counts
-// microseconds since 1970. Otherwise a leader that lies could make bans longer or shorter. If the author's clock is wrong by more, so is the time
-// until which a ban lasts.
+// maxDrift is how far the time that the catalog's leader gives an act may be from the number that its author has
+// signed, which counts microseconds since 1970. Otherwise a leader that lies could make bans longer or shorter. If the
+// author's clock is wrong by more, so is the time until which a ban lasts.
 const maxDrift = 10 * time.Minute
 
 // timeOf returns when an act was entered, in Unix milliseconds.

@@ -15,8 +15,8 @@ import (
 const (
 	MaxClaims       = 20_000
 	MaxClaimMembers = 32
-	// MinClaimSide and MaxClaimSide bound the width, length and, from below, height of a claim, in blocks. They bound how many claims there
-	// can be in a chunk, and in how many chunks a claim can be.
+	// MinClaimSide and MaxClaimSide bound the width, length and, from below, height of a claim, in blocks. They bound
+	// how many claims there can be in a chunk, and in how many chunks a claim can be.
 	MinClaimSide = 4
 	MaxClaimSide = 512
 	// MaxHeight is the height of the highest worlds: the Y of claims of whole columns goes from 0 to below it.
@@ -56,7 +56,8 @@ func chunksOf(b grid.Box, visit func(grid.ChunkPos)) {
 	}
 }
 
-// Claim is land that a player keeps for themselves and those whom they trust. It never changes: a changed one is another value.
+// Claim is land that a player keeps for themselves and those whom they trust. It never changes: a changed one is
+// another value.
 type Claim struct {
 	Owner player.ID `json:"owner"`
 	Name  string    `json:"name"` // unique among those of the owner
@@ -174,8 +175,8 @@ func (c *Claims) At(pos grid.Pos) *Claim {
 	return nil
 }
 
-// Keeps returns the private claim that a player may not enter by a step from one block into another, or nil. Who is in it already, may
-// walk in it, and leave.
+// Keeps returns the private claim that a player may not enter by a step from one block into another, or nil. Who is in
+// it already, may walk in it, and leave.
 func (c *Claims) Keeps(id player.ID, role Role, from, to grid.Pos) *Claim {
 	if c.private == 0 || from == to {
 		return nil

@@ -14,7 +14,8 @@ import (
 	"github.com/voxelpopuli/voxeld/policy/sanction"
 )
 
-// changesADay is how many commands about claims, and about rollbacks, a player may give on a day, newChangesADay how many one who is new.
+// changesADay is how many commands about claims, and about rollbacks, a player may give on a day, newChangesADay how
+// many one who is new.
 const (
 	changesADay    = 200
 	newChangesADay = 20
@@ -63,8 +64,8 @@ func limited(of run) run {
 	}
 }
 
-// limitedAtEntry is a command about rollbacks, of which players below moderator may give so many. One that is in the catalog is not refused: earlier
-// versions had no limit.
+// limitedAtEntry is a command about rollbacks, of which players below moderator may give so many. One that is in the
+// catalog is not refused: earlier versions had no limit.
 func limitedAtEntry(of run) run {
 	return func(s *State, by author, args []string, at int64) (func() Effect, error) {
 		if by.role.AtLeast(Moderator) {
@@ -277,7 +278,8 @@ func unclaim(s *State, by author, args []string, _ int64) (func() Effect, error)
 	}, err
 }
 
-// keyOwner returns the player whom a command names, of whom it is known that they have a key: guests are nobody for long.
+// keyOwner returns the player whom a command names, of whom it is known that they have a key: guests are nobody for
+// long.
 func keyOwner(s *State, by author, text string) (player.ID, error) {
 	target, err := s.targetOf(text)
 	if err != nil {
@@ -427,7 +429,8 @@ func claimCommands(s *State) (all []string) {
 	return all
 }
 
-// importClaim takes over a claim of another policy: ID NAME CORNER CORNER [NUMBER]. The restored land has the mark of the number.
+// importClaim takes over a claim of another policy: ID NAME CORNER CORNER [NUMBER]. The restored land has the mark of
+// the number.
 func importClaim(s *State, _ author, args []string, at int64) (func() Effect, error) {
 	if len(args) != 4 && len(args) != 5 {
 		return nil, errUsage

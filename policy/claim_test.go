@@ -139,7 +139,8 @@ func TestClaimsJudge(t *testing.T) {
 	}
 }
 
-// flagUntilRefused changes a claim until that is refused, and returns how many changes were carried out, and the reason.
+// flagUntilRefused changes a claim until that is refused, and returns how many changes were carried out, and the
+// reason.
 func (s *script) flagUntilRefused(by, claim string) (n int, why string) {
 	for ; ; n++ {
 		got := s.say(by, "flag "+claim+" build "+[]string{"all", "members"}[n%2])
@@ -149,8 +150,8 @@ func (s *script) flagUntilRefused(by, claim string) (n int, why string) {
 	}
 }
 
-// A player changes claims a bounded number of times on a day, one who is new less often, and goes on the next day. A command that is signed
-// for another day ends no day, and begins none.
+// A player changes claims a bounded number of times on a day, one who is new less often, and goes on the next day. A
+// command that is signed for another day ends no day, and begins none.
 func TestClaimChangesADay(t *testing.T) {
 	s := newTown(t)
 	s.say("ada", "claim 0,0 9,9 home")
@@ -190,7 +191,8 @@ func TestClaimChangesADay(t *testing.T) {
 	}
 }
 
-// When there were as many changes of claims as there may be, names are still registered, and moderators still change claims.
+// When there were as many changes of claims as there may be, names are still registered, and moderators still change
+// claims.
 func TestClaimsLeaveRoomForNames(t *testing.T) {
 	s := newTown(t)
 	s.say("ada", "claim 0,0 9,9 home")
@@ -227,7 +229,8 @@ func TestClaimsKeepOutOfPublicPlaces(t *testing.T) {
 	}
 }
 
-// The index agrees with a list that is searched from end to end, after any commands; and what was returned before stays as it was.
+// The index agrees with a list that is searched from end to end, after any commands; and what was returned before stays
+// as it was.
 func TestClaimsAsAList(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newTown(t)
@@ -353,7 +356,8 @@ func TestClaimsAreExported(t *testing.T) {
 	}
 }
 
-// Orders in a restored world have higher numbers than those before, of which its land has the marks, also if the clock is behind.
+// Orders in a restored world have higher numbers than those before, of which its land has the marks, also if the clock
+// is behind.
 func TestNumbersGoOnAfterARestore(t *testing.T) {
 	before := newTown(t)
 	before.say("ada", "claim 0,0 -9,9 home")

@@ -15,11 +15,12 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// This file ends what was registered or claimed, and never used: a name whose player has not come back, a claim whose owner has not
-// (docs/adr/0094). They have come back if they log in, or give a command, on another day.
+// This file ends what was registered or claimed, and never used: a name whose player has not come back, a claim whose
+// owner has not (docs/adr/0094). They have come back if they log in, or give a command, on another day.
 
 const (
-	// usedAfter is how long after they have registered a name, or claimed land, a player must come back for it to count as used.
+	// usedAfter is how long after they have registered a name, or claimed land, a player must come back for it to count
+	// as used.
 	usedAfter = 20 * time.Hour
 	// defaultExpiry is how long names and claims are kept that are not used; minExpiry and maxExpiry bound the setting.
 	defaultExpiry = 30 * 24 * time.Hour
@@ -27,8 +28,8 @@ const (
 	maxExpiry     = 365 * 24 * time.Hour
 )
 
-// seenCommand is the command that a player's gateway enters when they come back: with the gateway, the time and the salt of their login,
-// which they have signed.
+// seenCommand is the command that a player's gateway enters when they come back: with the gateway, the time and the
+// salt of their login, which they have signed.
 const seenCommand = "seen"
 
 // Seen returns the act which says that a player came back: they have logged in at a gateway. The name is any of theirs.
@@ -101,8 +102,8 @@ func (s *State) noteUse(id player.ID, at int64) {
 	}
 }
 
-// unused visits the names and claims, and the requests that nobody has answered, that have come to their end at a time in Unix
-// milliseconds, until one of the functions returns false.
+// unused visits the names and claims, and the requests that nobody has answered, that have come to their end at a time
+// in Unix milliseconds, until one of the functions returns false.
 func (s *State) unused(now int64, name func(*Member) bool, claim func(*Claim) bool, request func(Request) bool) {
 	over := func(since int64) bool { return max(since, s.expiring)+s.settings.Expiry <= now }
 	for _, m := range s.members {
@@ -136,7 +137,8 @@ func (s *State) Expires(now time.Time) (due bool) {
 	return due
 }
 
-// ExpireCommand is the command of an operator that ends what was never used. The nodes of operators enter it by themselves.
+// ExpireCommand is the command of an operator that ends what was never used. The nodes of operators enter it by
+// themselves.
 const ExpireCommand = "expire"
 
 // expire ends what was never used. The first one in a world only begins the time: names may be older than this rule.
@@ -174,7 +176,8 @@ func expire(s *State, by author, args []string, at int64) (func() Effect, error)
 	}, nil
 }
 
-// forget drops players of whom nothing is left but the number of a command of long ago. None of theirs from before counts again.
+// forget drops players of whom nothing is left but the number of a command of long ago. None of theirs from before
+// counts again.
 func (s *State) forget(now int64) {
 	before := seqOf(now - s.settings.Expiry)
 	for id, m := range s.members {

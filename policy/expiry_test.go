@@ -44,7 +44,8 @@ func (s *script) check(steps ...[3]string) {
 
 const day = 24 * time.Hour
 
-// Names and claims end whose players never come back. One who has come back on another day keeps both, as does who was given a role.
+// Names and claims end whose players never come back. One who has come back on another day keeps both, as does who was
+// given a role.
 func TestUnusedNamesAndClaimsExpire(t *testing.T) {
 	s := newScript(t)
 	for i, by := range []string{"squat", "ada", "mod", "old"} {
@@ -99,8 +100,8 @@ func TestUnusedClaimExpires(t *testing.T) {
 	}
 }
 
-// Nothing ends by one clock: neither that of the operator nor that of the catalog's leader. What is older than the rule has its time from
-// then on.
+// Nothing ends by one clock: neither that of the operator nor that of the catalog's leader. What is older than the rule
+// has its time from then on.
 func TestExpiryNeedsTwoClocks(t *testing.T) {
 	s := newScript(t)
 	s.say("ada", "register")

@@ -15,9 +15,9 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Commands returns commands of an operator that make another policy this one: for a world that is restored from a backup, in which the acts
-// of before count no more. The names are those of players without a role or a claim, who may be many; Adapt must be called with each when it is entered.
-// Tokens and rollbacks are not included.
+// Commands returns commands of an operator that make another policy this one: for a world that is restored from a
+// backup, in which the acts of before count no more. The names are those of players without a role or a claim, who may
+// be many; Adapt must be called with each when it is entered. Tokens and rollbacks are not included.
 func (s *State) Commands(now time.Time) (urgent, names []string) {
 	urgent = append(roleCommands(s.roles), settingsCommands(s)...)
 	for _, it := range s.Sanctions(now) {
@@ -50,8 +50,8 @@ func (s *State) Commands(now time.Time) (urgent, names []string) {
 // numberedCommand is the name of importNumber's command.
 const numberedCommand = "numbered"
 
-// importNumber counts on from the newest number of another policy: NUMBER. The restored land has its mark: it would take no order of a lower
-// number, and a clock that is behind would give such.
+// importNumber counts on from the newest number of another policy: NUMBER. The restored land has its mark: it would
+// take no order of a lower number, and a clock that is behind would give such.
 func importNumber(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 1 {
 		return nil, errUsage
@@ -69,8 +69,9 @@ func importNumber(s *State, _ author, args []string, _ int64) (func() Effect, er
 // noRole stands for no role in the command of importMember.
 const noRole = "-"
 
-// Adapt returns a command of Commands as it must be entered now, after what players and operators have done since: a player whose name somebody else
-// has registered is taken over without it, with the sequence number at least, and keeps a role that they were given.
+// Adapt returns a command of Commands as it must be entered now, after what players and operators have done since: a
+// player whose name somebody else has registered is taken over without it, with the sequence number at least, and keeps
+// a role that they were given.
 func (s *State) Adapt(text string) string {
 	words := strings.Fields(text)
 	if len(words) < 4 || words[0] != "member" {

@@ -38,8 +38,8 @@ type Verdict struct {
 	Border *place.Border
 	// Edits is how many blocks a second they may change; 0: as many as their node grants.
 	Edits int
-	// NewUntil is until when they are new, in Unix milliseconds: in the past if they are not, math.MaxInt64 for guests and those without a
-	// registered name.
+	// NewUntil is until when they are new, in Unix milliseconds: in the past if they are not, math.MaxInt64 for guests
+	// and those without a registered name.
 	NewUntil int64
 }
 
@@ -49,8 +49,8 @@ func (v Verdict) MayJoin() bool { return v.Ban == nil && v.Role != None }
 // MayBuild reports whether the player may change blocks.
 func (v Verdict) MayBuild() bool { return v.MayJoin() && v.Role.MayBuild() }
 
-// Judge returns what a player may do now. Sanctions of names and addresses do not concern moderators and above, unless they are an operator's:
-// moderators could exclude those above them.
+// Judge returns what a player may do now. Sanctions of names and addresses do not concern moderators and above, unless
+// they are an operator's: moderators could exclude those above them.
 func (s *State) Judge(who Subject, now time.Time) Verdict {
 	at := now.UnixMilli()
 	v := Verdict{Role: s.roleOf(who.Player, who.Guest), NewUntil: math.MaxInt64}
@@ -75,8 +75,8 @@ func (s *State) Judge(who Subject, now time.Time) Verdict {
 	return v
 }
 
-// Builders decides who may change which blocks, for leaders of regions, which have no more of players than their ids. It never changes: any goroutine
-// may use it.
+// Builders decides who may change which blocks, for leaders of regions, which have no more of players than their ids.
+// It never changes: any goroutine may use it.
 type Builders struct {
 	players    bool // those with a key of whom nothing is known
 	guests     bool
@@ -106,8 +106,8 @@ func (s *State) Builders() *Builders {
 	return b
 }
 
-// Allow reports whether a player may change blocks at all. The proof is that of an edit of theirs, nil if it is not known to be right: then
-// they may be a guest or not.
+// Allow reports whether a player may change blocks at all. The proof is that of an edit of theirs, nil if it is not
+// known to be right: then they may be a guest or not.
 func (b *Builders) Allow(id player.ID, proof *nodemsg.Proof, now time.Time) bool {
 	if until, banned := b.banned[id]; banned && (until == 0 || now.UnixMilli() < until) {
 		return false
@@ -124,8 +124,8 @@ func (b *Builders) Allow(id player.ID, proof *nodemsg.Proof, now time.Time) bool
 // newFor is how long a player counts as new after they have registered a name.
 const newFor = 24 * time.Hour
 
-// newUntil returns until when a player with a key, whose member is nil if nothing is known of them, is new, in Unix milliseconds: while they have
-// no role of their own, and no name that has been registered for a day.
+// newUntil returns until when a player with a key, whose member is nil if nothing is known of them, is new, in Unix
+// milliseconds: while they have no role of their own, and no name that has been registered for a day.
 func (m *Member) newUntil() int64 {
 	switch {
 	case m == nil || m.Role == (Role{}) && m.Name == "":
@@ -137,7 +137,8 @@ func (m *Member) newUntil() int64 {
 	}
 }
 
-// Refuse returns why a player may not change a block: empty if they may, else a code of wire. The proof is as for Allow.
+// Refuse returns why a player may not change a block: empty if they may, else a code of wire. The proof is as for
+// Allow.
 func (b *Builders) Refuse(id player.ID, proof *nodemsg.Proof, at grid.Pos, now time.Time) string {
 	if !b.Allow(id, proof, now) {
 		return wire.RefusedNotAllowed
@@ -152,8 +153,8 @@ func (b *Builders) Refuse(id player.ID, proof *nodemsg.Proof, at grid.Pos, now t
 	return wire.RefusedClaimed
 }
 
-// NameFor returns the name under which a player joins: the one that they choose, or one with a fingerprint if it is registered to another
-// player.
+// NameFor returns the name under which a player joins: the one that they choose, or one with a fingerprint if it is
+// registered to another player.
 func (s *State) NameFor(id player.ID, name string) string {
 	if owner, registered := s.OwnerOf(name); registered && owner != id {
 		return player.Namesake(name, id.String(), 0)

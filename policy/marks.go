@@ -11,9 +11,9 @@ import (
 // Numbered returns the number of the last rollback or claim.
 func (b *Builders) Numbered() int64 { return b.numbered }
 
-// Marks returns the marks after a number that the history of a cell must have, by number: of rollbacks that are not over there, as those up
-// to another number are, and of claims, also one that is no more but bounds a rollback. What undoes a rollback needs none: it selects what
-// that has changed.
+// Marks returns the marks after a number that the history of a cell must have, by number: of rollbacks that are not
+// over there, as those up to another number are, and of claims, also one that is no more but bounds a rollback. What
+// undoes a rollback needs none: it selects what that has changed.
 func (b *Builders) Marks(cell grid.Cell, after, over int64) (marks []history.Mark) {
 	area := cell.Area()
 	b.claims.since(area, after, func(c *Claim) { marks = append(marks, history.Mark{Number: c.Number, Box: c.Box}) })

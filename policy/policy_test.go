@@ -290,8 +290,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// While names are entered one after the other, players go on: whose name was registered by somebody else is taken over without it, but with the number
-// of their last command, and whoever was given a role keeps it.
+// While names are entered one after the other, players go on: whose name was registered by somebody else is taken over
+// without it, but with the number of their last command, and whoever was given a role keeps it.
 func TestExportMeetsChanges(t *testing.T) {
 	before := newScript(t)
 	for _, by := range []string{"ada", "bob", "eve"} {
@@ -368,7 +368,8 @@ func TestRepeatedActs(t *testing.T) {
 	}
 }
 
-// No forgery is accepted: of 100,000 acts in which something was changed after they were signed, or which another key signed.
+// No forgery is accepted: of 100,000 acts in which something was changed after they were signed, or which another key
+// signed.
 func TestForgedActs(t *testing.T) {
 	all := 100_000
 	if testing.Short() {
@@ -414,7 +415,8 @@ func TestForgedActs(t *testing.T) {
 	}
 }
 
-// Nodes that apply the same acts have the same policy, whatever the acts are; and a refused act changes nothing but the number of acts.
+// Nodes that apply the same acts have the same policy, whatever the acts are; and a refused act changes nothing but the
+// number of acts.
 func TestSamePolicyEverywhere(t *testing.T) {
 	words := []string{
 		"ban", "pardon", "kick", "mute", "unmute", "role", "register", "set", "say", "owner", "token", "players", "guests", "message", "none", "visitor",
@@ -480,7 +482,8 @@ func FuzzAct(f *testing.F) {
 	})
 }
 
-// Who is banned for a while cannot sign a time when they will not be banned any more. What was entered before that was refused keeps its effect.
+// Who is banned for a while cannot sign a time when they will not be banned any more. What was entered before that was
+// refused keeps its effect.
 func TestBannedAuthorSignsALaterTime(t *testing.T) {
 	s := newScript(t)
 	s.say("bob", "register")

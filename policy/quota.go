@@ -94,8 +94,8 @@ func (s Settings) QuotaOf(address netip.Addr) Quota {
 	return q
 }
 
-// setQuota sets what an address, or a gateway, may add to the policy: all NAMES CLAIMS, gateway NAMES CLAIMS, RANGE NAMES CLAIMS or RANGE
-// default.
+// setQuota sets what an address, or a gateway, may add to the policy: all NAMES CLAIMS, gateway NAMES CLAIMS, RANGE
+// NAMES CLAIMS or RANGE default.
 func setQuota(s *State, args []string) (func() Effect, error) {
 	if len(args) < 2 {
 		return nil, errUsage

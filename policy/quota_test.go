@@ -60,7 +60,8 @@ func TestQuotaKinds(t *testing.T) {
 	}
 }
 
-// Whatever is written after /set quota, it is refused or sets a quota within the bounds, which the restore of a backup makes again.
+// Whatever is written after /set quota, it is refused or sets a quota within the bounds, which the restore of a backup
+// makes again.
 func TestAnyQuota(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s := New()

@@ -19,8 +19,8 @@ const (
 	roleUsage   = "NAME ROLE | create ROLE BASE [build=yes|no] [edits=NUMBER] [claims=COUNT,AREA] [allow=COMMAND,…] [deny=COMMAND,…] [rank=NUMBER] | delete ROLE"
 )
 
-// role gives a player a role, or defines or deletes a role. A player may be called "delete": built-in roles cannot be deleted, so
-// /role delete builder makes that player a builder.
+// role gives a player a role, or defines or deletes a role. A player may be called "delete": built-in roles cannot be
+// deleted, so /role delete builder makes that player a builder.
 func role(s *State, by author, args []string, at int64) (func() Effect, error) {
 	if len(args) > 2 && args[0] == createRole {
 		return defineRole(s, by, args[1:])

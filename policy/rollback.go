@@ -17,16 +17,17 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file orders rollbacks. The leader of each region in the box carries them out, in the order of their numbers (docs/adr/0050). What an
-// order undoes was there when it arrived at the region (docs/adr/0098).
+// This file orders rollbacks. The leader of each region in the box carries them out, in the order of their numbers
+// (docs/adr/0050). What an order undoes was there when it arrived at the region (docs/adr/0098).
 
 const (
 	// MaxRollbacks is how many rollbacks are listed; the oldest is dropped first.
 	MaxRollbacks = 1000
-	// listedFor is how long a player below moderator keeps no rollback in the list, and a moderator's is not dropped from it for one of
-	// theirs.
+	// listedFor is how long a player below moderator keeps no rollback in the list, and a moderator's is not dropped
+	// from it for one of theirs.
 	listedFor = 30 * 24 * time.Hour
-	// maxRollbacksOfOne is how many rollbacks a player below moderator may have ordered within that time: few beside MaxRollbacks.
+	// maxRollbacksOfOne is how many rollbacks a player below moderator may have ordered within that time: few beside
+	// MaxRollbacks.
 	maxRollbacksOfOne = 100
 	// MaxRollbackSide bounds the box of a rollback, in blocks along X and Z: what one range query covers.
 	MaxRollbackSide = 3584
@@ -112,8 +113,9 @@ func rollbackOf(s *State, by author, args []string) (*Rollback, error) {
 	return nil, fmt.Errorf("rollback %d was ordered by somebody of a higher role than yours", id)
 }
 
-// orderable returns why a rollback of a player below moderator must not be entered now: the land is not theirs any more, they have many in the list, or
-// the one that it would drop from it was ordered by a moderator, and may be left to be carried out.
+// orderable returns why a rollback of a player below moderator must not be entered now: the land is not theirs any
+// more, they have many in the list, or the one that it would drop from it was ordered by a moderator, and may be left
+// to be carried out.
 func orderable(s *State, by author, box grid.Box) error {
 	if !by.entering || by.role.AtLeast(Moderator) {
 		return nil
@@ -150,8 +152,9 @@ func orderRollback(s *State, r Rollback, by author, at int64) Effect {
 	return Effect{Text: fmt.Sprintf("Rollback %d has begun.", r.ID)}
 }
 
-// PlayersOf returns the ids of the players whom a command about the past names, with commas between them: the owner of a registered name, an id, or a
-// guest, also as guest:NAME, in upper and lower case as they write it. Of everybody, who is *, there are none.
+// PlayersOf returns the ids of the players whom a command about the past names, with commas between them: the owner of
+// a registered name, an id, or a guest, also as guest:NAME, in upper and lower case as they write it. Of everybody, who
+// is *, there are none.
 func (s *State) PlayersOf(text string) ([]player.ID, error) {
 	if text == Everyone {
 		return nil, nil
@@ -210,8 +213,8 @@ func ParseCorners(a, b string) (box grid.Box, err error) {
 // farthest is a corner of the world. No box has a longer text than the one between two of them.
 var farthest = grid.Pos{X: math.MinInt32, Y: grid.MaxHeight - 1, Z: math.MinInt32}
 
-// ProposeRollback returns the rollback of players' changes, as PlayersOf takes the players, since a time (Unix milliseconds). RevertText orders it. The
-// zero Box stands for one that is not known yet: the command has room for any.
+// ProposeRollback returns the rollback of players' changes, as PlayersOf takes the players, since a time (Unix
+// milliseconds). RevertText orders it. The zero Box stands for one that is not known yet: the command has room for any.
 func (s *State) ProposeRollback(of string, since int64, box grid.Box) (p history.Rollback, err error) {
 	p.Box, p.Since = box, since/1000*1000
 	p.Players, err = s.PlayersOf(of)
@@ -224,7 +227,8 @@ func (s *State) ProposeRollback(of string, since int64, box grid.Box) (p history
 	return p, err
 }
 
-// ProposedTo returns a proposed rollback as it would be if a player ordered it: without what only an owner of land may not undo.
+// ProposedTo returns a proposed rollback as it would be if a player ordered it: without what only an owner of land may
+// not undo.
 func (s *State) ProposedTo(id player.ID, of string, p history.Rollback) history.Rollback {
 	if number, err := claimed(s, author{id: id, role: s.roleOf(id, false)}, of, p.Players, p.Box); err == nil {
 		p.After = number
@@ -232,7 +236,8 @@ func (s *State) ProposedTo(id player.ID, of string, p history.Rollback) history.
 	return p
 }
 
-// AuthorName returns what the author of a change of a block is called: a registered name, a guest's name, a rollback, or the id.
+// AuthorName returns what the author of a change of a block is called: a registered name, a guest's name, a rollback,
+// or the id.
 func (s *State) AuthorName(id player.ID, guest string) string {
 	if guest != "" {
 		return guest + " (guest)"
@@ -248,7 +253,8 @@ func (s *State) AuthorName(id player.ID, guest string) string {
 	return id.String()
 }
 
-// RevertText returns the command that undoes changes of players, as PlayersOf takes them, since a time (Unix milliseconds).
+// RevertText returns the command that undoes changes of players, as PlayersOf takes them, since a time (Unix
+// milliseconds).
 func RevertText(of string, since int64, box grid.Box) string {
 	return fmt.Sprintf("revert %s %d %v %v", of, since/1000, box.Min, box.Max)
 }
@@ -263,7 +269,8 @@ func ownClaimOf(s *State, id player.ID, box grid.Box) *Claim {
 	return nil
 }
 
-// nextNumber returns the number of the next order of which regions take the mark. It is its time, so that a restored world counts on.
+// nextNumber returns the number of the next order of which regions take the mark. It is its time, so that a restored
+// world counts on.
 func (s *State) nextNumber(at int64) int64 {
 	s.numbered = max(at, s.numbered+1)
 	return s.numbered
@@ -294,8 +301,8 @@ func revert(s *State, by author, args []string, at int64) (func() Effect, error)
 	return func() Effect { return orderRollback(s, r, by, at) }, orderable(s, by, r.Box)
 }
 
-// claimed returns the number of the claim by which somebody may undo changes in a box: what was there before the claim is not theirs. It is
-// 0 if they need none.
+// claimed returns the number of the claim by which somebody may undo changes in a box: what was there before the claim
+// is not theirs. It is 0 if they need none.
 func claimed(s *State, by author, of string, players []player.ID, box grid.Box) (number int64, err error) {
 	if err = mayUndo(s, by, of, players); err == nil {
 		return 0, nil
@@ -325,7 +332,8 @@ func mayUndo(s *State, by author, of string, players []player.ID) error {
 	return nil
 }
 
-// undo orders a rollback of a rollback. In each region it begins when that is complete there, or was aborted. A paused one is aborted.
+// undo orders a rollback of a rollback. In each region it begins when that is complete there, or was aborted. A paused
+// one is aborted.
 func undo(s *State, by author, args []string, at int64) (func() Effect, error) {
 	of, err := rollbackOf(s, by, args)
 	if err != nil {

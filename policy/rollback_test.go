@@ -139,8 +139,9 @@ func TestRollbackInAClaim(t *testing.T) {
 	}
 }
 
-// What is older than a claim is not its owner's to undo. Those who need no claim for a rollback are not bound by one of theirs. A claim
-// keeps its mark when it is changed, given away or restored, and a rollback that is bound by it when it is given up.
+// What is older than a claim is not its owner's to undo. Those who need no claim for a rollback are not bound by one of
+// theirs. A claim keeps its mark when it is changed, given away or restored, and a rollback that is bound by it when it
+// is given up.
 func TestRollbackInAClaimIsBoundByIt(t *testing.T) {
 	s := newScript(t)
 	for _, name := range []string{"ada", "bob", "eve"} {
@@ -213,8 +214,8 @@ func TestRollbacksAreBounded(t *testing.T) {
 	}
 }
 
-// Whoever plays with the name of a moderator cannot end their rollback by leaving out its number. What was entered before that was refused keeps its
-// effect.
+// Whoever plays with the name of a moderator cannot end their rollback by leaving out its number. What was entered
+// before that was refused keeps its effect.
 func TestRollbackOfANamesake(t *testing.T) {
 	s := newScript(t)
 	s.say("", "role "+idOf("ada").String()+" moderator")
@@ -252,7 +253,8 @@ func (s *script) refuses(by, text string) string {
 	return fmt.Sprint(why)
 }
 
-// Owners of claims cannot fill the catalog with commands about rollbacks: each gives so many a day, all of them so many. Moderators go on.
+// Owners of claims cannot fill the catalog with commands about rollbacks: each gives so many a day, all of them so
+// many. Moderators go on.
 func TestRollbackCommandsAreLimited(t *testing.T) {
 	s := newTown(t)
 	s.say("ada", "claim 0,0 20,20 home")
@@ -339,7 +341,8 @@ func TestBuildersKeepRollbacksOfModerators(t *testing.T) {
 	}
 }
 
-// An owner of a claim cannot fill the list, so that a moderator's rollback becomes its first and nobody else may order any.
+// An owner of a claim cannot fill the list, so that a moderator's rollback becomes its first and nobody else may order
+// any.
 func TestRollbacksOfOneBuilderAreLimited(t *testing.T) {
 	s := newTown(t)
 	s.say("ada", "claim 0,0 20,20 home")

@@ -23,14 +23,14 @@ type Settings struct {
 	Guests  Role   `json:"guests"`
 	Message string `json:"message"` // of the day
 
-	// Claims and ClaimArea are how many claims a builder may have, and how many columns of blocks all of theirs together. Moderators and
-	// above may have more.
+	// Claims and ClaimArea are how many claims a builder may have, and how many columns of blocks all of theirs
+	// together. Moderators and above may have more.
 	Claims    int   `json:"claims"`
 	ClaimArea int64 `json:"claim_area"`
 
-	// AddressQuota is the quota of an address (of IPv6 a /64) on each gateway, RangeQuotas those of addresses that have another one: an
-	// operator has raised them for a school behind one address, say. GatewayQuota is that of all players of a gateway below moderator. None
-	// is changed in place.
+	// AddressQuota is the quota of an address (of IPv6 a /64) on each gateway, RangeQuotas those of addresses that have
+	// another one: an operator has raised them for a school behind one address, say. GatewayQuota is that of all
+	// players of a gateway below moderator. None is changed in place.
 	AddressQuota Quota        `json:"address_quota"`
 	RangeQuotas  []RangeQuota `json:"range_quotas,omitempty"`
 	GatewayQuota Quota        `json:"gateway_quota"`
@@ -43,8 +43,8 @@ type Settings struct {
 	Border     *place.Border `json:"border,omitempty"`       // nil: none
 	NoOriginal bool          `json:"no_original,omitempty"`  // VoxelPopuli's own clients may not play
 	FloodBan   int64         `json:"flood_ban_ms,omitempty"` // for how long who floods the chat may not join a node; 0: not at all
-	// Edits has the number of blocks a second that a player of the role may change. Others may change as many as their node grants. It is never
-	// changed, only replaced.
+	// Edits has the number of blocks a second that a player of the role may change. Others may change as many as their
+	// node grants. It is never changed, only replaced.
 	Edits map[Role]int `json:"edits,omitempty"`
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// SignedText returns what the author of an act signs: the lines "voxeld command 1", or "voxeld operator command 1", the world's id, the
-// sequence number, the player's name or the number of the charter, and the command, with a line feed between them and none at the end. Of
-// the command seen it is what a player signs who logs in (player.Login).
+// SignedText returns what the author of an act signs: the lines "voxeld command 1", or "voxeld operator command 1", the
+// world's id, the sequence number, the player's name or the number of the charter, and the command, with a line feed
+// between them and none at the end. Of the command seen it is what a player signs who logs in (player.Login).
 func SignedText(world string, a nodemsg.Act) []byte {
 	if login, gateway, is := loginOf(a); is {
 		return player.ProofText(login.Nonce(gateway), world)
@@ -33,8 +33,9 @@ func Signed(world string, a nodemsg.Act) bool {
 	return ed25519.Verify(a.Key, SignedText(world, a), a.Signature)
 }
 
-// Verify returns an error unless the author has signed the act, and is an issuer if the act is an operator's. The act then counts for nothing, on
-// every node; after ErrUnknownCharter only until the charter is known: all acts must be applied again then.
+// Verify returns an error unless the author has signed the act, and is an issuer if the act is an operator's. The act
+// then counts for nothing, on every node; after ErrUnknownCharter only until the charter is known: all acts must be
+// applied again then.
 func Verify(world string, a nodemsg.Act, issued Issued) error {
 	if !Signed(world, a) {
 		return errors.New("the signature of the command is wrong")

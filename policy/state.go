@@ -19,8 +19,8 @@ const (
 	// for moderators and operators.
 	MaxActs  = 1_000_000
 	MaxNames = 250_000
-	// maxClaimActs and maxRollbackActs are how many acts may be about claims, and about rollbacks, but for those of moderators and above: together less
-	// than MaxActs/2, so that names can still be registered.
+	// maxClaimActs and maxRollbackActs are how many acts may be about claims, and about rollbacks, but for those of
+	// moderators and above: together less than MaxActs/2, so that names can still be registered.
 	maxClaimActs    = MaxActs / 4
 	maxRollbackActs = MaxActs / 8
 )
@@ -44,8 +44,8 @@ type State struct {
 	requests  []Request // by ID; never changed in place
 	requested int       // ID of the last one
 	expiring  int64     // when the first command expire came, in Unix milliseconds; 0: none did
-	// forgotten is the highest number of a command of those who are forgotten. Of others of whom nothing is known, older commands do not
-	// count.
+	// forgotten is the highest number of a command of those who are forgotten. Of others of whom nothing is known,
+	// older commands do not count.
 	forgotten uint64
 	numbered  int64 // the number of the last rollback or claim
 }
@@ -146,8 +146,8 @@ func (s *State) Sanctions(now time.Time) []sanction.Sanction {
 	return all
 }
 
-// targetOf returns whom a command names: the player to whom the name is registered, a player's id, an address (of IPv6 its /64) or a
-// network, else whoever uses the name.
+// targetOf returns whom a command names: the player to whom the name is registered, a player's id, an address (of IPv6
+// its /64) or a network, else whoever uses the name.
 func (s *State) targetOf(text string) (sanction.Target, error) {
 	if id, err := player.ParseID(text); err == nil {
 		return sanction.Target{Player: id}, nil

@@ -15,8 +15,9 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// gated returns a host with three groups. Group 1 has the members me (replica 1), b (2) and c (3); b leads in term 5 and
-// has sent two entries, 2 and 3, of which 2 is committed. The host is alone in group 2, and leads group 3 of me, x and y.
+// gated returns a host with three groups. Group 1 has the members me (replica 1), b (2) and c (3); b leads in term 5
+// and has sent two entries, 2 and 3, of which 2 is committed. The host is alone in group 2, and leads group 3 of me, x
+// and y.
 func gated(t testing.TB) (*Host, *disk) {
 	d := newDisk()
 	h := newTestHost(t, d)
@@ -196,8 +197,8 @@ func TestPlausibleMessagesAreAccepted(t *testing.T) {
 	}
 }
 
-// A new leader replaces an uncommitted tail with entries that are committed at once. The same message once more, before that is stored, is no conflict:
-// the log still has the old tail.
+// A new leader replaces an uncommitted tail with entries that are committed at once. The same message once more, before
+// that is stored, is no conflict: the log still has the old tail.
 func TestReplacedTailIsNoConflict(t *testing.T) {
 	h, d := gated(t)
 	u := func(n uint64) *uint64 { return &n }
@@ -278,8 +279,8 @@ func TestMessageBounds(t *testing.T) {
 	}
 }
 
-// FuzzReceive: a non-member changes nothing, whatever it sends; a member may change anything, but neither panic the host
-// nor end the group.
+// FuzzReceive: a non-member changes nothing, whatever it sends; a member may change anything, but neither panic the
+// host nor end the group.
 func FuzzReceive(f *testing.F) {
 	for _, row := range hostile() {
 		b, err := proto.Marshal(row.m)

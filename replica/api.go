@@ -76,8 +76,9 @@ func AppliedIn(get func(table string, key []byte) ([]byte, error), group uint64)
 // View calls read with a snapshot of the storage.
 func View(s Storage, read func(r Reader) error) error { return raftlog.ReadView(s, read) }
 
-// OriginIn reads the position and the members of a group from a snapshot of the storage. The owner's tables, read through the same
-// snapshot, contain exactly the entries up to it. The error is ErrNotOpen if nothing is stored of the group.
+// OriginIn reads the position and the members of a group from a snapshot of the storage. The owner's tables, read
+// through the same snapshot, contain exactly the entries up to it. The error is ErrNotOpen if nothing is stored of the
+// group.
 func OriginIn(r Reader, group uint64) (Origin, Configured, error) {
 	from, conf, err := raftlog.OriginIn(r, group)
 	if err != nil {
@@ -86,9 +87,9 @@ func OriginIn(r Reader, group uint64) (Origin, Configured, error) {
 	return from, raftgroup.NewConfigured(conf), nil
 }
 
-// Restoration returns the writes that make self the only member of a group that continues from the origin under a new replica id and
-// with one more recovery, in the place of everything that is stored of the group. It also returns where the group then stands. Storage
-// must not be used by a Host at the time: a Host restores with Host.Restore.
+// Restoration returns the writes that make self the only member of a group that continues from the origin under a new
+// replica id and with one more recovery, in the place of everything that is stored of the group. It also returns where
+// the group then stands. Storage must not be used by a Host at the time: a Host restores with Host.Restore.
 func Restoration(storage Reader, self string, group uint64, from Origin) (Configured, []kv.Write, error) {
 	conf, writes, err := raftlog.Restore(storage, self, group, from)
 	if err != nil {

@@ -29,9 +29,9 @@ type Position struct {
 	Members  Configured
 }
 
-// Position reads what is stored of a group, open or not. The newest data of an open group may not be stored yet. It costs
-// a read of the group's log, and may be called from any goroutine. The error is ErrNotOpen if this node stores nothing of
-// the group, ErrTombstone, kv.ErrDamaged, or one of the storage's.
+// Position reads what is stored of a group, open or not. The newest data of an open group may not be stored yet. It
+// costs a read of the group's log, and may be called from any goroutine. The error is ErrNotOpen if this node stores
+// nothing of the group, ErrTombstone, kv.ErrDamaged, or one of the storage's.
 func (h *Host) Position(group uint64) (Position, error) {
 	p, err := h.position(group)
 	if err != nil {
@@ -86,10 +86,10 @@ func removal(h *Host, group uint64, also []kv.Write) func() ([]kv.Write, error) 
 	}
 }
 
-// Discard is Remove for a group that cannot be read any more. The other members must have removed this node's replica id
-// from the group, so that none of them relies on its promises. Discard leaves a tombstone for that id. It deletes every
-// row of the group without reading one. The group must not be open. The error is ErrOpen, ErrStopped, or one of the
-// storage's.
+// Discard is Remove for a group that cannot be read any more. The other members must have removed this node's replica
+// id from the group, so that none of them relies on its promises. Discard leaves a tombstone for that id. It deletes
+// every row of the group without reading one. The group must not be open. The error is ErrOpen, ErrStopped, or one of
+// the storage's.
 func (h *Host) Discard(group, id uint64, also ...kv.Write) error {
 	return h.rewrite("discard", group, discarding(h, group, id, also))
 }
@@ -114,8 +114,8 @@ func discarding(h *Host, group, id uint64, also []kv.Write) func() ([]kv.Write, 
 // The group counts its recoveries (Configured.Recovered). Of two groups with the same number, the one with more
 // recoveries is authoritative.
 //
-// The other members must never run again with their stored data. If they are not lost after all, they form another group
-// of the same number, which continues on its own. They must be removed (Host.Remove) before they join again.
+// The other members must never run again with their stored data. If they are not lost after all, they form another
+// group of the same number, which continues on its own. They must be removed (Host.Remove) before they join again.
 func (h *Host) Recover(group uint64) error {
 	var r raftlog.Recovery
 	err := h.rewrite("recover", group, func() (writes []kv.Write, err error) {
@@ -129,9 +129,10 @@ func (h *Host) Recover(group uint64) error {
 	return err
 }
 
-// Restore makes this node the only member of a group that is not open, with the owner's rows in also, which come from elsewhere: from a
-// backup, or nowhere. It replaces everything that is stored of the group, a tombstone included. The other members must never run again
-// with their stored data (see Recover). It blocks until that is durable. The error is ErrOpen, ErrStopped, or one of the storage's.
+// Restore makes this node the only member of a group that is not open, with the owner's rows in also, which come from
+// elsewhere: from a backup, or nowhere. It replaces everything that is stored of the group, a tombstone included. The
+// other members must never run again with their stored data (see Recover). It blocks until that is durable. The error
+// is ErrOpen, ErrStopped, or one of the storage's.
 func (h *Host) Restore(group uint64, from Origin, also ...kv.Write) error {
 	return h.rewrite("restore", group, func() ([]kv.Write, error) {
 		_, writes, err := Restoration(h.node.Storage, h.node.Self, group, from)
@@ -139,10 +140,10 @@ func (h *Host) Restore(group uint64, from Origin, also ...kv.Write) error {
 	})
 }
 
-// Fork makes this node a member of a group that begins with an entry in another group's log, with the owner's rows in also. The owner
-// of that other group calls it on every member when it applies the entry, before it reports the entry as applied: after a crash it
-// calls it again, which is why it does nothing if the group began here before, even if it was removed since. It blocks until that is
-// durable. The error is ErrStopped, or one of the storage's.
+// Fork makes this node a member of a group that begins with an entry in another group's log, with the owner's rows in
+// also. The owner of that other group calls it on every member when it applies the entry, before it reports the entry
+// as applied: after a crash it calls it again, which is why it does nothing if the group began here before, even if it
+// was removed since. It blocks until that is durable. The error is ErrStopped, or one of the storage's.
 func (h *Host) Fork(f Fork, also ...kv.Write) error {
 	err := h.rewrite("begin", f.Group, func() ([]kv.Write, error) {
 		writes, err := f.Begin(h.node.Storage, h.node.Self)
@@ -183,8 +184,8 @@ func (h *Host) rewriteNow(group uint64, writes func() ([]kv.Write, error)) error
 	return h.committer.store(all, 0)
 }
 
-// Replicas returns the replica ids under which the storage of the node self has each group. Groups that cannot be read, and those that it
-// is no longer a member of, are left out.
+// Replicas returns the replica ids under which the storage of the node self has each group. Groups that cannot be read,
+// and those that it is no longer a member of, are left out.
 func Replicas(storage Storage, self string) (map[uint64]uint64, error) {
 	groups, err := raftlog.Groups(storage)
 	if err != nil {
@@ -203,7 +204,8 @@ func Replicas(storage Storage, self string) (map[uint64]uint64, error) {
 	return all, nil
 }
 
-// GroupPeers returns the other members of the groups that the storage of the node self has. Groups that cannot be read are left out.
+// GroupPeers returns the other members of the groups that the storage of the node self has. Groups that cannot be read
+// are left out.
 func GroupPeers(storage Storage, self string) ([]string, error) {
 	groups, err := raftlog.Groups(storage)
 	if err != nil {

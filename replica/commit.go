@@ -12,8 +12,8 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// committer steps the open groups and stores what they need, with one storage transaction for all of them. While storage
-// refuses writes it is stalled. Owned by Host.Run.
+// committer steps the open groups and stores what they need, with one storage transaction for all of them. While
+// storage refuses writes it is stalled. Owned by Host.Run.
 type committer struct {
 	node    *raftgroup.Node
 	metrics *metrics

@@ -12,8 +12,8 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// forget returns a group of a, b and c. The disk of a was put back, and nobody knows: a and b have elected a leader without an entry that a and c had
-// acknowledged, and have gone on. C, which is cut off, has that entry.
+// forget returns a group of a, b and c. The disk of a was put back, and nobody knows: a and b have elected a leader
+// without an entry that a and c had acknowledged, and have gone on. C, which is cut off, has that entry.
 func forget(t *testing.T, change ...func(*raftgroup.Limits)) *testGroup {
 	p := newTestGroup(t, []string{"a", "b", "c"}, change...)
 	p.propose(3, "a", "b", "c")
@@ -61,8 +61,8 @@ func (p *testGroup) keepsEntry() {
 	}
 }
 
-// Two members go on without an entry that was acknowledged. The third member has it. It is not made to forget it, and does not help that leader to
-// commit others.
+// Two members go on without an entry that was acknowledged. The third member has it. It is not made to forget it, and
+// does not help that leader to commit others.
 func TestCommittedEntriesStay(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := forget(t)
@@ -106,8 +106,8 @@ func (p *testGroup) conflict() bool {
 	return stored
 }
 
-// No snapshot replaces the entry either, when the others have compacted their logs: neither by another leader, nor after a restart. A recovery ends
-// that.
+// No snapshot replaces the entry either, when the others have compacted their logs: neither by another leader, nor
+// after a restart. A recovery ends that.
 func TestCommittedEntriesStayWithoutLog(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := forget(t, func(l *raftgroup.Limits) { l.KeepEntries = 20 })
@@ -158,7 +158,8 @@ func TestCommittedEntriesStayWithoutLog(t *testing.T) {
 	})
 }
 
-// A member that lies about the log cannot keep another one from snapshots for long: a leader that has all that is committed ends the conflict.
+// A member that lies about the log cannot keep another one from snapshots for long: a leader that has all that is
+// committed ends the conflict.
 func TestConflictEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newTestGroup(t, []string{"a", "b", "c"})

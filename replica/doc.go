@@ -1,5 +1,5 @@
-// Package replica keeps the regions' logs: it runs one raft group (go.etcd.io/raft/v3) per region, and makes the commits
-// of the node. A region proposes entries, and receives them back in order once they are safe.
+// Package replica keeps the regions' logs: it runs one raft group (go.etcd.io/raft/v3) per region, and makes the
+// commits of the node. A region proposes entries, and receives them back in order once they are safe.
 //
 // # Ownership
 //
@@ -30,22 +30,23 @@
 //
 // # When storage refuses
 //
-// If a commit fails (a full disk), nothing of it is acknowledged. All groups stall: each owner gets Leadership with Self
-// false and a Cause, and Propose returns ErrStorage with the reason. Everything not yet durable is discarded: a group's
-// memory returns to what is stored, as if the process had restarted, except that the owner's applied writes are kept.
-// The host retries every 500 ms. Once 256 KiB can be written the groups continue, and a Leadership reports that. Owners
-// need not reload.
+// If a commit fails (a full disk), nothing of it is acknowledged. All groups stall: each owner gets Leadership with
+// Self false and a Cause, and Propose returns ErrStorage with the reason. Everything not yet durable is discarded: a
+// group's memory returns to what is stored, as if the process had restarted, except that the owner's applied writes are
+// kept. The host retries every 500 ms. Once 256 KiB can be written the groups continue, and a Leadership reports that.
+// Owners need not reload.
 //
 // If the storage works again but still refuses one group's writes, only that group gets Failed. A group gets Failed at
-// once if the commit was to replace stored data by a snapshot or by another leader's entries: it is unknown then which of
-// the two is on the disk, so its owner opens it again. The storage decides whether a success may follow a failed fsync;
-// package store refuses all later writes.
+// once if the commit was to replace stored data by a snapshot or by another leader's entries: it is unknown then which
+// of the two is on the disk, so its owner opens it again. The storage decides whether a success may follow a failed
+// fsync; package store refuses all later writes.
 //
 // # When storage does not answer
 //
-// While a commit is under way Run does nothing else: no promise may leave the node before it is stored. If the commit hangs, the others
-// elect leaders without this node, and it does not learn of them: Leadership{Self: true} may be outdated. Hung reports that, without Run.
-// An owner must not show what it has as the newest state then. Afterwards raft decides by itself who leads.
+// While a commit is under way Run does nothing else: no promise may leave the node before it is stored. If the commit
+// hangs, the others elect leaders without this node, and it does not learn of them: Leadership{Self: true} may be
+// outdated. Hung reports that, without Run. An owner must not show what it has as the newest state then. Afterwards
+// raft decides by itself who leads.
 //
 // # Members
 //
@@ -79,17 +80,17 @@
 // Founding.Tables selects the rows that are the owner's state. A member that needs entries no longer in the log gets a
 // snapshot: the rows, the configuration and the applied index of one moment (Storage.View), on a stream of its own
 // (Options.SendSnapshot, Host.ReceiveSnapshot; format in package raftframe). It is read completely, checked, and
-// installed in one commit: old rows deleted, new ones put, log, configuration and applied index replaced. Then the owner gets
-// Restored. Sender and receiver hold all rows in memory meanwhile, 256 MiB at most.
+// installed in one commit: old rows deleted, new ones put, log, configuration and applied index replaced. Then the
+// owner gets Restored. Sender and receiver hold all rows in memory meanwhile, 256 MiB at most.
 //
 // # Hibernation
 //
 // A hibernated group was closed on all its members, by agreement: a closed group costs nothing. To wake it, one member
 // opens it and calls Campaign. The other hosts return ErrNotOpen for incoming messages; their transports then have the
 // group opened and deliver the messages again. The first member need not have the longest log: a member that has more
-// entries, and is asked for its vote, campaigns itself. An election takes four fsyncs one after the other, the first entry
-// two more. Messages that a leader sent before it closed still count, for an election timeout, for a member that is opened
-// within the same milliseconds.
+// entries, and is asked for its vote, campaigns itself. An election takes four fsyncs one after the other, the first
+// entry two more. Messages that a leader sent before it closed still count, for an election timeout, for a member that
+// is opened within the same milliseconds.
 //
 // # Recovery
 //
@@ -97,9 +98,9 @@
 //
 // # Tests
 //
-// TestSimulation runs whole clusters in virtual time, with region's membership rules and world's state machines on top of
-// the hosts, and replays a failing seed exactly (docs/simulation.md). TestChurn shrinks its failures: random changes,
-// crashes, full disks, and lost, duplicated and reordered messages and snapshots. TestHostileFrames, FuzzReceive and
-// FuzzReceiveSnapshot cover dishonest members. tools/mutants.sh switches on seeded bugs, one for each trap, and checks that
-// a test detects each.
+// TestSimulation runs whole clusters in virtual time, with region's membership rules and world's state machines on top
+// of the hosts, and replays a failing seed exactly (docs/simulation.md). TestChurn shrinks its failures: random
+// changes, crashes, full disks, and lost, duplicated and reordered messages and snapshots. TestHostileFrames,
+// FuzzReceive and FuzzReceiveSnapshot cover dishonest members. tools/mutants.sh switches on seeded bugs, one for each
+// trap, and checks that a test detects each.
 package replica

@@ -171,8 +171,8 @@ func TestReopenDeliversFromApplied(t *testing.T) {
 	}
 }
 
-// After a crash the members may have changed behind the entries that are delivered again. The owner is given those as of the applied
-// index, and the change in its place.
+// After a crash the members may have changed behind the entries that are delivered again. The owner is given those as
+// of the applied index, and the change in its place.
 func TestReopenHasAppliedConfiguration(t *testing.T) {
 	d := newDisk()
 	h := newTestHost(t, d)

@@ -138,8 +138,8 @@ func (d lazyDisk) Commit(writes []kv.Write) error {
 	return d.disk.Commit(writes)
 }
 
-// TestWaking: a group that was closed on all its members works again within a few fsyncs, when one of them campaigns and
-// the others are opened by the first message. This is repeated, each time with another member.
+// TestWaking: a group that was closed on all its members works again within a few fsyncs, when one of them campaigns
+// and the others are opened by the first message. This is repeated, each time with another member.
 func TestWaking(t *testing.T) {
 	const fsync, rounds = 5 * time.Millisecond, 100
 	var elected, committed []time.Duration

@@ -10,8 +10,8 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftframe"
 )
 
-// This file exports what the simulation (package replica_test) needs beside the API: a host that an external loop drives,
-// and calls that answer later where the API's would block.
+// This file exports what the simulation (package replica_test) needs beside the API: a host that an external loop
+// drives, and calls that answer later where the API's would block.
 
 type (
 	Alarm = alarm

@@ -22,8 +22,8 @@ func (c *panicOnce) Inc() {
 	c.Counter.Inc()
 }
 
-// A panic in one group, where the host's goroutine works for it, ends only that group: it can be opened again, and other
-// groups continue to commit.
+// A panic in one group, where the host's goroutine works for it, ends only that group: it can be opened again, and
+// other groups continue to commit.
 func TestPanicEndsOneGroup(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h := launch(t, Options{Storage: newDisk()})

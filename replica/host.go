@@ -16,8 +16,8 @@ import (
 type Options struct {
 	Storage Storage
 	Self    string // this node's peer id
-	// Send passes a message to the network, for Receive of the peer's host. It must not block, and may drop messages. Nil
-	// if this node is alone: groups then have one member.
+	// Send passes a message to the network, for Receive of the peer's host. It must not block, and may drop messages.
+	// Nil if this node is alone: groups then have one member.
 	Send func(peer string, group uint64, message []byte)
 	// SendSnapshot makes the transport open a stream to the peer, run write on it in a goroutine of its own, and call
 	// done once, with nil if everything was sent (better: if ReceiveSnapshot returned nil there). It must not block.
@@ -55,6 +55,6 @@ type closing struct {
 	reply chan<- error
 }
 
-// Promised counts the commits after which others rely on what this node stores: entries, votes and terms. It grows only when there
-// was one. Any goroutine may call it.
+// Promised counts the commits after which others rely on what this node stores: entries, votes and terms. It grows only
+// when there was one. Any goroutine may call it.
 func (h *Host) Promised() uint64 { return h.committer.promised.Load() }

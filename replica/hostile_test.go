@@ -90,9 +90,9 @@ func (f *forger) frame(from, to uint64) []byte {
 	return f.buffer
 }
 
-// TestHostileFrames sends forged frames from a non-member, from a member of another group, and in the name of this node:
-// no panic, and no change of state, neither of raft nor on the disk. Then from members, which may change anything: no
-// panic, and no group ends. -frames=10000000 is the full proof.
+// TestHostileFrames sends forged frames from a non-member, from a member of another group, and in the name of this
+// node: no panic, and no change of state, neither of raft nor on the disk. Then from members, which may change
+// anything: no panic, and no group ends. -frames=10000000 is the full proof.
 func TestHostileFrames(t *testing.T) {
 	began := time.Now()
 	seed := uint64(time.Now().UnixNano())

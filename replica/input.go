@@ -42,8 +42,8 @@ func (in *input) enqueue(g *Group) {
 	in.signal()
 }
 
-// drain returns and removes the groups and commands that wait. Inboxes must go before commands, so that a Close finds what
-// was applied before it.
+// drain returns and removes the groups and commands that wait. Inboxes must go before commands, so that a Close finds
+// what was applied before it.
 func (in *input) drain() ([]*Group, []func()) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

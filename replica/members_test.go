@@ -297,7 +297,8 @@ func TestChangesSurviveRestart(t *testing.T) {
 	}
 }
 
-// TestStatusForgetsTheLastLearner: a group that is alone again has no clock, and its status still shows that it is alone.
+// TestStatusForgetsTheLastLearner: a group that is alone again has no clock, and its status still shows that it is
+// alone.
 func TestStatusForgetsTheLastLearner(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newTestGroup(t, []string{"a"})

@@ -15,9 +15,10 @@ import (
 type Founding struct {
 	Group   uint64   // never 0, unique forever
 	Members []string // peer ids; their order gives them their replica ids, 1 to n
-	// Tables select the owner's state: the rows that snapshots carry and replace. Only ReportApplied writes them (and the
-	// caller that fills them before the group is first opened). They are the same on all members. Nil if the group never
-	// sends or receives a snapshot: it then has no members but the founders, and none of them may fall far behind.
+	// Tables select the owner's state: the rows that snapshots carry and replace. Only ReportApplied writes them (and
+	// the caller that fills them before the group is first opened). They are the same on all members. Nil if the group
+	// never sends or receives a snapshot: it then has no members but the founders, and none of them may fall far
+	// behind.
 	Tables []TablePrefix
 }
 
@@ -43,8 +44,8 @@ func (h *Host) Open(ctx context.Context, f Founding) (*Group, error) {
 // contain only rows that the snapshot will replace.
 //
 // A replica that was already joined under this id is simply opened. AppliedIndex is 0 until Restored is delivered. The
-// error is ErrReplaced if the node stores the group under an earlier id. It is ErrTombstone if the node stores the group
-// under a later id, or was removed under this id or a later one. Otherwise the errors are those of Open.
+// error is ErrReplaced if the node stores the group under an earlier id. It is ErrTombstone if the node stores the
+// group under a later id, or was removed under this id or a later one. Otherwise the errors are those of Open.
 func (h *Host) Join(ctx context.Context, j JoinInfo) (*Group, error) {
 	return h.awaitOpen(ctx, fmt.Sprintf("join group %d", j.Group), func(reply func(*Group, error)) { h.join(j, reply) })
 }

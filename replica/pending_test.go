@@ -14,9 +14,9 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// TestPendingMembersAreAccepted: the deadlock case of the package documentation. A member admits messages of a member added
-// by a change in its log, although the change is not known to be committed. When that change is cut off, it refuses them
-// again.
+// TestPendingMembersAreAccepted: the deadlock case of the package documentation. A member admits messages of a member
+// added by a change in its log, although the change is not known to be committed. When that change is cut off, it
+// refuses them again.
 func TestPendingMembersAreAccepted(t *testing.T) {
 	u := func(n uint64) *uint64 { return &n }
 	h, _ := gated(t)
@@ -102,8 +102,8 @@ func TestOldLeaderDiesWhileThirdIsAdded(t *testing.T) {
 	})
 }
 
-// TestTrustMembers: a member was cut off while its group got new members, which now lead it. It admits their messages only after
-// its owner trusts them.
+// TestTrustMembers: a member was cut off while its group got new members, which now lead it. It admits their messages
+// only after its owner trusts them.
 func TestTrustMembers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newTestGroup(t, []string{"a", "b", "c"}, func(l *raftgroup.Limits) { l.KeepEntries = 10 })

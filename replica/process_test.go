@@ -61,8 +61,8 @@ func start(path string) (*node, error) {
 	}}, nil
 }
 
-// child proposes numbers forever, a few at a time, applies the committed ones, and prints each number after its delivery:
-// everything on its standard output is acknowledged.
+// child proposes numbers forever, a few at a time, applies the committed ones, and prints each number after its
+// delivery: everything on its standard output is acknowledged.
 func child(path string) error {
 	n, err := start(path)
 	if err != nil {

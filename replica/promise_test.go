@@ -104,8 +104,8 @@ func TestReturnDisturbsNobody(t *testing.T) {
 	})
 }
 
-// TestReplacedLogIsNotGuessed: if a commit fails that replaces uncommitted entries by another leader's, and it is unknown
-// which are stored, the group starts again from the stored ones.
+// TestReplacedLogIsNotGuessed: if a commit fails that replaces uncommitted entries by another leader's, and it is
+// unknown which are stored, the group starts again from the stored ones.
 func TestReplacedLogIsNotGuessed(t *testing.T) {
 	for _, torn := range []bool{false, true} {
 		h, d := gated(t)

@@ -66,8 +66,8 @@ func (o *owner) step(t *rapid.T, id uint64, l *ledger) {
 }
 
 // TestNothingAcknowledgedIsLost runs random schedules of proposals, crashes at any point, refusals and reopenings,
-// against an external ledger: what was acknowledged comes back, in order, and the owner's tables match the applied index
-// exactly.
+// against an external ledger: what was acknowledged comes back, in order, and the owner's tables match the applied
+// index exactly.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const groups = 3

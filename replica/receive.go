@@ -13,14 +13,14 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftgroup"
 )
 
-// Receive accepts a message that the authenticated peer sent for a group. It never blocks and never panics, whatever the
-// bytes, and it does not retain them. A message is refused without any effect if it is not from a member of the group, or
-// if this member cannot have sent it. The errors are ErrNotOpen (if Has returns true, the owner may open the group and
-// receive the message again), ErrNotMember (see TrustMembers), ErrReplaced, ErrImplausible and ErrOverloaded. Run later makes
-// the checks that depend on the group's term and log.
+// Receive accepts a message that the authenticated peer sent for a group. It never blocks and never panics, whatever
+// the bytes, and it does not retain them. A message is refused without any effect if it is not from a member of the
+// group, or if this member cannot have sent it. The errors are ErrNotOpen (if Has returns true, the owner may open the
+// group and receive the message again), ErrNotMember (see TrustMembers), ErrReplaced, ErrImplausible and ErrOverloaded.
+// Run later makes the checks that depend on the group's term and log.
 //
-// Members are those of the committed configuration, those added by a configuration change in this node's log that is not
-// yet known to be committed, and those that the owner trusts.
+// Members are those of the committed configuration, those added by a configuration change in this node's log that is
+// not yet known to be committed, and those that the owner trusts.
 func (h *Host) Receive(peer string, group uint64, message []byte) error {
 	err := h.receive(peer, group, message)
 	if err != nil {
@@ -39,12 +39,12 @@ func (h *Host) receive(peer string, group uint64, message []byte) error {
 }
 
 // ReceiveSnapshot reads a snapshot that the authenticated peer sends for a group, and blocks until it is installed
-// durably: the owner's rows, raft's state, the configuration and the applied index in one commit (rows of tables in pieces may come
-// before). The owner gets
-// Restored. ReceiveSnapshot also returns nil if the group had no use for the snapshot. A snapshot is refused without any
-// effect if it is not from a member of the group, is malformed or too large, or contains rows of other owners: with
-// ErrNotOpen, ErrNotMember, ErrImplausible, ErrReplaced, ErrSnapshotSize or ErrOverloaded. The caller bounds the time
-// that reading takes. When the context ends, the snapshot may still be installed.
+// durably: the owner's rows, raft's state, the configuration and the applied index in one commit (rows of tables in
+// pieces may come before). The owner gets Restored. ReceiveSnapshot also returns nil if the group had no use for the
+// snapshot. A snapshot is refused without any effect if it is not from a member of the group, is malformed or too
+// large, or contains rows of other owners: with ErrNotOpen, ErrNotMember, ErrImplausible, ErrReplaced, ErrSnapshotSize
+// or ErrOverloaded. The caller bounds the time that reading takes. When the context ends, the snapshot may still be
+// installed.
 func (h *Host) ReceiveSnapshot(ctx context.Context, peer string, group uint64, r io.Reader) error {
 	if err := h.receiveSnapshot(ctx, peer, group, r); err != nil {
 		h.metrics.rejected.Inc()
@@ -106,8 +106,8 @@ func (h *Host) unpack(peer string, group uint64, r io.Reader, reply func(error))
 	return taken, nil
 }
 
-// filling stores a snapshot in pieces, for a group that has nothing yet. Nobody uses these rows before the snapshot is installed. A snapshot
-// that does not arrive whole leaves rows behind, which the next one removes first.
+// filling stores a snapshot in pieces, for a group that has nothing yet. Nobody uses these rows before the snapshot is
+// installed. A snapshot that does not arrive whole leaves rows behind, which the next one removes first.
 type filling struct {
 	*Host
 	group *Group
@@ -165,7 +165,8 @@ func (f *filling) end() {
 	}
 }
 
-// receiving counts the bytes of snapshots that are being received. One peer may send half of all, so that it cannot keep others from sending theirs.
+// receiving counts the bytes of snapshots that are being received. One peer may send half of all, so that it cannot
+// keep others from sending theirs.
 type receiving struct {
 	mu    sync.Mutex
 	all   int

@@ -10,8 +10,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// TestRecover: of three members two are lost for good, with their disks. The third continues alone with its data, under a
-// new id, and grows again; pending changes in its log have no effect.
+// TestRecover: of three members two are lost for good, with their disks. The third continues alone with its data, under
+// a new id, and grows again; pending changes in its log have no effect.
 func TestRecover(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := newTestGroup(t, []string{"a", "b", "c"})

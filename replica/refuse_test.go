@@ -13,8 +13,8 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// TestFullDisk: while storage refuses, nothing is acknowledged and all owners get the reason. Then it recovers by itself:
-// nothing acknowledged is lost, and nothing unacknowledged reappears.
+// TestFullDisk: while storage refuses, nothing is acknowledged and all owners get the reason. Then it recovers by
+// itself: nothing acknowledged is lost, and nothing unacknowledged reappears.
 func TestFullDisk(t *testing.T) {
 	for _, torn := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {

@@ -49,8 +49,9 @@ func NewHost(o Options) (*Host, error) {
 	return h, nil
 }
 
-// Run runs the host until the context ends; it must be called once. Before it returns it stores what owners have applied,
-// and delivers Failed with ErrStopped to every group that is still open. It returns an error if that last commit failed.
+// Run runs the host until the context ends; it must be called once. Before it returns it stores what owners have
+// applied, and delivers Failed with ErrStopped to every group that is still open. It returns an error if that last
+// commit failed.
 func (h *Host) Run(ctx context.Context) error {
 	if h.started.Swap(true) {
 		return errors.New("run replication host: it was run before")

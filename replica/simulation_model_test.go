@@ -223,9 +223,9 @@ func (m *model) mayFail(n *machine, err error) {
 	}
 }
 
-// checkLeaders: a term has one leader, and a removed replica is never elected. Most members may not have applied its removal yet: then it
-// may be elected if it has not either, but has it in its log, and no other change was applied since. Its votes and any later ones have a
-// member in common.
+// checkLeaders: a term has one leader, and a removed replica is never elected. Most members may not have applied its
+// removal yet: then it may be elected if it has not either, but has it in its log, and no other change was applied
+// since. Its votes and any later ones have a member in common.
 func (n *machine) checkLeaders() {
 	if n.host == nil {
 		return
@@ -248,7 +248,8 @@ func (n *machine) checkLeaders() {
 	})
 }
 
-// removalPending reports whether the replica here has the configuration at an index, the newest, in its log, and has not applied it.
+// removalPending reports whether the replica here has the configuration at an index, the newest, in its log, and has
+// not applied it.
 func (n *machine) removalPending(group, index uint64) bool {
 	o := n.owner(group)
 	if o == nil || n.sim.model(group).newest.Index != index {
@@ -283,7 +284,8 @@ var blockModel = porcupine.Model{
 	},
 }
 
-// linearizable asks porcupine, which does not depend on logs, whether the players' observations fit one order per block.
+// linearizable asks porcupine, which does not depend on logs, whether the players' observations fit one order per
+// block.
 func (s *sim) linearizable() {
 	var names []string
 	for name := range s.history {

@@ -221,7 +221,8 @@ func (n *machine) enqueue(do func()) {
 	}
 }
 
-// wakeLoop makes the host's loop run once. Like a ticker's, an event that comes twice before the node has time counts once.
+// wakeLoop makes the host's loop run once. Like a ticker's, an event that comes twice before the node has time counts
+// once.
 func (n *machine) wakeLoop(what replica.Event) {
 	switch {
 	case n.host == nil:

@@ -16,8 +16,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// owner owns a replica on a node, as region's loop and catalog do, with the same state machines: world.Land for a region,
-// world.Catalog for the root.
+// owner owns a replica on a node, as region's loop and catalog do, with the same state machines: world.Land for a
+// region, world.Catalog for the root.
 type owner struct {
 	node  *machine
 	id    uint64
@@ -125,8 +125,8 @@ func (o *owner) load(applied uint64) {
 	o.base = applied
 }
 
-// takeDeliveries takes the mailbox. Sometimes it processes the deliveries a little later, because owners do other things,
-// too.
+// takeDeliveries takes the mailbox. Sometimes it processes the deliveries a little later, because owners do other
+// things, too.
 func (o *owner) takeDeliveries() {
 	for _, r := range o.reads {
 		if r.index == 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// This file puts disks back to earlier copies. The nodes notice with region/integrity, and replace what they must not use any more
-// in a short form of region/integrity's Executor.
+// This file puts disks back to earlier copies. The nodes notice with region/integrity, and replace what they must not
+// use any more in a short form of region/integrity's Executor.
 
 // machinePast is what a machine needs for that.
 type machinePast struct {
@@ -261,7 +261,8 @@ func (s *sim) allCurrent() bool {
 	return !slices.ContainsFunc(s.nodes, func(n *machine) bool { return !n.gone && (n.wentBack || len(n.disk.tables["outdated"]) > 0) })
 }
 
-// putBack puts a disk back to an earlier copy, if all other nodes can know, and the groups can spare what it has forgotten.
+// putBack puts a disk back to an earlier copy, if all other nodes can know, and the groups can spare what it has
+// forgotten.
 func (s *sim) putBack(n *machine) {
 	if n.gone || len(n.copies) == 0 || !s.allCurrent() {
 		return
@@ -294,7 +295,8 @@ func (s *sim) putBack(n *machine) {
 			return
 		}
 	}
-	// What the others acknowledge together with this node, the witness does not have. Then the two are alone for a while.
+	// What the others acknowledge together with this node, the witness does not have. Then the two are alone for a
+	// while.
 	witness := s.anyNode()
 	if witness == n || witness.gone {
 		return

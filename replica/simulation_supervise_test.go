@@ -225,8 +225,8 @@ func (n *machine) wake(region nodemsg.Region) {
 	n.openFirst(region.ID, then)
 }
 
-// openFirst opens a region of which this node stores nothing, though it is a member: it was just founded, or its members have
-// changed while this node was away.
+// openFirst opens a region of which this node stores nothing, though it is a member: it was just founded, or its
+// members have changed while this node was away.
 func (n *machine) openFirst(group uint64, then func(*owner)) {
 	region := n.sim.model(group).region
 	if n.keeper.Unlisted() || n.outdated(group) {

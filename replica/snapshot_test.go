@@ -192,7 +192,8 @@ func TestSnapshotIsOneCommit(t *testing.T) {
 	}
 }
 
-// TestAppliedAcrossRestore: calls of ReportApplied by an owner that has not reached the Restored in its mailbox are void.
+// TestAppliedAcrossRestore: calls of ReportApplied by an owner that has not reached the Restored in its mailbox are
+// void.
 func TestAppliedAcrossRestore(t *testing.T) {
 	h, d, g, snap := stranded(t)
 	before := d.count()

@@ -17,8 +17,8 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// testGroup is a group whose members change: hosts in a bubble, connected by net, each with an owner that keeps the entries
-// as rows of table "world".
+// testGroup is a group whose members change: hosts in a bubble, connected by net, each with an owner that keeps the
+// entries as rows of table "world".
 type testGroup struct {
 	t       *testing.T
 	net     *net

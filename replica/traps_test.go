@@ -103,8 +103,8 @@ func (v *peekedAt) View(read func(
 	return v.disk.View(read)
 }
 
-// TestSnapshotHoldsNoView: while a snapshot is sent, perhaps to a slow receiver, no view of the storage is open: it would
-// retain the pages of everything that changes meanwhile.
+// TestSnapshotHoldsNoView: while a snapshot is sent, perhaps to a slow receiver, no view of the storage is open: it
+// would retain the pages of everything that changes meanwhile.
 func TestSnapshotHoldsNoView(t *testing.T) {
 	v := &peekedAt{disk: newDisk()}
 	h := newTestHost(t, v)

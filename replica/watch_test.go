@@ -11,7 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A disk that hangs refuses nothing: that it does not answer can be seen while the host waits for it, and for some time afterwards.
+// A disk that hangs refuses nothing: that it does not answer can be seen while the host waits for it, and for some time
+// afterwards.
 func TestHungDiskIsSeen(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		d := newDisk()

@@ -6,9 +6,9 @@ import (
 	"io"
 )
 
-// CorruptRow is a row whose checksum was wrong when the store was opened. Either its value is damaged, or its key. A row with
-// a damaged key appears in a wrong place and is missing in its own, which is near. Keys are therefore the key under which
-// it was found, and the keys of the rows before and behind it in its table, if any.
+// CorruptRow is a row whose checksum was wrong when the store was opened. Either its value is damaged, or its key. A
+// row with a damaged key appears in a wrong place and is missing in its own, which is near. Keys are therefore the key
+// under which it was found, and the keys of the rows before and behind it in its table, if any.
 type CorruptRow struct {
 	Table string
 	Keys  [][]byte // the found one first
@@ -64,8 +64,8 @@ func (s *rowInspection) endTable() error {
 	return nil
 }
 
-// inspect reads as much of the file's structure as bbolt's safety requires. stale means that one of the two meta pages is
-// invalid and the other one was used. It also returns the rows with a wrong checksum.
+// inspect reads as much of the file's structure as bbolt's safety requires. stale means that one of the two meta pages
+// is invalid and the other one was used. It also returns the rows with a wrong checksum.
 func inspect(file io.ReaderAt, size int64) (stale bool, rows []CorruptRow, err error) {
 	if size == 0 {
 		return false, nil, damaged("it is empty")
@@ -77,8 +77,8 @@ func inspect(file io.ReaderAt, size int64) (stale bool, rows []CorruptRow, err e
 	in := inspection{file: file, size: size, meta: newest}
 	var s rowInspection
 	if int64(newest.end)*newest.pageSize <= wholeUpTo {
-		// A damaged value affects only its readers, and is found when it is read. But a damaged key makes a row missing,
-		// and only this inspection finds that.
+		// A damaged value affects only its readers, and is found when it is read. But a damaged key makes a row
+		// missing, and only this inspection finds that.
 		in.entry = s.entry
 	}
 	if err := in.run(); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
-// undetected returns the entries of want that an open store returns wrong or not at all, although it neither listed them as
-// damaged nor fails to read them. There must be none.
+// undetected returns the entries of want that an open store returns wrong or not at all, although it neither listed
+// them as damaged nor fails to read them. There must be none.
 func undetected(t *testing.T, path string, want map[string]string) (opened bool, wrong []string) {
 	t.Helper()
 	db, err := Open(Options{Path: path})
@@ -89,8 +89,8 @@ func TestNoFlipIsSilent(t *testing.T) {
 	t.Logf("%d flips: %d files refused", rounds, refused)
 }
 
-// A commit that is too large for the journal goes to the tables. If the meta page that it wrote is invalid after a crash, the store
-// must not open without the commit, whether or not later commits went to the journal.
+// A commit that is too large for the journal goes to the tables. If the meta page that it wrote is invalid after a
+// crash, the store must not open without the commit, whether or not later commits went to the journal.
 func TestInvalidMetaPageAfterDirectCommit(t *testing.T) {
 	for _, later := range []bool{false, true} {
 		path := newPath(t)
@@ -143,8 +143,8 @@ func TestInvalidMetaPageAfterDirectCommit(t *testing.T) {
 	}
 }
 
-// An invalid meta page must not lose the newest commits: after a crash the journal has them, after a clean stop the file is
-// refused.
+// An invalid meta page must not lose the newest commits: after a crash the journal has them, after a clean stop the
+// file is refused.
 func TestInvalidMetaPage(t *testing.T) {
 	const n = 20
 	crashed := abandoned(t, n)

@@ -15,7 +15,8 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
-// sample returns the bytes of a store with branch pages, a long value, an inline table and free pages, and its contents.
+// sample returns the bytes of a store with branch pages, a long value, an inline table and free pages, and its
+// contents.
 func sample(t testing.TB) ([]byte, map[string]string) {
 	t.Helper()
 	path := newPath(t)
@@ -52,8 +53,8 @@ func sample(t testing.TB) ([]byte, map[string]string) {
 	return image[:int64(m.end)*m.pageSize], want
 }
 
-// use opens the file and calls everything on it. It may fail, but only with an error, and what it reads from an undamaged
-// place must be what was written.
+// use opens the file and calls everything on it. It may fail, but only with an error, and what it reads from an
+// undamaged place must be what was written.
 func use(t testing.TB, path string, want map[string]string) (err error) {
 	t.Helper()
 	db, err := Open(Options{Path: path})

@@ -130,7 +130,8 @@ func (db *DB) finish() error {
 	return db.writer.fatal(db.writer.flush())
 }
 
-// withWriter calls what with the writer locked. It ends writing if that fails, or if another goroutine's write has failed.
+// withWriter calls what with the writer locked. It ends writing if that fails, or if another goroutine's write has
+// failed.
 func (db *DB) withWriter(what func() error) error {
 	db.writer.Lock()
 	defer db.writer.Unlock()

@@ -8,7 +8,8 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
-// A process that may open no more files, because of its clients perhaps, goes on committing, in either file of the journal.
+// A process that may open no more files, because of its clients perhaps, goes on committing, in either file of the
+// journal.
 func TestCommitsWithoutFreeDescriptors(t *testing.T) {
 	db := run(t, Options{Path: newPath(t)})
 	var before syscall.Rlimit

@@ -19,8 +19,8 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
-// mimic is a complete record of format 2 with the number 500,000. A guest wrote it by standing at chosen coordinates: length,
-// checksum and number are in two of their floats, the nine bytes behind them in others.
+// mimic is a complete record of format 2 with the number 500,000. A guest wrote it by standing at chosen coordinates:
+// length, checksum and number are in two of their floats, the nine bytes behind them in others.
 var mimic, _ = hex.DecodeString("00000009" + "0e617afb" + "000000000007a120" + "fa00000000bf5eafb6")
 
 // A crash after rows with bytes that mimic a record, at each place within the alignment.
@@ -47,7 +47,8 @@ func TestPlantedRecordsAreRows(t *testing.T) {
 	}
 }
 
-// No salt is used twice, whatever ends a generation: a checkpoint, a commit that bypasses the journal, a crash, a clean stop.
+// No salt is used twice, whatever ends a generation: a checkpoint, a commit that bypasses the journal, a crash, a clean
+// stop.
 func TestEachGenerationHasItsSalt(t *testing.T) {
 	path := newPath(t)
 	seen := map[uint64]string{}
@@ -107,8 +108,8 @@ func TestChosenBytesAreNoMetaPage(t *testing.T) {
 	}
 }
 
-// FuzzHostileValues writes records with chosen bytes over several generations of both files, and tears the last one anywhere. The
-// journal decodes to all that was acknowledged, and at most to the last one beyond.
+// FuzzHostileValues writes records with chosen bytes over several generations of both files, and tears the last one
+// anywhere. The journal decodes to all that was acknowledged, and at most to the last one beyond.
 func FuzzHostileValues(f *testing.F) {
 	f.Add(append([]byte{9, 25}, mimic...), uint16(0))
 	f.Add(append([]byte{10, 20, 0, 0, 11, 3, 1, 2, 3, 12, 30}, mimic...), uint16(30))

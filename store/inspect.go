@@ -9,11 +9,11 @@ import (
 	"os"
 )
 
-// bbolt does not check the pages of its file. A truncated file or a wild page number ends the process with a bus error, a
-// cycle of branch pages with a stack overflow, a used page in the list of free ones with silent loss, a huge size in an
-// entry with an allocation of all memory. So this package reads the file's structure itself, with plain reads and bounds,
-// before bbolt maps it. The speed is the disk's. In a file larger than wholeUpTo only the branch pages are read, about a
-// hundredth of it. Check reads all.
+// bbolt does not check the pages of its file. A truncated file or a wild page number ends the process with a bus error,
+// a cycle of branch pages with a stack overflow, a used page in the list of free ones with silent loss, a huge size in
+// an entry with an allocation of all memory. So this package reads the file's structure itself, with plain reads and
+// bounds, before bbolt maps it. The speed is the disk's. In a file larger than wholeUpTo only the branch pages are
+// read, about a hundredth of it. Check reads all.
 //
 // The layout is bbolt's own (its internal/common), see its documentation. Numbers are in the byte order of the
 // machine that writes.
@@ -87,8 +87,8 @@ func statedPageSize(file io.ReaderAt) int64 {
 func readMetas(file io.ReaderAt) (newest meta, stale bool, err error) {
 	first, ok := readMeta(file, 0)
 	if !ok {
-		// Other pages have bytes that others chose. So the second one is looked for nowhere else than where it must be: behind a
-		// first one of the size that this says, or of the machine's, if even that is damaged.
+		// Other pages have bytes that others chose. So the second one is looked for nowhere else than where it must be:
+		// behind a first one of the size that this says, or of the machine's, if even that is damaged.
 		for _, size := range [...]int64{statedPageSize(file), int64(os.Getpagesize())} {
 			if second, ok := readMeta(file, size); ok {
 				return second, true, nil
@@ -359,8 +359,8 @@ func (b *bounds) next(key []byte) error {
 	return nil
 }
 
-// free claims the pages of the list of free pages: id u64 each. A count of 65,535 means that the first entry is the true
-// count.
+// free claims the pages of the list of free pages: id u64 each. A count of 65,535 means that the first entry is the
+// true count.
 func (in *inspection) free() error {
 	page, flags, n, err := in.page(in.meta.freelist)
 	if err != nil {
@@ -384,8 +384,8 @@ func (in *inspection) free() error {
 	return nil
 }
 
-// packed reads keys and values from a page. They follow the elements without gaps, so that a wrong number of elements is
-// detected, too.
+// packed reads keys and values from a page. They follow the elements without gaps, so that a wrong number of elements
+// is detected, too.
 type packed struct {
 	page []byte
 	at   int // where the next key begins

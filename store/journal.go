@@ -112,8 +112,8 @@ func setHead(encoded []byte, salt, number uint64) {
 	binary.BigEndian.PutUint32(encoded, crc32.Checksum(encoded[4:], castagnoli))
 }
 
-// append makes a record durable. ErrFull: nothing was written, and the caller may retry. After any other error the state
-// of the disk is unknown.
+// append makes a record durable. ErrFull: nothing was written, and the caller may retry. After any other error the
+// state of the disk is unknown.
 func (j *journal) append(encoded []byte) (err error) {
 	if err := j.grow(j.off + padded(len(encoded))); err != nil {
 		return translate(err)
@@ -150,8 +150,8 @@ func (j *journal) open(i int) error {
 	return nil
 }
 
-// openBoth opens both files before they are needed: a process that has no descriptors left later goes on writing. A commit reports what
-// fails here, such as a full disk.
+// openBoth opens both files before they are needed: a process that has no descriptors left later goes on writing. A
+// commit reports what fails here, such as a full disk.
 func (j *journal) openBoth() {
 	for i := range j.files {
 		j.open(i) //nolint:errcheck // grow tries again
@@ -174,8 +174,8 @@ func (j *journal) grow(need int64) error {
 	return nil
 }
 
-// switchFile switches to the other file, whose records are all in the tables. The file that was current has no generation
-// to write to until the tables have its records and its new salt.
+// switchFile switches to the other file, whose records are all in the tables. The file that was current has no
+// generation to write to until the tables have its records and its new salt.
 func (j *journal) switchFile() {
 	j.salts[j.at] = newSalt()
 	j.at, j.off = 1-j.at, 0
@@ -267,8 +267,9 @@ func decodeJournal(files [2][]byte, m mark) ([]record, error) {
 	return all, nil
 }
 
-// decodeFile returns the records of the generation with this salt, which is not 0. They begin with the file, and end where a
-// crash tore the write of the last one, which was not acknowledged. A record of this generation behind it means damage.
+// decodeFile returns the records of the generation with this salt, which is not 0. They begin with the file, and end
+// where a crash tore the write of the last one, which was not acknowledged. A record of this generation behind it means
+// damage.
 func decodeFile(data []byte, salt uint64) (run []record, err error) {
 	at, next := 0, uint64(0)
 	for {

@@ -20,8 +20,8 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
-// abandoned returns a copy of the files of a store that is written to and then left, as by a crash: n commits of two rows
-// each, of which the first half has gone into the tables.
+// abandoned returns a copy of the files of a store that is written to and then left, as by a crash: n commits of two
+// rows each, of which the first half has gone into the tables.
 func abandoned(t *testing.T, n int) (path string) {
 	t.Helper()
 	db := run(t, Options{Path: newPath(t)})
@@ -323,7 +323,8 @@ func TestJournalWithoutItsFile(t *testing.T) {
 	}
 }
 
-// A link to a file on a disk that is not mounted must not be replaced by a new store. Once the disk is mounted, the store opens.
+// A link to a file on a disk that is not mounted must not be replaced by a new store. Once the disk is mounted, the
+// store opens.
 func TestLinkToAMissingFile(t *testing.T) {
 	path, file := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "file")
 	if err := os.Symlink(file, path); err != nil {

@@ -12,8 +12,8 @@ import (
 // lockRetry is the time between two attempts to lock a file. flock cannot wait for a limited time.
 const lockRetry = 50 * time.Millisecond
 
-// lock takes the exclusive lock on the file that bbolt takes, too. It is released when the file closes, also by a crash.
-// lock returns ErrInUse after the timeout.
+// lock takes the exclusive lock on the file that bbolt takes, too. It is released when the file closes, also by a
+// crash. lock returns ErrInUse after the timeout.
 func lock(file *os.File, timeout time.Duration) error {
 	deadline := time.Now().Add(timeout)
 	for {
@@ -28,8 +28,8 @@ func lock(file *os.File, timeout time.Duration) error {
 	}
 }
 
-// release closes the file for good, after bbolt has panicked. Otherwise bbolt's memory map would stay, and the lock with
-// it.
+// release closes the file for good, after bbolt has panicked. Otherwise bbolt's memory map would stay, and the lock
+// with it.
 func release(file *os.File) error {
 	return errors.Join(syscall.Flock(int(file.Fd()), syscall.LOCK_UN), file.Close())
 }

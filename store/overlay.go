@@ -20,8 +20,8 @@ type overlay struct {
 	flushing layer // of the other one, while a checkpoint moves it into the tables; immutable; nil if there is none
 }
 
-// layer holds the newest write of each key, by table, then by the first bytes of the key. These are usually the number of
-// a region or group, so that a scan of one region skips the others.
+// layer holds the newest write of each key, by table, then by the first bytes of the key. These are usually the number
+// of a region or group, so that a scan of one region skips the others.
 type layer map[string]map[[shardSize]byte]*shard
 
 // shard maps keys to values, nil for deleted keys. Values are never modified.
@@ -75,8 +75,8 @@ func (o *overlay) get(table string, key []byte) (value []byte, found bool) {
 	return value, found
 }
 
-// rows returns the newest writes of the keys that begin with prefix, in key order. The caller holds the lock; the result
-// stays valid without it.
+// rows returns the newest writes of the keys that begin with prefix, in key order. The caller holds the lock; the
+// result stays valid without it.
 func (o *overlay) rows(table string, prefix []byte) []kv.Write {
 	newest := make(map[string][]byte)
 	for _, l := range [...]layer{o.flushing, o.active} {
@@ -104,8 +104,8 @@ func (o *overlay) rows(table string, prefix []byte) []kv.Write {
 	return rows
 }
 
-// clone returns an immutable copy of the overlay. It copies no rows, so that a view costs about the same however much was written lately.
-// The caller holds the lock, for reading at least.
+// clone returns an immutable copy of the overlay. It copies no rows, so that a view costs about the same however much
+// was written lately. The caller holds the lock, for reading at least.
 func (o *overlay) clone() *overlay {
 	c := &overlay{active: make(layer, len(o.active)), flushing: o.flushing}
 	for table, shards := range o.active {

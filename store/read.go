@@ -10,8 +10,8 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
-// Get returns a copy of the value at key, or nil, nil if there is none. It sees every commit that has returned. It fails
-// with kv.ErrDamaged or ErrClosed.
+// Get returns a copy of the value at key, or nil, nil if there is none. It sees every commit that has returned. It
+// fails with kv.ErrDamaged or ErrClosed.
 func (db *DB) Get(table string, key []byte) ([]byte, error) {
 	db.overlay.RLock()
 	defer db.overlay.RUnlock()
@@ -27,18 +27,19 @@ func (db *DB) Get(table string, key []byte) ([]byte, error) {
 }
 
 // Scan visits the entries of the table whose keys begin with prefix, in the order of the keys' bytes, as they were when
-// Scan began. It stops at the first error of visit and returns it unwrapped; other errors are kv.ErrDamaged and ErrClosed.
+// Scan began. It stops at the first error of visit and returns it unwrapped; other errors are kv.ErrDamaged and
+// ErrClosed.
 //
-// key and value are valid only during visit and must not be modified. visit must be short (the file grows while a scan is
-// open) and must not call this DB: a Commit inside would wait for the scan's end.
+// key and value are valid only during visit and must not be modified. visit must be short (the file grows while a scan
+// is open) and must not call this DB: a Commit inside would wait for the scan's end.
 func (db *DB) Scan(table string, prefix []byte, visit func(key, value []byte) error) error {
 	return db.read(table, prefix, func(tx *bbolt.Tx, newer []kv.Write) error {
 		return db.tables.scan(cursor{tx: tx, table: table, prefix: prefix}, newer, visit)
 	})
 }
 
-// ScanFrom is Scan without the keys below from. So a large table can be read in pieces: a commit that makes the file grow waits for
-// every open scan.
+// ScanFrom is Scan without the keys below from. So a large table can be read in pieces: a commit that makes the file
+// grow waits for every open scan.
 func (db *DB) ScanFrom(table string, prefix, from []byte, visit func(key, value []byte) error) error {
 	return db.read(table, prefix, func(tx *bbolt.Tx, newer []kv.Write) error {
 		first, _ := slices.BinarySearchFunc(newer, from, func(w kv.Write, key []byte) int { return bytes.Compare(w.Key, key) })
@@ -67,8 +68,9 @@ func (db *DB) read(table string, prefix []byte, what func(tx *bbolt.Tx, newer []
 	return what(tx, newer)
 }
 
-// View calls read with a snapshot of the store as it is when View begins, over all tables at once: later commits are not
-// visible. get and scan behave as Get and Scan, and are valid until read returns. View returns read's error unwrapped.
+// View calls read with a snapshot of the store as it is when View begins, over all tables at once: later commits are
+// not visible. get and scan behave as Get and Scan, and are valid until read returns. View returns read's error
+// unwrapped.
 //
 // read must be short (the file grows while a view is open) and must not call this DB.
 func (db *DB) View(read func(
@@ -103,9 +105,9 @@ func (db *DB) View(read func(
 	})
 }
 
-// Check reads the whole file. It returns kv.ErrDamaged, with the place, if any page is invalid, lost or used twice, or if
-// any value fails its checksum. Commits continue meanwhile; the file grows by what they change. The disk's read speed
-// determines the duration.
+// Check reads the whole file. It returns kv.ErrDamaged, with the place, if any page is invalid, lost or used twice, or
+// if any value fails its checksum. Commits continue meanwhile; the file grows by what they change. The disk's read
+// speed determines the duration.
 func (db *DB) Check() error {
 	return db.check(func(table string, key, sealed []byte) error {
 		_, err := unseal(table, key, sealed)
@@ -119,8 +121,8 @@ func (db *DB) CheckStructure() error {
 	return db.check(func(string, []byte, []byte) error { return nil })
 }
 
-// check inspects the state of the file after a flush. Until its transaction ends, the pages of that state are not reused, so
-// that reading them is safe.
+// check inspects the state of the file after a flush. Until its transaction ends, the pages of that state are not
+// reused, so that reading them is safe.
 func (db *DB) check(entry func(table string, key, sealed []byte) error) error {
 	in := inspection{file: db.tables.file, entry: entry}
 	var tx *bbolt.Tx
@@ -144,8 +146,8 @@ func (db *DB) check(entry func(table string, key, sealed []byte) error) error {
 	return nil
 }
 
-// CorruptRows returns the rows that were found corrupt when the store was opened. In a file of more than 256 MiB the values
-// are not read then; Check does that.
+// CorruptRows returns the rows that were found corrupt when the store was opened. In a file of more than 256 MiB the
+// values are not read then; Check does that.
 func (db *DB) CorruptRows() []CorruptRow { return slices.Clone(db.tables.corrupt) }
 
 // Size returns the size of the file in bytes, 0 when it is closed. The file never shrinks: freed space is reused.

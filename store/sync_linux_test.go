@@ -9,8 +9,8 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
-// TestCommitIsOnTheDisk: when Commit has returned, the kernel has nothing of the journal left to write. Killing a process
-// cannot show that, because the kernel keeps running; a power cut can.
+// TestCommitIsOnTheDisk: when Commit has returned, the kernel has nothing of the journal left to write. Killing a
+// process cannot show that, because the kernel keeps running; a power cut can.
 func TestCommitIsOnTheDisk(t *testing.T) {
 	path := newPath(t)
 	db := run(t, Options{Path: path})

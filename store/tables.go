@@ -33,7 +33,8 @@ func (t *tables) explain(err error) error {
 		"directory and --join; else restore a backup with voxeld restore; what only this node held since is lost", t.path, err)
 }
 
-// usable returns an error once bbolt has panicked during a write: bbolt may hold its locks forever, and a reader would block.
+// usable returns an error once bbolt has panicked during a write: bbolt may hold its locks forever, and a reader would
+// block.
 func (t *tables) usable() error {
 	if t.panicked.Load() {
 		return damaged("it was found damaged while it was written to")
@@ -123,8 +124,8 @@ func (t *tables) scan(c cursor, newer []kv.Write, visit func(key, value []byte) 
 	})
 }
 
-// update runs one transaction. bbolt syncs the pages, then the meta page that makes them valid: two fdatasyncs. After ErrFull nothing of it
-// was written.
+// update runs one transaction. bbolt syncs the pages, then the meta page that makes them valid: two fdatasyncs. After
+// ErrFull nothing of it was written.
 func (t *tables) update(change func(tx *bbolt.Tx) error) error {
 	var id int
 	err := guard(func() error {
@@ -142,8 +143,8 @@ func (t *tables) update(change func(tx *bbolt.Tx) error) error {
 	return t.explain(err)
 }
 
-// confirmFull returns the error of a transaction for which the disk had no space. Some disks report that only when a page is synced. If it
-// was the meta page, the transaction may have happened, and the error is not ErrFull.
+// confirmFull returns the error of a transaction for which the disk had no space. Some disks report that only when a
+// page is synced. If it was the meta page, the transaction may have happened, and the error is not ErrFull.
 func (t *tables) confirmFull(full error, id int) error {
 	var newest int
 	if err := guard(func() error {

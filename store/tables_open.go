@@ -66,8 +66,8 @@ func (t opening) openExisting() error {
 	return nil
 }
 
-// openLocked locks the file, checks that bbolt can open it safely, and opens it. On error it closes the file. Only a new file
-// may be empty.
+// openLocked locks the file, checks that bbolt can open it safely, and opens it. On error it closes the file. Only a
+// new file may be empty.
 func (t opening) openLocked(file *os.File, isNew bool) error {
 	err := lock(file, t.lockTimeout)
 	if errors.Is(err, ErrInUse) {
@@ -129,8 +129,8 @@ func (t opening) inspect(file *os.File, isNew bool) error {
 }
 
 // create writes the file under a temporary name and renames it when it is complete and synced, so that a crash leaves
-// either nothing under its path or a valid store. It holds the file's lock meanwhile. It fails with fs.ErrExist if another
-// process was faster, so that no process ever replaces a store in use.
+// either nothing under its path or a valid store. It holds the file's lock meanwhile. It fails with fs.ErrExist if
+// another process was faster, so that no process ever replaces a store in use.
 func (t opening) create() error {
 	unfinished := t.path + ".new"
 	file, err := os.OpenFile(unfinished, os.O_RDWR|os.O_CREATE, 0o600)
@@ -150,9 +150,9 @@ func (t opening) create() error {
 	return errors.Join(t.finish(unfinished), t.close())
 }
 
-// refuseLoss fails with kv.ErrDamaged if the path is a link to a file that is missing, or if there is a journal without its
-// file. A new store in its place would hide the loss of the old one, and its data would be created anew with different
-// contents.
+// refuseLoss fails with kv.ErrDamaged if the path is a link to a file that is missing, or if there is a journal without
+// its file. A new store in its place would hide the loss of the old one, and its data would be created anew with
+// different contents.
 func (t opening) refuseLoss() error {
 	if target, err := os.Readlink(t.path); err == nil {
 		if _, err := os.Stat(t.path); errors.Is(err, fs.ErrNotExist) {

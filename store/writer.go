@@ -15,12 +15,13 @@ import (
 
 const (
 	// A checkpoint moves the journal's contents into the tables once it holds checkpointBytes of records, or after
-	// checkpointAfter. So a restart has little to read back, and a row that is written repeatedly enters the tables once.
+	// checkpointAfter. So a restart has little to read back, and a row that is written repeatedly enters the tables
+	// once.
 	checkpointBytes = 8 << 20
 	checkpointAfter = 5 * time.Second
-	// spareBytes must be free on the disk, beside four times the data that waits for the tables, for commits to go to the
-	// journal: acknowledged data must find room in the tables. On a fuller disk commits go into the tables at once, and
-	// fail there.
+	// spareBytes must be free on the disk, beside four times the data that waits for the tables, for commits to go to
+	// the journal: acknowledged data must find room in the tables. On a fuller disk commits go into the tables at once,
+	// and fail there.
 	spareBytes = 32 << 20
 	// refusedLately is for how long no commit may be refused before the log says that the disk has space again.
 	refusedLately = time.Minute
@@ -29,8 +30,8 @@ const (
 // journalKey is the row of the meta table with the mark: what the tables have of the journal.
 var journalKey = []byte("journal")
 
-// writer makes commits durable. It belongs to the goroutine that has locked it: DB.Run, or a caller of DB.Commit that finds
-// no other one; before that, Open.
+// writer makes commits durable. It belongs to the goroutine that has locked it: DB.Run, or a caller of DB.Commit that
+// finds no other one; before that, Open.
 type writer struct {
 	tables  *tables
 	overlay *overlay
@@ -130,8 +131,8 @@ func (w *writer) commit(queue []*request) error {
 	return nil
 }
 
-// makeDurable makes the requests durable: in the journal if they fit, else in the tables. Requests with a transaction of
-// their own bypass the journal, because they were too large for the tables together with others.
+// makeDurable makes the requests durable: in the journal if they fit, else in the tables. Requests with a transaction
+// of their own bypass the journal, because they were too large for the tables together with others.
 func (w *writer) makeDurable(batch []*request, alone int) error {
 	if alone == 0 && w.fitsJournal(batch) {
 		if err := w.appendJournal(batch); !errors.Is(err, ErrFull) {
@@ -174,8 +175,8 @@ func (w *writer) logFull(full bool, err error) {
 	}
 }
 
-// fitsJournal reports whether the requests may go to the journal: they fit, and enough space is left for the tables to hold
-// them later.
+// fitsJournal reports whether the requests may go to the journal: they fit, and enough space is left for the tables to
+// hold them later.
 func (w *writer) fitsJournal(batch []*request) bool {
 	n := int64(journalHead)
 	for _, r := range batch {

@@ -63,8 +63,8 @@ func (s *caves) cuboid(cx, cy, cz int) cuboid {
 	return q
 }
 
-// sample samples a noise at the corners of the cuboid. Heights are scaled by the steepness of the noise, so that tunnels tend
-// to be level.
+// sample samples a noise at the corners of the cuboid. Heights are scaled by the steepness of the noise, so that
+// tunnels tend to be level.
 func (s *caves) sample(q *cuboid, noise int) {
 	wide, high := s.g.grain.cave, s.g.grain.storey
 	for i, k := range q.corners {

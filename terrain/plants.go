@@ -73,8 +73,8 @@ func (s *growth) herb(x int, c *column, soil chunk.Block, d dice) chunk.Block {
 	return chunk.Air
 }
 
-// meadowPlant returns the plant on green land: ferns in the shade of woods, grass in the open, and flowers where the bloom is
-// high, mostly of one kind in each drift. lush is 0..1, bloom -1..1.
+// meadowPlant returns the plant on green land: ferns in the shade of woods, grass in the open, and flowers where the
+// bloom is high, mostly of one kind in each drift. lush is 0..1, bloom -1..1.
 func meadowPlant(c *column, lush, bloom float64, d dice) chunk.Block {
 	shade := smooth(0.2, 0.6, c.wood)
 	chill := smooth(0, -0.35, c.cold)

@@ -19,8 +19,8 @@ type skin struct {
 // loose reports whether the skin would fall if the ground below it were taken away.
 func (k skin) loose() bool { return k.fill == chunk.Sand || k.fill == chunk.Gravel }
 
-// chooseSkin returns the skin of the column c at (x, z), which differs from a neighbour by up to fall blocks in height. The patch field and chance fray the edges between materials, so
-// that climates blend into each other.
+// chooseSkin returns the skin of the column c at (x, z), which differs from a neighbour by up to fall blocks in height.
+// The patch field and chance fray the edges between materials, so that climates blend into each other.
 func chooseSkin(g *Generator, c *column, fall, x, z int) skin {
 	d := g.place(saltSkin, x, 0, z)
 	fray := mul(0.7, c.patch) + mul(0.5, d.tilt()) // about -1..1

@@ -7,8 +7,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// slab is a rectangle of columns under construction. Its layers, each of which uses those below it, are volume, columns,
-// caves and growth.
+// slab is a rectangle of columns under construction. Its layers, each of which uses those below it, are volume,
+// columns, caves and growth.
 type slab struct{ growth }
 
 // Chunk returns the untouched land of the chunk at pos, a new value that the caller owns.
@@ -56,8 +56,9 @@ type TopBlock struct {
 	Block chunk.Block
 }
 
-// OverviewIn returns a chunk of the untouched land as it looks from above, without caves, trees and plants: every step-th column along X
-// and along Z, row by row along X. It uses room as working memory, and takes a tenth of the time of ChunkIn.
+// OverviewIn returns a chunk of the untouched land as it looks from above, without caves, trees and plants: every
+// step-th column along X and along Z, row by row along X. It uses room as working memory, and takes a tenth of the time
+// of ChunkIn.
 func (g *Generator) OverviewIn(room *Room, pos grid.ChunkPos, step int) []TopBlock {
 	s := &room.slab
 	s.begin(g, int(pos.X)*grid.ChunkSize, int(pos.Z)*grid.ChunkSize, grid.ChunkSize, grid.ChunkSize)
@@ -141,7 +142,8 @@ func (s *slab) lay(c *cached, i, y int) {
 	run(s.g.sea+1, chunk.Water)
 }
 
-// repairSurface cleans up after caves: loose blocks over a hole become stone, and grass grows on soil under the open sky.
+// repairSurface cleans up after caves: loose blocks over a hole become stone, and grass grows on soil under the open
+// sky.
 func (s *slab) repairSurface() {
 	layer := s.w * s.d
 	for x, z := range s.each {
@@ -177,14 +179,16 @@ func (s *slab) buildOriginal() {
 }
 
 const (
-	// treeStep is the widest step, in blocks, at which each tree is a point of its own. With wider steps, points stand for woods.
+	// treeStep is the widest step, in blocks, at which each tree is a point of its own. With wider steps, points stand
+	// for woods.
 	treeStep = 4
 	saltWood = 300
 )
 
-// VistaIn returns the untouched land as it looks from afar: n×n columns, step blocks apart, from (minX, minZ) on, row by row along X. Trees
-// raise the land to the height of their crowns. Caves, plants and what is smaller than a tree are left out. How steep the land is, is
-// measured over a step, so that cliffs are found without the columns between. It uses room as working memory.
+// VistaIn returns the untouched land as it looks from afar: n×n columns, step blocks apart, from (minX, minZ) on, row
+// by row along X. Trees raise the land to the height of their crowns. Caves, plants and what is smaller than a tree are
+// left out. How steep the land is, is measured over a step, so that cliffs are found without the columns between. It
+// uses room as working memory.
 func (g *Generator) VistaIn(room *Room, minX, minZ, step, n int) []TopBlock {
 	s := &room.slab.columns
 	s.g, s.minX, s.minZ, s.w, s.d = g, minX, minZ, 0, 0 // only the samples of the relief, and some columns, are kept

@@ -55,7 +55,8 @@ func (a *Authority) Chain(number uint64) (chain [][]byte) {
 	return chain
 }
 
-// Issued reports whether the charter with a number makes the node an issuer. Known is false if that charter is not known here.
+// Issued reports whether the charter with a number makes the node an issuer. Known is false if that charter is not
+// known here.
 func (a *Authority) Issued(number uint64, node Key) (issued, known bool) {
 	if number == a.charter.Number {
 		return a.charter.Issues(node), true
@@ -110,13 +111,14 @@ func (a *Authority) Digest() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// ErrContrary means that a charter does not agree with those known here, though a majority of the root keys of one of them signed it.
+// ErrContrary means that a charter does not agree with those known here, though a majority of the root keys of one of
+// them signed it.
 var ErrContrary = errors.New("charter: it is signed with root keys of the world, and contrary to what this node knows")
 
 // AddCharter adds the next charter. It reports whether it is new; an older charter is not, and no error.
 //
-// If there are two with the number of the newest, the one with the greater hash counts, on all nodes. Any other charter that does not
-// follow from those known here is refused: what this node knows remains.
+// If there are two with the number of the newest, the one with the greater hash counts, on all nodes. Any other charter
+// that does not follow from those known here is refused: what this node knows remains.
 func (a *Authority) AddCharter(raw []byte) (added bool, err error) {
 	c, keys, err := ReadCharter(raw)
 	switch {
@@ -167,8 +169,8 @@ func (a *Authority) before() Charter {
 	return FirstCharter(a.charter.World, a.roots)
 }
 
-// RootsAreNew reports whether the newest charter names other root keys than the one that it follows. Until another charter follows, the
-// former root keys can still sign a rival of it.
+// RootsAreNew reports whether the newest charter names other root keys than the one that it follows. Until another
+// charter follows, the former root keys can still sign a rival of it.
 func (a *Authority) RootsAreNew() bool { return !slices.Equal(a.charter.Roots, a.before().Roots) }
 
 // signedOnce reports whether a majority of the root keys of any charter known here is among the keys.
@@ -182,7 +184,8 @@ func (a *Authority) forgetNotEntitled() {
 	maps.DeleteFunc(a.revoked, func(_ Subject, r sealedRevocation) bool { return !a.charter.entitles(r) })
 }
 
-// NotEntitled returns the revocations whose signers may not revoke by another charter, in a fixed order: nodes forget them with that charter.
+// NotEntitled returns the revocations whose signers may not revoke by another charter, in a fixed order: nodes forget
+// them with that charter.
 func (a *Authority) NotEntitled(next Charter) (all []Revocation) {
 	for r := range maps.Values(a.revoked) {
 		if !next.entitles(r) {
@@ -195,7 +198,8 @@ func (a *Authority) NotEntitled(next Charter) (all []Revocation) {
 	return all
 }
 
-// rival returns an error if a charter differs from the one of the same number that is known here, and not only in its signatures.
+// rival returns an error if a charter differs from the one of the same number that is known here, and not only in its
+// signatures.
 func (a *Authority) rival(c Charter) error {
 	i := slices.IndexFunc(a.chain, func(known sealedCharter) bool { return known.Number == c.Number })
 	if i < 0 || a.chain[i].Equal(c) {
@@ -204,8 +208,8 @@ func (a *Authority) rival(c Charter) error {
 	return fmt.Errorf("charter: there are two with number %d, and this node has the other one", c.Number)
 }
 
-// AddRevocation adds a revocation that an issuer or a majority of the root keys signed, and returns it. It reports whether it changes
-// anything.
+// AddRevocation adds a revocation that an issuer or a majority of the root keys signed, and returns it. It reports
+// whether it changes anything.
 func (a *Authority) AddRevocation(raw []byte, now time.Time) (r Revocation, added bool, err error) {
 	sealed, err := readRevocation(raw)
 	if err != nil {
@@ -215,8 +219,8 @@ func (a *Authority) AddRevocation(raw []byte, now time.Time) (r Revocation, adde
 	return sealed.Revocation, added, err
 }
 
-// AddStored adds the revocations that a node has stored, the newest first. It leaves out those that do not count any more, because their
-// signers may not revoke, and returns how many of the others are more than MaxRevocations.
+// AddStored adds the revocations that a node has stored, the newest first. It leaves out those that do not count any
+// more, because their signers may not revoke, and returns how many of the others are more than MaxRevocations.
 func (a *Authority) AddStored(stored [][]byte, now time.Time) (tooMany int, err error) {
 	all := make([]sealedRevocation, len(stored))
 	for i, raw := range stored {
@@ -270,15 +274,16 @@ func (a *Authority) Forget(now time.Time) bool {
 	return len(a.revoked) < before
 }
 
-// obsolete reports whether a revocation has no effect any more: all certificates that it ended have expired, and can be renewed no more.
-// The revocation of an operator, a token or an issuer also concerns later certificates, and that of a former issuer those that it backdates.
+// obsolete reports whether a revocation has no effect any more: all certificates that it ended have expired, and can be
+// renewed no more. The revocation of an operator, a token or an issuer also concerns later certificates, and that of a
+// former issuer those that it backdates.
 func (a *Authority) obsolete(r Revocation, now time.Time) bool {
 	return r.Kind == RevokeNode && time.UnixMilli(r.At).Add(Lifetime+RenewAfter+3*Skew).Before(now) &&
 		!slices.ContainsFunc(a.chain, func(c sealedCharter) bool { return c.Issues(Key(r.Subject)) })
 }
 
-// RevokeAt returns the time of a revocation of a subject, in Unix milliseconds, with which it counts and not the one that is known: now,
-// or later if that one is of a node whose clock is ahead.
+// RevokeAt returns the time of a revocation of a subject, in Unix milliseconds, with which it counts and not the one
+// that is known: now, or later if that one is of a node whose clock is ahead.
 func (a *Authority) RevokeAt(s Subject, now time.Time) int64 {
 	if known, there := a.revoked[s]; there {
 		return max(now.UnixMilli(), known.At+1)
@@ -340,8 +345,9 @@ func (a *Authority) checkUndated(c Certificate, issuer, node Key) error {
 	return nil
 }
 
-// issuedBefore reports whether the issuer of a certificate was one when it was issued, and has been dismissed since. What it had issued
-// until then stays valid: charters have their times as numbers. A charter without issuers ends all that was issued before.
+// issuedBefore reports whether the issuer of a certificate was one when it was issued, and has been dismissed since.
+// What it had issued until then stays valid: charters have their times as numbers. A charter without issuers ends all
+// that was issued before.
 func (a *Authority) issuedBefore(c Certificate, issuer Key) bool {
 	if issued, _ := a.Issued(c.Charter, issuer); !issued {
 		return false

@@ -11,8 +11,8 @@ const (
 	Lifetime = 30 * 24 * time.Hour
 	// RenewBefore is what is left of it when it is renewed.
 	RenewBefore = 20 * 24 * time.Hour
-	// RenewAfter is how long after its end it can still be renewed, by itself: the node was off, or clocks were wrong. Revocations are kept
-	// for longer.
+	// RenewAfter is how long after its end it can still be renewed, by itself: the node was off, or clocks were wrong.
+	// Revocations are kept for longer.
 	RenewAfter = 400 * 24 * time.Hour
 
 	// Skew is the difference between the clocks of an issuer and of another node that does no harm.
@@ -48,8 +48,8 @@ func (c Certificate) Expires() time.Time { return time.Unix(c.NotAfter, 0) }
 // RenewAt returns when to renew the certificate.
 func (c Certificate) RenewAt() time.Time { return c.Expires().Add(-RenewBefore) }
 
-// Valid returns an error if the certificate is not valid at a time. The error tells the operator about the clock, because a wrong one
-// is the usual reason.
+// Valid returns an error if the certificate is not valid at a time. The error tells the operator about the clock,
+// because a wrong one is the usual reason.
 func (c Certificate) Valid(now time.Time) error {
 	switch {
 	case now.Add(Skew).Before(time.Unix(c.NotBefore, 0)):
@@ -72,7 +72,8 @@ func (c Certificate) issue(s Signer) ([]byte, error) {
 	return seal(certificatePurpose, c, s)
 }
 
-// ReadCertificate returns the certificate in raw, and the key of whoever signed it. Authority.Check decides whether that is an issuer.
+// ReadCertificate returns the certificate in raw, and the key of whoever signed it. Authority.Check decides whether
+// that is an issuer.
 func ReadCertificate(raw []byte) (Certificate, Key, error) {
 	var c Certificate
 	keys, err := open(certificatePurpose, raw, &c)

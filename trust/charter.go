@@ -18,16 +18,16 @@ const (
 	maxText    = 64 // bytes of a name or a reason
 )
 
-// ClosingCharter is the number of the first charter of a world that was open. It says that what operators ordered before counts on. Worlds that earlier
-// versions closed have the time as the number of their first charter.
+// ClosingCharter is the number of the first charter of a world that was open. It says that what operators ordered
+// before counts on. Worlds that earlier versions closed have the time as the number of their first charter.
 const ClosingCharter = 1
 
 // World is a world id.
 type World [32]byte
 
-// Charter names a world's root keys and issuers. Charter 0 follows from the genesis. Each later one is signed by a majority of the
-// root keys of the one before, so that keys and issuers can be replaced, and a world outlives its founder. Numbers may be left out: whoever
-// restores a world from a backup does not know the newest.
+// Charter names a world's root keys and issuers. Charter 0 follows from the genesis. Each later one is signed by a
+// majority of the root keys of the one before, so that keys and issuers can be replaced, and a world outlives its
+// founder. Numbers may be left out: whoever restores a world from a backup does not know the newest.
 type Charter struct {
 	World   World    `cbor:"1,keyasint"`
 	Number  uint64   `cbor:"2,keyasint"`
@@ -41,8 +41,9 @@ type Issuer struct {
 	Name string `cbor:"2,keyasint"` // for people
 }
 
-// Next returns a copy with a number for the charter that follows: the time, in Unix seconds, where clocks allow. So the holders of the root
-// keys hardly ever give one number twice, and whoever restores a world from a backup goes on above the numbers given since.
+// Next returns a copy with a number for the charter that follows: the time, in Unix seconds, where clocks allow. So the
+// holders of the root keys hardly ever give one number twice, and whoever restores a world from a backup goes on above
+// the numbers given since.
 func (c Charter) Next(now time.Time) Charter {
 	c.Number = max(c.Number+1, uint64(max(now.Unix(), 0)))
 	c.Roots, c.Issuers = slices.Clone(c.Roots), slices.Clone(c.Issuers)

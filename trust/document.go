@@ -43,8 +43,8 @@ const (
 	maxElements   = 256 // of any list
 )
 
-// document is a body with its signatures, as it is stored and sent: a CBOR map in core deterministic form (RFC 8949 §4.2.1). Each
-// signature is Ed25519 over the purpose and the body.
+// document is a body with its signatures, as it is stored and sent: a CBOR map in core deterministic form (RFC 8949
+// §4.2.1). Each signature is Ed25519 over the purpose and the body.
 type document struct {
 	Body       []byte      `cbor:"1,keyasint"`
 	Signatures []signature `cbor:"2,keyasint"`

@@ -70,8 +70,8 @@ var (
 	ErrTooLate      = errors.New("the token has expired: get a new one with voxeld invite")
 )
 
-// Redeem returns the invitation after it has admitted a node. A node that asks again, because it did not get the answer, is admitted
-// again without a use.
+// Redeem returns the invitation after it has admitted a node. A node that asks again, because it did not get the
+// answer, is admitted again without a use.
 func (i Invitation) Redeem(node Key, now time.Time) (Invitation, error) {
 	if now.Unix() > i.NotAfter {
 		return i, ErrTooLate

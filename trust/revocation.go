@@ -47,7 +47,8 @@ func (c Certificate) subjects() []Subject {
 // Names reports whether a revocation of the subject ends the certificate.
 func (c Certificate) Names(s Subject) bool { return slices.Contains(c.subjects(), s) }
 
-// Revocation ends the certificates of a subject, or lifts an earlier revocation. Of two with one subject, the later one counts.
+// Revocation ends the certificates of a subject, or lifts an earlier revocation. Of two with one subject, the later one
+// counts.
 type Revocation struct {
 	World   World  `cbor:"1,keyasint"`
 	Kind    Kind   `cbor:"2,keyasint"`

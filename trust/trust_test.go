@@ -205,7 +205,8 @@ func TestCharters(t *testing.T) {
 	want(t, len(a.Chain(1<<63)), 0)
 }
 
-// Of two charters with the same number, one counts on all nodes, whichever a node gets first. A node that knows a later one refuses the other.
+// Of two charters with the same number, one counts on all nodes, whichever a node gets first. A node that knows a later
+// one refuses the other.
 func TestRivalCharters(t *testing.T) {
 	one, other := newAuthority(t), newAuthority(t)
 	base := one.Charter()
@@ -261,8 +262,8 @@ func TestRivalCharters(t *testing.T) {
 	ok(t, err)
 }
 
-// What an issuer had issued before it was dismissed stays valid, until it ends. What it issues later does not count, and neither does
-// anything from before a charter without issuers.
+// What an issuer had issued before it was dismissed stays valid, until it ends. What it issues later does not count,
+// and neither does anything from before a charter without issuers.
 func TestDismissedIssuer(t *testing.T) {
 	a := newAuthority(t)
 	add := func(at time.Time, issuers ...string) {
@@ -393,8 +394,8 @@ func TestRevocations(t *testing.T) {
 	want(t, revoked, false) // what an issuer revoked ends with the issuer
 }
 
-// A token admits nodes, and an issuer certifies itself, for longer than a certificate is valid: they stay revoked. So does an issuer that is
-// dismissed later, as it can backdate certificates.
+// A token admits nodes, and an issuer certifies itself, for longer than a certificate is valid: they stay revoked. So
+// does an issuer that is dismissed later, as it can backdate certificates.
 func TestLongRevocations(t *testing.T) {
 	a := newAuthority(t)
 	base := a.Charter()

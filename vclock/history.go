@@ -89,8 +89,8 @@ func (h *History) Record(s Stamp) {
 	h.updateKnown(s)
 }
 
-// extendPasts adds a new event and all that precede it to the past of those remembered events that contain it, and of their
-// successors.
+// extendPasts adds a new event and all that precede it to the past of those remembered events that contain it, and of
+// their successors.
 func (h *History) extendPasts(at int) {
 	now := &h.past[at]
 	later := make(bits, len(now.past))

@@ -63,15 +63,15 @@ func (c QueueConfig) withDefaults() QueueConfig {
 
 // Queue shows received events to one player in causal order: each event after those that precede it, concurrent ones by
 // wall clock. An event waits while a predecessor is held, according to History.Compare, or missing, according to gaps
-// in the numbers of relevant players. It does not wait longer than QueueConfig.Wait, so a lost event does not stop later
-// ones.
+// in the numbers of relevant players. It does not wait longer than QueueConfig.Wait, so a lost event does not stop
+// later ones.
 //
 // Each number of a player counts as an event for everybody to whom the player is relevant. If some of them are not for
 // this player (a private message), offer them with an empty payload; otherwise the Queue waits for them. Offer the
 // player's own events as well, when they happen, because answers to them contain their numbers.
 //
-// The times passed to a Queue must not decrease; their origin is up to the caller. A Queue belongs to the goroutine that
-// owns the player's session.
+// The times passed to a Queue must not decrease; their origin is up to the caller. A Queue belongs to the goroutine
+// that owns the player's session.
 type Queue[P any] struct {
 	cfg     QueueConfig
 	history *History
@@ -236,8 +236,8 @@ func (q *Queue[P]) force(h *heldEvent[P]) {
 	}
 }
 
-// cycle returns the index of the earliest of forced events that wait for each other in a cycle. Forged clocks can create
-// one: each of three events claims to follow the next. It returns -1 unless all forced events are stuck.
+// cycle returns the index of the earliest of forced events that wait for each other in a cycle. Forged clocks can
+// create one: each of three events claims to follow the next. It returns -1 unless all forced events are stuck.
 func (q *Queue[P]) cycle() int {
 	best := -1
 	for i, h := range q.held {

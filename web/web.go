@@ -1,8 +1,8 @@
 // Package web embeds the browser client that the daemon serves on its own origin.
 //
-// `npm run build` bundles the TypeScript sources in this directory into dist, which is embedded here. In a checkout whose
-// client was never built, dist is empty and Built returns false, so that the daemon can report the missing build instead of
-// serving an empty page.
+// `npm run build` bundles the TypeScript sources in this directory into dist, which is embedded here. In a checkout
+// whose client was never built, dist is empty and Built returns false, so that the daemon can report the missing build
+// instead of serving an empty page.
 package web
 
 import (
@@ -14,8 +14,9 @@ import (
 //go:embed all:dist
 var files embed.FS
 
-// Client returns the built client: index.html, the icon and hashed files below assets/, each with a brotli and a gzip copy (.br, .gz).
-// Files below assets/ have content-hashed names and may be cached forever; index.html must not be cached.
+// Client returns the built client: index.html, the icon and hashed files below assets/, each with a brotli and a gzip
+// copy (.br, .gz). Files below assets/ have content-hashed names and may be cached forever; index.html must not be
+// cached.
 func Client() fs.FS {
 	client, err := fs.Sub(files, "dist")
 	if err != nil {

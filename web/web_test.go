@@ -61,7 +61,8 @@ func TestClientIsCompressed(t *testing.T) {
 	}
 }
 
-// What every player loads before they can play takes at most 190 kB as gzip, which is what browsers accept over plain http.
+// What every player loads before they can play takes at most 190 kB as gzip, which is what browsers accept over plain
+// http.
 func TestFirstLoad(t *testing.T) {
 	if !web.Built() {
 		t.Skip("the client is not built: run `make build`")
@@ -95,8 +96,9 @@ func TestFirstLoad(t *testing.T) {
 	}
 }
 
-// firstLoad returns the files of the client that a player loads before they can play: the page, what it refers to, and the scripts
-// that these import or start as workers. What a script loads by import() is not included, unless the page preloads it.
+// firstLoad returns the files of the client that a player loads before they can play: the page, what it refers to, and
+// the scripts that these import or start as workers. What a script loads by import() is not included, unless the page
+// preloads it.
 func firstLoad(client fs.FS) ([]string, error) {
 	var names []string
 	queue := []string{"index.html"}

@@ -13,8 +13,8 @@ import (
 // CBOREncoding is canonical CBOR (RFC 8949 §4.2.1): each value has exactly one encoding, as signatures require.
 var CBOREncoding = must(cbor.CoreDetEncOptions().UserBufferEncMode())
 
-// CBORDecoding bounds messages between nodes before anything is allocated. It ignores unknown fields, so that nodes of two
-// versions can work together during an upgrade. Signed records refuse unknown fields (see DecodeRegion).
+// CBORDecoding bounds messages between nodes before anything is allocated. It ignores unknown fields, so that nodes of
+// two versions can work together during an upgrade. Signed records refuse unknown fields (see DecodeRegion).
 var CBORDecoding = must(cbor.DecOptions{
 	DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 	MaxNestedLevels:  12, // the deepest message, FromRegion, has 8

@@ -42,7 +42,8 @@ func CheckChat(text string) error {
 	return nil
 }
 
-// Known returns a text with ? for each character that this version of Unicode does not have, such as an emoji that is newer.
+// Known returns a text with ? for each character that this version of Unicode does not have, such as an emoji that is
+// newer.
 func Known(text string) string {
 	return strings.Map(func(r rune) rune {
 		if visible(r) || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp) {
@@ -58,8 +59,8 @@ func visible(r rune) bool {
 	return unicode.IsGraphic(r) || r == joiner
 }
 
-// CheckSignSize returns an *Error unless the text has at most MaxSignText bytes of UTF-8. What is stored is only checked for that: which characters are
-// visible depends on the version of Unicode, and all nodes must decide the same.
+// CheckSignSize returns an *Error unless the text has at most MaxSignText bytes of UTF-8. What is stored is only
+// checked for that: which characters are visible depends on the version of Unicode, and all nodes must decide the same.
 func CheckSignSize(text string) error {
 	if len(text) > MaxSignText || !utf8.ValidString(text) {
 		return Refuse(FailBadValue, "the text of a sign has at most %d bytes of UTF-8", MaxSignText)
@@ -67,8 +68,9 @@ func CheckSignSize(text string) error {
 	return nil
 }
 
-// CheckSign returns an *Error unless players may write the text on a sign: at most MaxSignLines lines of at most MaxSignLine visible characters
-// each, with a line feed between them. A blank sign has the empty text; any other is not blank.
+// CheckSign returns an *Error unless players may write the text on a sign: at most MaxSignLines lines of at most
+// MaxSignLine visible characters each, with a line feed between them. A blank sign has the empty text; any other is not
+// blank.
 func CheckSign(text string) error {
 	if err := CheckSignSize(text); err != nil || text == "" {
 		return err

@@ -41,7 +41,8 @@ func (p *Deflater) Deflate(encoded []byte) ([]byte, error) {
 	return bytes.Clone(b.Bytes()), nil
 }
 
-// DeflateFast returns a writer that deflates (raw) what is written to it, as fast as possible; for much that is used once.
+// DeflateFast returns a writer that deflates (raw) what is written to it, as fast as possible; for much that is used
+// once.
 func DeflateFast(to io.Writer) io.WriteCloser {
 	w, err := flate.NewWriter(to, flate.BestSpeed)
 	if err != nil {

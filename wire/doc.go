@@ -1,5 +1,6 @@
 // Package wire holds what the codecs of all messages share: the Error by which they refuse input, limits, CBOR and JSON
-// decoders with strict checks, deflate, and the addresses of gateways. The messages are in three packages, by who speaks:
+// decoders with strict checks, deflate, and the addresses of gateways. The messages are in three packages, by who
+// speaks:
 //
 //	nodemsg      between nodes: links of gateways to regions, questions, raft frames, records in the DHT
 //	sessionmsg   between a gateway and its clients, in voxeld's own protocol: JSON and CBOR

@@ -44,7 +44,8 @@ const (
 	FailFull = "full"
 	// FailNoGuests: this world does not admit guests; a key is required.
 	FailNoGuests = "no_guests"
-	// FailNameTaken: a guest with this name is already playing from another address, or another player has registered it.
+	// FailNameTaken: a guest with this name is already playing from another address, or another player has registered
+	// it.
 	FailNameTaken = "name_taken"
 	// FailBanned: the player is banned, or was kicked.
 	FailBanned = "banned"
@@ -122,8 +123,8 @@ const otherRefusal = "other"
 // RefusalLabels returns all labels that RefusalLabel returns.
 func RefusalLabels() []string { return append(slices.Clone(refusals), otherRefusal) }
 
-// RefusalLabel returns the code of a refused edit for a metric: "other" for those that another node has invented, or that a later version
-// has.
+// RefusalLabel returns the code of a refused edit for a metric: "other" for those that another node has invented, or
+// that a later version has.
 func RefusalLabel(code string) string {
 	if slices.Contains(refusals, code) {
 		return code
@@ -153,8 +154,8 @@ var noAnswer = strings.NewReplacer(
 	"context canceled", "it was interrupted",
 )
 
-// ErrorText returns the text of an error for people: in answers to operators, on pages, and in notices in the game. Other nodes send such
-// texts, too.
+// ErrorText returns the text of an error for people: in answers to operators, on pages, and in notices in the game.
+// Other nodes send such texts, too.
 func ErrorText(err error) string { return noAnswer.Replace(err.Error()) }
 
 // Clip shortens untrusted input for use in a message.

@@ -18,8 +18,8 @@ const maxFields = 12
 // yet checked. Its methods decode one field each and keep the first error in Err, so that a decoder reads all fields
 // and then checks once, with Done. It shares the memory of the message.
 //
-// Unmarshalling into structs would not do for clients: neither version of encoding/json can require a field, refuse null,
-// or accept 3.0 as a whole number.
+// Unmarshalling into structs would not do for clients: neither version of encoding/json can require a field, refuse
+// null, or accept 3.0 as a whole number.
 type Object struct {
 	fields [maxFields]field
 	n      int

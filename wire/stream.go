@@ -61,8 +61,8 @@ func ReadBody(r io.Reader, buf []byte, size int) ([]byte, error) {
 	return buf, nil
 }
 
-// Guard is called with the number of bytes of a frame that have not arrived yet. It returns a function that is called when they have
-// arrived, or the stream has ended; or an error, which ends the reading. Nil guards nothing.
+// Guard is called with the number of bytes of a frame that have not arrived yet. It returns a function that is called
+// when they have arrived, or the stream has ended; or an error, which ends the reading. Nil guards nothing.
 type Guard func(missing int) (done func(), err error)
 
 // GuardOf returns the guard of a stream: its method Guard, or nil.

@@ -36,7 +36,8 @@ func TestReadLine(t *testing.T) {
 	}
 }
 
-// A guard is called with what has not arrived yet, and learns when it has, or the stream has ended. Of a frame that is there it hears nothing.
+// A guard is called with what has not arrived yet, and learns when it has, or the stream has ended. Of a frame that is
+// there it hears nothing.
 func TestGuardedBody(t *testing.T) {
 	var missing []int
 	done := 0

@@ -8,8 +8,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Barrier is a log entry that changes nothing. Its position in the log is a moment that is the same on all members. At a
-// barrier the members take digests of their land (docs/adr/0010), and the members that it lists repair parts of their
+// Barrier is a log entry that changes nothing. Its position in the log is a moment that is the same on all members. At
+// a barrier the members take digests of their land (docs/adr/0010), and the members that it lists repair parts of their
 // copies; or it is the moment of a backup (docs/adr/0043).
 type Barrier struct {
 	Nonce   uint64 // identifies the barrier to the member that proposed it
@@ -17,7 +17,8 @@ type Barrier struct {
 	// Need is how many members must report the same digest of a part before it counts as correct. Not used without
 	// Repairs.
 	Need int
-	// Backup means that nothing is compared: members store the land as of the barrier, so that they can sign the same. It has no Repairs.
+	// Backup means that nothing is compared: members store the land as of the barrier, so that they can sign the same.
+	// It has no Repairs.
 	Backup bool
 }
 
@@ -35,8 +36,8 @@ const (
 	maxBarrierPeer  = 256 // bytes of a peer id
 )
 
-// barrierVersion is the first byte of a barrier; a batch has its own version there. A node without support for barriers refuses
-// them, which changes nothing either.
+// barrierVersion is the first byte of a barrier; a batch has its own version there. A node without support for barriers
+// refuses them, which changes nothing either.
 const barrierVersion = 2
 
 // needBackup is what a barrier for a backup has in the place of Need.
@@ -50,8 +51,8 @@ const (
 	partSequences = 1
 )
 
-// Encode returns the bytes of the barrier: version, nonce u64 big-endian, need uvarint (1 without repairs: Backup), repairs (count; kind, X and Z as
-// varints, damaged and sources: count and texts).
+// Encode returns the bytes of the barrier: version, nonce u64 big-endian, need uvarint (1 without repairs: Backup),
+// repairs (count; kind, X and Z as varints, damaged and sources: count and texts).
 func (m Barrier) Encode() []byte {
 	b := binary.BigEndian.AppendUint64([]byte{barrierVersion}, m.Nonce)
 	need := m.Need

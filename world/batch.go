@@ -24,8 +24,8 @@ type Pin struct {
 
 // Batch is one log entry of a region: at most one per tick. Pins take effect before edits.
 type Batch struct {
-	// Time is when the leader proposed the entry, by its clock, in milliseconds since 1970. In batches of the first version, which have no
-	// proofs, it is 0.
+	// Time is when the leader proposed the entry, by its clock, in milliseconds since 1970. In batches of the first
+	// version, which have no proofs, it is 0.
 	Time  int64
 	Pins  []Pin
 	Edits []nodemsg.Intent
@@ -67,10 +67,11 @@ func (a *author) kind() byte {
 	}
 }
 
-// Encode returns the bytes of the batch: version, time (uvarint), pins (count; X, Z as varints, 32 bytes), authors (count; player 16
-// bytes, kind, proof), edits (count; author's index uvarint, sequence uvarint, X, Y, Z as varints, block uvarint, and 64 bytes of signature
-// if the author has a key), and if there are texts, in version 9: count; the edit's number as uvarint, the text's length as uvarint, the text. A
-// batch of the first version has no time and no authors; each edit begins with the player's 16 bytes instead.
+// Encode returns the bytes of the batch: version, time (uvarint), pins (count; X, Z as varints, 32 bytes), authors
+// (count; player 16 bytes, kind, proof), edits (count; author's index uvarint, sequence uvarint, X, Y, Z as varints,
+// block uvarint, and 64 bytes of signature if the author has a key), and if there are texts, in version 9: count; the
+// edit's number as uvarint, the text's length as uvarint, the text. A batch of the first version has no time and no
+// authors; each edit begins with the player's 16 bytes instead.
 func (b Batch) Encode() []byte {
 	signed, texts := b.Time != 0, b.texts()
 	out := make([]byte, 0, 16+len(b.Pins)*40+len(b.Edits)*96)

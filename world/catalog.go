@@ -21,10 +21,11 @@ const CatalogTable = "catalog"
 
 // Catalog is the replicated state of the root region: which cells are founded, and on which members. A region exists if
 // and only if a committed entry in its parent's log founds it. The catalog's log is the parent of every cell of label
-// length grid.FoundingLabel. Longer labels belong to the children of split regions, whose parents' logs decide; the catalog lists
-// them when their parents' leaders have reported the split.
+// length grid.FoundingLabel. Longer labels belong to the children of split regions, whose parents' logs decide; the
+// catalog lists them when their parents' leaders have reported the split.
 //
-// It reads rows from storage when it needs them. In memory are the ids of all regions, and the rows that may not be stored yet.
+// It reads rows from storage when it needs them. In memory are the ids of all regions, and the rows that may not be
+// stored yet.
 type Catalog struct {
 	stored  func(key string) []byte // the value of a stored row, nil if there is none; itself nil if no rows are stored
 	changed map[grid.Cell]row
@@ -54,8 +55,8 @@ type listed struct {
 // NewCatalog returns the catalog of an empty world, which holds all rows in memory.
 func NewCatalog() *Catalog { return NewStoredCatalog(nil) }
 
-// NewStoredCatalog returns the catalog whose rows are stored: stored returns the value at a key, nil if there is none. List must
-// be called with all rows; until then Find, Page and Len miss some.
+// NewStoredCatalog returns the catalog whose rows are stored: stored returns the value at a key, nil if there is none.
+// List must be called with all rows; until then Find, Page and Len miss some.
 func NewStoredCatalog(stored func(key string) []byte) *Catalog {
 	return &Catalog{
 		stored: stored, changed: make(map[grid.Cell]row),
@@ -221,8 +222,9 @@ func (c *Catalog) Apply(index uint64, entry []byte) (nodemsg.Region, []kv.Write,
 	return region, writes, nil
 }
 
-// childrenOf describes the children of a split region. If the region's members have changed since the split, the children's are not
-// known for certain: they are among those before and after the changes, and the children's leaders report which.
+// childrenOf describes the children of a split region. If the region's members have changed since the split, the
+// children's are not known for certain: they are among those before and after the changes, and the children's leaders
+// report which.
 func (c *Catalog) childrenOf(region nodemsg.Region) [2]nodemsg.Region {
 	children := ChildrenOf(region)
 	if region.Epoch%nodemsg.RecoveredEpoch <= region.Split {
@@ -246,8 +248,8 @@ func (c *Catalog) childrenOf(region nodemsg.Region) [2]nodemsg.Region {
 // Gone lists the ids of the regions that the entry applied last has removed.
 func (c *Catalog) Gone() []uint64 { return c.gone }
 
-// mergedBy lists the regions that no longer exist when the region becomes this: those in its cell if it was merged, or its former
-// children if it was merged and split again.
+// mergedBy lists the regions that no longer exist when the region becomes this: those in its cell if it was merged, or
+// its former children if it was merged and split again.
 func (c *Catalog) mergedBy(region nodemsg.Region) (gone []nodemsg.Region) {
 	if before, _ := c.get(region.Cell); before.Split == 0 || before.Split == region.Split {
 		return nil
@@ -362,8 +364,8 @@ func (c *Catalog) Page(after uint64, n int) (page []nodemsg.Region) {
 	return page
 }
 
-// Within lists up to n of the regions that have land in the area, with ids above after, by ascending id. It looks at every founding
-// cell that the area touches.
+// Within lists up to n of the regions that have land in the area, with ids above after, by ascending id. It looks at
+// every founding cell that the area touches.
 func (c *Catalog) Within(area grid.Area, after uint64, n int) []nodemsg.Region {
 	var all []nodemsg.Region
 	for cell := range area.Cells(grid.FoundingLabel) {

@@ -169,8 +169,9 @@ func TestCatalogMovesRegions(t *testing.T) {
 	}
 }
 
-// The catalog lists the children of a split region with the region's members. If those have changed since the split, the children are
-// listed with all who may be members, until their leaders report who is. When the region is merged, its children are gone.
+// The catalog lists the children of a split region with the region's members. If those have changed since the split,
+// the children are listed with all who may be members, until their leaders report who is. When the region is merged,
+// its children are gone.
 func TestCatalogSplits(t *testing.T) {
 	c := NewCatalog()
 	index := uint64(1)
@@ -329,8 +330,8 @@ func drawEntry(t *rapid.T, c *Catalog, index uint64) []byte {
 	return entry
 }
 
-// The rows of a snapshot may be newer than its index, each by another number of entries: with the entries that follow the index, it
-// becomes what the other members have (actor.CatalogTables).
+// The rows of a snapshot may be newer than its index, each by another number of entries: with the entries that follow
+// the index, it becomes what the other members have (actor.CatalogTables).
 func TestCatalogRowsMayBeNewer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		plain, late := NewCatalog(), NewCatalog()

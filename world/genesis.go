@@ -117,8 +117,9 @@ func (g Genesis) TimeOfDay(unixMilli int64) float64 {
 	return minutes
 }
 
-// Encode returns the canonical bytes of the genesis: the version byte, then each field in the order of the struct, the day length only if
-// there is one; strings as uvarint length and bytes, numbers as varints (zigzag), root keys as they are.
+// Encode returns the canonical bytes of the genesis: the version byte, then each field in the order of the struct, the
+// day length only if there is one; strings as uvarint length and bytes, numbers as varints (zigzag), root keys as they
+// are.
 func (g Genesis) Encode() []byte {
 	b := []byte{closedGenesis}
 	if g.Open() {

@@ -17,8 +17,8 @@ import (
 
 // This file keeps the history of a region's chunks (docs/adr/0050). Only batches that have a time are recorded.
 
-// maxChunkHistory bounds the history of a chunk, in bytes; the oldest is dropped first. It is some 180,000 changes, and what fits into one
-// message when members repair a part.
+// maxChunkHistory bounds the history of a chunk, in bytes; the oldest is dropped first. It is some 180,000 changes, and
+// what fits into one message when members repair a part.
 const maxChunkHistory = 1 << 20
 
 // segmentAt identifies a segment of a chunk's history.
@@ -83,7 +83,8 @@ func dropOldest(l *Land, index uint64, pos grid.ChunkPos, g *pinnedChunk) {
 	l.dirtyRows.history[segmentAt{pos, number}] = struct{}{}
 }
 
-// History returns the segments of a chunk's history that end at a time (Unix milliseconds) or later. Any goroutine may decode them.
+// History returns the segments of a chunk's history that end at a time (Unix milliseconds) or later. Any goroutine may
+// decode them.
 func (l *Land) History(pos grid.ChunkPos, since int64) [][]byte {
 	if g := l.pinned[pos]; g != nil {
 		return g.history.Segments(since)
@@ -91,7 +92,8 @@ func (l *Land) History(pos grid.ChunkPos, since int64) [][]byte {
 	return nil
 }
 
-// HistorySize returns the bytes of the region's history, and when its oldest segment ends (Unix milliseconds), if there is one.
+// HistorySize returns the bytes of the region's history, and when its oldest segment ends (Unix milliseconds), if there
+// is one.
 func (l *Land) HistorySize() (bytes int, oldest int64) {
 	oldest = math.MaxInt64
 	for _, g := range l.pinned {
@@ -157,12 +159,13 @@ func trim(l *Land, index uint64, t Trim) {
 // MaxMarks bounds the marks of one entry.
 const MaxMarks = 512
 
-// marksVersion is the first byte of an entry with marks. Their count follows as a uvarint, and of each the number and the time, as
-// uvarints, and the corners of the box, as varints.
+// marksVersion is the first byte of an entry with marks. Their count follows as a uvarint, and of each the number and
+// the time, as uvarints, and the corners of the box, as varints.
 const marksVersion = 11
 
-// EncodeMarks returns the log entry in which orders arrive at the region, by their numbers: at most MaxMarks. Each member marks the chunks
-// in the box that have a history since the time. A mark that the region has had is not made again.
+// EncodeMarks returns the log entry in which orders arrive at the region, by their numbers: at most MaxMarks. Each
+// member marks the chunks in the box that have a history since the time. A mark that the region has had is not made
+// again.
 func EncodeMarks(marks []history.Mark) []byte {
 	b := binary.AppendUvarint([]byte{marksVersion}, uint64(len(marks)))
 	for _, m := range marks {
@@ -220,29 +223,32 @@ func (l *Land) orders(index uint64, change func()) {
 // MaxRollback bounds the blocks that one entry of a rollback changes.
 const MaxRollback = 1024
 
-// RollbackStep is a log entry that carries out a part of a rollback, in one chunk. What is to be done follows from the history of
-// the chunk, and is the same on all members: at most MaxRollback blocks are changed, in the order of their positions.
+// RollbackStep is a log entry that carries out a part of a rollback, in one chunk. What is to be done follows from the
+// history of the chunk, and is the same on all members: at most MaxRollback blocks are changed, in the order of their
+// positions.
 type RollbackStep struct {
 	history.Rollback
 	Time  int64 // by the leader's clock, in Unix milliseconds
 	Chunk grid.ChunkPos
-	// Natural is what the terrain has at positions that the rollback makes natural again, in the order of the positions. Positions that are not listed
-	// are left unchanged.
+	// Natural is what the terrain has at positions that the rollback makes natural again, in the order of the
+	// positions. Positions that are not listed are left unchanged.
 	Natural []nodemsg.BlockAt
 	// Done means that the rollback is complete in this region. Nothing is changed then.
 	Done bool
 }
 
-// The first byte of a RollbackStep: of the changes of one player or everybody, of those of several players, or of one that is Marked.
+// The first byte of a RollbackStep: of the changes of one player or everybody, of those of several players, or of one
+// that is Marked.
 const (
 	rollbackVersion        = 6
 	rollbackVersionPlayers = 8
 	rollbackVersionMarked  = 10
 )
 
-// Encode returns the bytes of the entry: version; done as a byte; number, since, until and time as uvarints, and with rollbackVersionMarked
-// After; the player, 16 bytes, or with the later versions their count as a uvarint, and 16 bytes for each; the corners of the box, then the
-// chunk, X and Z, as varints; the natural blocks: count, then the distance from the last position and the block as uvarints.
+// Encode returns the bytes of the entry: version; done as a byte; number, since, until and time as uvarints, and with
+// rollbackVersionMarked After; the player, 16 bytes, or with the later versions their count as a uvarint, and 16 bytes
+// for each; the corners of the box, then the chunk, X and Z, as varints; the natural blocks: count, then the distance
+// from the last position and the block as uvarints.
 func (s RollbackStep) Encode() []byte {
 	b := []byte{rollbackVersion, 0}
 	numbers := []int64{s.Number, s.Since, s.Until, s.Time}
@@ -381,7 +387,8 @@ func (l *Land) applyToHistory(index uint64, entry []byte) (Outcome, error) {
 // RolledBack returns the number of the last rollback that is complete in this region.
 func (l *Land) RolledBack() int64 { return l.rolledBack }
 
-// rollBack applies a RollbackStep. It changes nothing if the rollback, or a later one, is complete, so a repeated step does no harm.
+// rollBack applies a RollbackStep. It changes nothing if the rollback, or a later one, is complete, so a repeated step
+// does no harm.
 func (l *Land) rollBack(index uint64, s RollbackStep) (out Outcome, err error) {
 	g := l.pinned[s.Chunk]
 	switch {

@@ -16,7 +16,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// A change takes at most 24 bytes of history on disk, with the database's pages and checksums, when players build as people do in a whole region.
+// A change takes at most 24 bytes of history on disk, with the database's pages and checksums, when players build as
+// people do in a whole region.
 func TestHistoryOnDisk(t *testing.T) {
 	const changes, maxBytes = 200_000, 24
 	e, rng := newEditor(t), rand.New(rand.NewPCG(3, 4))

@@ -102,8 +102,8 @@ func corners() (a, b grid.Pos) {
 	return a, b
 }
 
-// What one player did is undone in the box and the time that were asked for; what others did there since stays, and undoing the
-// rollback restores the damage block for block.
+// What one player did is undone in the box and the time that were asked for; what others did there since stays, and
+// undoing the rollback restores the damage block for block.
 func TestRollbackInALand(t *testing.T) {
 	e := newEditor(t)
 	a, b := corners()

@@ -102,7 +102,8 @@ func NewLand(id uint64, cell grid.Cell, height int32) *Land {
 	}
 }
 
-// Chunk returns a chunk's pinned base hash (nil if it was never edited), its edits in index order, and the texts of its signs. There are no bodies in it.
+// Chunk returns a chunk's pinned base hash (nil if it was never edited), its edits in index order, and the texts of its
+// signs. There are no bodies in it.
 func (l *Land) Chunk(pos grid.ChunkPos) nodemsg.ChunkState {
 	g := l.pinned[pos]
 	if g == nil {
@@ -135,7 +136,8 @@ func (l *Land) Pins() []Pin {
 // Structure returns how the region relates to others.
 func (l *Land) Structure() Structure { return l.structure }
 
-// MaxEdits is the most edited blocks of a chunk: its state is one message of a link, and edits that are under way are added.
+// MaxEdits is the most edited blocks of a chunk: its state is one message of a link, and edits that are under way are
+// added.
 const MaxEdits = wire.MaxBlocks - 1<<15
 
 // Full reports whether the chunk has MaxEdits edited blocks or more, and the place is not one of them.
@@ -182,9 +184,9 @@ func (p Part) String() string {
 	return "chunk " + p.Chunk.String()
 }
 
-// LandDigest takes the digests of a land as of one log index in small steps, while later entries are being applied: each
-// row is digested before it changes. Afterwards it follows the changes, so that it can return the digest of any later
-// index too. It belongs to the land's owner.
+// LandDigest takes the digests of a land as of one log index in small steps, while later entries are being applied:
+// each row is digested before it changes. Afterwards it follows the changes, so that it can return the digest of any
+// later index too. It belongs to the land's owner.
 type LandDigest struct {
 	land  *Land
 	index uint64

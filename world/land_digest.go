@@ -99,7 +99,8 @@ func (s *LandDigest) edited(index uint64, to Change) {
 	})
 }
 
-// rowChanges subtracts a row of a part that is about to be changed or dropped, or adds what it has become. A row with a nil value does not exist.
+// rowChanges subtracts a row of a part that is about to be changed or dropped, or adds what it has become. A row with a
+// nil value does not exist.
 func (s *LandDigest) rowChanges(index uint64, p Part, key, value []byte, added bool) {
 	if s == nil {
 		return

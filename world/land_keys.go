@@ -17,8 +17,8 @@ const (
 	keyEdit    = 'e' // X, Z, index → block, 2 bytes big-endian, and the text of a sign
 	keyHistory = 'h' // X, Z, number of the segment → a segment of the chunk's history
 	keyPlayer  = 'p' // player id → recent sequences
-	// keyOrders has no more in its key: → number of the last rollback that is complete, u64 big-endian; and behind it, if one has arrived,
-	// that of the last order that has.
+	// keyOrders has no more in its key: → number of the last rollback that is complete, u64 big-endian; and behind it,
+	// if one has arrived, that of the last order that has.
 	keyOrders = 'r'
 	// keyStructure has no more in its key: → the region's Structure. Founded regions that were never split have none.
 	keyStructure = 's'

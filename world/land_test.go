@@ -336,7 +336,8 @@ func FuzzLandLoad(f *testing.F) {
 	})
 }
 
-// A chunk takes no new place once it has MaxEdits: its state would not fit into a message. Places that are edited can be changed.
+// A chunk takes no new place once it has MaxEdits: its state would not fit into a message. Places that are edited can
+// be changed.
 func TestChunksAreFull(t *testing.T) {
 	e := newEditor(t)
 	pos, _ := corners()

@@ -12,10 +12,10 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// This file merges the children of a split region (docs/adr/0031). First an entry in each child's log freezes it: no later edit has a
-// result. Then an entry in the parent's log has the land of both. Who began it may die in between: so each attempt has a number, which
-// the parent gives out. A merge takes effect only in the attempt that is under way; when the parent has abandoned that, a frozen child
-// may be thawed.
+// This file merges the children of a split region (docs/adr/0031). First an entry in each child's log freezes it: no
+// later edit has a result. Then an entry in the parent's log has the land of both. Who began it may die in between: so
+// each attempt has a number, which the parent gives out. A merge takes effect only in the attempt that is under way;
+// when the parent has abandoned that, a frozen child may be thawed.
 
 // Step is what an entry did to a region's structure.
 type Step int
@@ -51,12 +51,12 @@ func EncodeFreeze(attempt uint64) []byte { return encodeMerging(kindFreeze, atte
 // EncodeThaw returns the log entry that ends a child's freeze by an attempt.
 func EncodeThaw(attempt uint64) []byte { return encodeMerging(kindThaw, attempt) }
 
-// EncodeAbandon returns the log entry that ends an attempt of the parent, and all before it. (A parent from a backup may be behind its
-// children, which were frozen later.)
+// EncodeAbandon returns the log entry that ends an attempt of the parent, and all before it. (A parent from a backup
+// may be behind its children, which were frozen later.)
 func EncodeAbandon(attempt uint64) []byte { return encodeMerging(kindAbandon, attempt) }
 
-// EncodeMerge returns the log entry that merges the children into the parent: rows are those of the frozen lower and upper child, as
-// PackedRows returns them.
+// EncodeMerge returns the log entry that merges the children into the parent: rows are those of the frozen lower and
+// upper child, as PackedRows returns them.
 func EncodeMerge(attempt uint64, rows [2][]byte) []byte {
 	entry := encodeMerging(kindMerge, attempt)
 	for _, some := range rows {
@@ -139,8 +139,9 @@ func (l *Land) merge(index uint64, packed [2][]byte) error {
 			merged.recents[id] = mergeRecent(merged.recents[id], r)
 			merged.dirtyRows.players[id] = struct{}{}
 		}
-		// Who proposes the merge sees to it that they are the same. Otherwise what is complete in one half only would begin again there,
-		// and an order that has arrived in one half only would arrive there again, after what was built since.
+		// Who proposes the merge sees to it that they are the same. Otherwise what is complete in one half only would
+		// begin again there, and an order that has arrived in one half only would arrive there again, after what was
+		// built since.
 		if half == 0 || child.rolledBack < merged.rolledBack {
 			merged.rolledBack = child.rolledBack
 		}
@@ -169,15 +170,17 @@ func mergeRecent(a, b *recent) *recent {
 	return &recent{uses: uses[max(0, len(uses)-recentWindow):], last: max(a.last, b.last)}
 }
 
-// PackedRows returns the land for EncodeMerge. Passed is the number of the last rollback that is complete here, or does not concern the
-// region, and arrived that of the last order that has arrived, or does not concern it: such ones are not recorded.
+// PackedRows returns the land for EncodeMerge. Passed is the number of the last rollback that is complete here, or does
+// not concern the region, and arrived that of the last order that has arrived, or does not concern it: such ones are
+// not recorded.
 func (l *Land) PackedRows(passed, arrived int64) ([]byte, error) {
 	packed := *l
 	packed.rolledBack, packed.marked = max(l.rolledBack, passed), max(l.marked, arrived)
 	return nodemsg.PackPart(EncodeRows(packed.rows()))
 }
 
-// OrdersOf returns of packed rows which rollbacks are complete, and which orders have arrived: the same bytes if they are the same.
+// OrdersOf returns of packed rows which rollbacks are complete, and which orders have arrived: the same bytes if they
+// are the same.
 func OrdersOf(packed []byte) ([]byte, error) {
 	data, err := nodemsg.UnpackPart(packed)
 	if err != nil {

@@ -65,8 +65,8 @@ func firstOf(l *Land, by player.ID, seq uint64) []byte {
 	return Batch{Pins: []Pin{{Chunk: pos}}, Edits: []nodemsg.Intent{{Player: by, Seq: seq, Pos: at, Block: 1}}}.Encode()
 }
 
-// A parent that was put back to an earlier state is behind its frozen children: an attempt that they abandon is over with all before it,
-// and is not made again.
+// A parent that was put back to an earlier state is behind its frozen children: an attempt that they abandon is over
+// with all before it, and is not made again.
 func TestAbandonLaterAttempt(t *testing.T) {
 	parent := newTestLand()
 	halves := children(t, parent, 10)
@@ -86,8 +86,8 @@ func TestAbandonLaterAttempt(t *testing.T) {
 	}
 }
 
-// If both children together remember more players than a region may, those are dropped who have not edited for longest: an edit of the
-// others that is sent again is still recognised. The children's logs are longer than the parent's.
+// If both children together remember more players than a region may, those are dropped who have not edited for longest:
+// an edit of the others that is sent again is still recognised. The children's logs are longer than the parent's.
 func TestMergeDropsIdlePlayers(t *testing.T) {
 	parent := newTestLand()
 	halves := children(t, parent, 10)
@@ -114,8 +114,8 @@ func TestMergeDropsIdlePlayers(t *testing.T) {
 	}
 }
 
-// An edit that is sent again after a split, or a merge, changes nothing a second time, whatever was built since: a player's edits of the
-// parent count in both children, and those of both children in the parent.
+// An edit that is sent again after a split, or a merge, changes nothing a second time, whatever was built since: a
+// player's edits of the parent count in both children, and those of both children in the parent.
 func TestEditsAreAppliedOnceAcrossSplits(t *testing.T) {
 	parent := newTestLand()
 	changes := func(l *Land, index, seq uint64) bool {
@@ -151,7 +151,8 @@ func TestEditsAreAppliedOnceAcrossSplits(t *testing.T) {
 	}
 }
 
-// A child is frozen for an attempt of its parent or a later one, takes no edits then, and is thawed only by the end of that attempt.
+// A child is frozen for an attempt of its parent or a later one, takes no edits then, and is thawed only by the end of
+// that attempt.
 func TestFreeze(t *testing.T) {
 	child := children(t, newTestLand(), 10)[0]
 	for i, step := range []struct {

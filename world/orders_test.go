@@ -15,8 +15,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// The model of rollbacks is what operations.md says of them, read naively: a list of changes for each block, each with its place in one
-// order of all that happens. It knows no logs, entries, segments nor marks.
+// The model of rollbacks is what operations.md says of them, read naively: a list of changes for each block, each with
+// its place in one order of all that happens. It knows no logs, entries, segments nor marks.
 
 // modelChange is a change of a block.
 type modelChange struct {
@@ -98,7 +98,8 @@ type ordersRegion struct {
 	land  *Land
 	index uint64
 	known int // of the orders
-	// applied are entries that may be repeated, delayed are those that were proposed and are committed later, if at all.
+	// applied are entries that may be repeated, delayed are those that were proposed and are committed later, if at
+	// all.
 	applied [][]byte
 	delayed []RollbackStep
 }
@@ -360,9 +361,9 @@ func columnsAt(a, b grid.ChunkPos) grid.Box {
 	return grid.BoxOf(low, grid.Pos{X: high.X + 31, Y: testHeight - 1, Z: high.Z + 31})
 }
 
-// TestRollbacksAgreeWithModel has players build, orders be given, paused, resumed, aborted and undone, arrive late, and be carried out step
-// by step, while leaders change, clocks jump, entries are repeated, and the region is split and merged. A longer run: go test ./world -run
-// RollbacksAgree -rapid.checks=100000.
+// TestRollbacksAgreeWithModel has players build, orders be given, paused, resumed, aborted and undone, arrive late, and
+// be carried out step by step, while leaders change, clocks jump, entries are repeated, and the region is split and
+// merged. A longer run: go test ./world -run RollbacksAgree -rapid.checks=100000.
 func TestRollbacksAgreeWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := corners()

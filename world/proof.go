@@ -9,9 +9,11 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// Proofs decide which edits of signed batches were made by those in whose names they are. All members of a region must decide the same.
+// Proofs decide which edits of signed batches were made by those in whose names they are. All members of a region must
+// decide the same.
 type Proofs struct {
-	// Signed reports of each edit with a key whether the key has signed it; of the others it reports anything. If nil, none is signed.
+	// Signed reports of each edit with a key whether the key has signed it; of the others it reports anything. If nil,
+	// none is signed.
 	Signed func([]nodemsg.Intent) []bool
 	// Own reports whether an id is one of the world itself, which edits without a proof. If nil, none is.
 	Own func(player.ID) bool
@@ -37,12 +39,12 @@ func (p *Proofs) Proven(edits []nodemsg.Intent) []bool {
 	return proven
 }
 
-// signedFor is how far the sequence of a signed edit, which counts microseconds since 1970, may be from the time of its batch. Clocks of
-// nodes may differ by nearly as much (trust.Skew).
+// signedFor is how far the sequence of a signed edit, which counts microseconds since 1970, may be from the time of its
+// batch. Clocks of nodes may differ by nearly as much (trust.Skew).
 const signedFor = 27 * time.Hour
 
-// timely reports whether a signed edit with the sequence belongs to a batch of the time, in milliseconds since 1970. Who has kept an edit
-// cannot have it applied later.
+// timely reports whether a signed edit with the sequence belongs to a batch of the time, in milliseconds since 1970.
+// Who has kept an edit cannot have it applied later.
 func timely(seq uint64, at int64) bool {
 	apart := int64(seq/1000) - at
 	return max(apart, -apart) <= signedFor.Milliseconds()

@@ -238,7 +238,8 @@ func TestMembersAgreeOnProofs(t *testing.T) {
 	})
 }
 
-// From the first signed batch on, a region applies no others; so do its parts, and whoever reads its rows. Its digest follows.
+// From the first signed batch on, a region applies no others; so do its parts, and whoever reads its rows. Its digest
+// follows.
 func TestSignedRegionsStaySigned(t *testing.T) {
 	unsigned := func(seq uint64) []byte {
 		return Batch{Edits: []nodemsg.Intent{{Player: idOf(keyOf(1)), Seq: seq, Pos: firstBlock, Block: chunk.Stone}}}.Encode()

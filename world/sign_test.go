@@ -97,7 +97,8 @@ func TestSignsAreBounded(t *testing.T) {
 	}
 }
 
-// The history has who wrote, not what: a sign on which a rollback undoes something is blank, also if only its text had changed.
+// The history has who wrote, not what: a sign on which a rollback undoes something is blank, also if only its text had
+// changed.
 func TestRollbackBlanksSigns(t *testing.T) {
 	e := newEditor(t)
 	a, b := corners()

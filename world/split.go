@@ -5,13 +5,15 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
-// This file splits a region between the two halves of its cell (docs/adr/0031). The split is an entry in the region's log: the
-// parent of both children. Its members make the children's groups with the rows of Children when they apply it, and then call Split.
+// This file splits a region between the two halves of its cell (docs/adr/0031). The split is an entry in the region's
+// log: the parent of both children. Its members make the children's groups with the rows of Children when they apply
+// it, and then call Split.
 
 // splitVersion is the first byte of a split; batches and barriers have versions of their own there.
 const splitVersion = 3
 
-// EncodeSplit returns the log entry that splits a region. It takes effect unless the region is split, or a single chunk.
+// EncodeSplit returns the log entry that splits a region. It takes effect unless the region is split, or a single
+// chunk.
 func EncodeSplit() []byte { return []byte{splitVersion} }
 
 // IsSplit reports whether a log entry is a split.
@@ -44,8 +46,8 @@ type Child struct {
 	Rows []kv.Write // its land
 }
 
-// Children returns both halves of the land for a split by the entry at the index: the pins and the edits of each half's chunks, and
-// every player's sequences in both, because a player may have edited in both.
+// Children returns both halves of the land for a split by the entry at the index: the pins and the edits of each half's
+// chunks, and every player's sequences in both, because a player may have edited in both.
 func (l *Land) Children(index uint64) [2]Child {
 	var children [2]Child
 	lower, upper := l.cell.Children()
@@ -64,8 +66,8 @@ func (l *Land) Children(index uint64) [2]Child {
 	return children
 }
 
-// Split removes everything from the land, which its children have, and records the split. Writes must have been called before, so
-// that no row is outstanding. It returns the writes that do the same to the table.
+// Split removes everything from the land, which its children have, and records the split. Writes must have been called
+// before, so that no row is outstanding. It returns the writes that do the same to the table.
 func (l *Land) Split(index uint64) []kv.Write {
 	writes := l.rows()
 	for i := range writes {

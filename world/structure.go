@@ -16,7 +16,8 @@ type Structure struct {
 	Split   uint64 // log index of the entry that split the region; 0 if it is not split
 	Merged  uint64 // log index of the last entry that merged it again; 0 if there was none
 	Attempt uint64 // of merging its children, that is under way or comes next
-	// Parent and ParentSplit are the region whose split made this one, and the index of that; 0 if the catalog founded it.
+	// Parent and ParentSplit are the region whose split made this one, and the index of that; 0 if the catalog founded
+	// it.
 	Parent, ParentSplit uint64
 	Frozen              uint64 // 1 more than the attempt of its parent that has frozen it; 0 if it is not frozen
 	Signed              bool   // a signed batch was applied: others are not applied any more
@@ -66,8 +67,8 @@ func decodeStructure(row []byte) (s Structure, ok bool) {
 	return s, true
 }
 
-// ChildID returns the id of a child (half 0 or 1) of the region that is split by the entry at the index. Like childID, it is unique
-// for ever, and the same on every replica.
+// ChildID returns the id of a child (half 0 or 1) of the region that is split by the entry at the index. Like childID,
+// it is unique for ever, and the same on every replica.
 func ChildID(parent, index uint64, half int) uint64 {
 	b := binary.BigEndian.AppendUint64(nil, parent)
 	b = binary.BigEndian.AppendUint64(b, index)
@@ -75,7 +76,8 @@ func ChildID(parent, index uint64, half int) uint64 {
 	return max(binary.BigEndian.Uint64(sum[:8]), CatalogID+1)
 }
 
-// ChildrenOf describes the children of a split region at the time of its split: with the members that the region has in info.
+// ChildrenOf describes the children of a split region at the time of its split: with the members that the region has in
+// info.
 func ChildrenOf(info nodemsg.Region) [2]nodemsg.Region {
 	var children [2]nodemsg.Region
 	lower, upper := info.Cell.Children()

@@ -57,8 +57,8 @@ func reachable(address net.Addr) string {
 	return net.JoinHostPort(host, port)
 }
 
-// pageOrigins returns the origins of the pages that may reach this node, those that other nodes should know first: of the URL that players
-// open, as configured, and of this machine's names and addresses.
+// pageOrigins returns the origins of the pages that may reach this node, those that other nodes should know first: of
+// the URL that players open, as configured, and of this machine's names and addresses.
 func (n *node) pageOrigins() (all []string) {
 	host, port, err := net.SplitHostPort(n.http.Addr().String())
 	if err != nil {

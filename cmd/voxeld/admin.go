@@ -238,8 +238,9 @@ func answerCell(w http.ResponseWriter, r *http.Request, do func(ctx context.Cont
 	reply(w, answer)
 }
 
-// recoverTime bounds the plan of a recovery, and the recovery of one region before anything is changed: all nodes are asked, of which many may be
-// silent. orderTime bounds the other changes to one region. It is shorter than the timeout of admin.Post.
+// recoverTime bounds the plan of a recovery, and the recovery of one region before anything is changed: all nodes are
+// asked, of which many may be silent. orderTime bounds the other changes to one region. It is shorter than the timeout
+// of admin.Post.
 const recoverTime, orderTime = 90 * time.Second, 8 * time.Second
 
 // examineTime bounds an examination. It is shorter than the timeout of admin.Get.

@@ -64,8 +64,8 @@ func (d *daemon) connected() int {
 	return s.Peers
 }
 
-// A node needs a token. A token admits as many nodes as it says. A node that is revoked, or its operator or token, is excluded everywhere within
-// seconds, and comes back when that is lifted.
+// A node needs a token. A token admits as many nodes as it says. A node that is revoked, or its operator or token, is
+// excluded everywhere within seconds, and comes back when that is lifted.
 func TestAdmission(t *testing.T) {
 	t.Parallel()
 	a := startDaemon(t)
@@ -193,7 +193,8 @@ func TestOrdersAreLogged(t *testing.T) {
 	}
 }
 
-// The regions of a node that is revoked get other members at once, though they would wait an hour for one that is silent.
+// The regions of a node that is revoked get other members at once, though they would wait an hour for one that is
+// silent.
 func TestRevokedMembersAreReplaced(t *testing.T) {
 	t.Parallel()
 	all := cluster(t, 4, "--replace-after", "1h")
@@ -243,8 +244,8 @@ func TestOperatorsShareRegions(t *testing.T) {
 	})
 }
 
-// Three nodes of three operators have three copies of every region. When two more operators run one, it has five, so that no two of them are most of its
-// members.
+// Three nodes of three operators have three copies of every region. When two more operators run one, it has five, so
+// that no two of them are most of its members.
 func TestFiveOperators(t *testing.T) {
 	t.Parallel()
 	const cells = 4
@@ -324,7 +325,8 @@ func TestTokenFile(t *testing.T) {
 	b.start() // it has its certificate
 }
 
-// A node that has lost its data, and so would create a world, does not replace the token of the world that others still have.
+// A node that has lost its data, and so would create a world, does not replace the token of the world that others still
+// have.
 func TestTokenFileOfAnotherWorld(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "join")
@@ -361,8 +363,8 @@ func TestTokenFileOfAnotherWorld(t *testing.T) {
 	}
 }
 
-// An open world is closed, one node after the other, without losing an edit, or what operators and those whom they gave roles have ordered. Then a
-// stranger is refused.
+// An open world is closed, one node after the other, without losing an edit, or what operators and those whom they gave
+// roles have ordered. Then a stranger is refused.
 func TestOpenWorldIsClosed(t *testing.T) {
 	t.Parallel()
 	a := newDaemon(t, kit.Options{})
@@ -482,8 +484,9 @@ func TestStranger(t *testing.T) {
 // floodTime is how long strangers flood a node.
 var floodTime = flag.Duration("flood-time", 5*time.Second, "how long strangers flood a node in TestStrangersFlood")
 
-// separate returns options of daemons with networks of their own, where strangers have one address and nodes have others. Without root, or
-// the tools for it, all are on loopback, where a node tells strangers apart only once it has made a connection.
+// separate returns options of daemons with networks of their own, where strangers have one address and nodes have
+// others. Without root, or the tools for it, all are on loopback, where a node tells strangers apart only once it has
+// made a connection.
 func separate(t *testing.T, n int) []kit.Options {
 	t.Helper()
 	nodes := make([]kit.Options, n)
@@ -511,7 +514,8 @@ func separate(t *testing.T, n int) []kit.Options {
 	return nodes
 }
 
-// heapSizes returns the sizes of the node's heap within floodTime, the smallest first, and the processor time that it takes meanwhile.
+// heapSizes returns the sizes of the node's heap within floodTime, the smallest first, and the processor time that it
+// takes meanwhile.
 func (d *daemon) heapSizes() (sizes []float64, busy float64) {
 	d.t.Helper()
 	if err := d.Collect(d.t.Context()); err != nil {
@@ -532,9 +536,10 @@ func (d *daemon) heapSizes() (sizes []float64, busy float64) {
 	return sizes, busy + d.metric(processor)
 }
 
-// Strangers that open 3,200 streams a second, and send half of a frame in each, cost a bounded amount of memory, and keep no node out. Once
-// their address is refused, they cost hardly any processor time. Part of what the heap grows by is garbage, of what the test asks of the node:
-// the cost is what it grows by beyond that, which the test measures before. Garbage may be as large as what lives, not four times as large.
+// Strangers that open 3,200 streams a second, and send half of a frame in each, cost a bounded amount of memory, and
+// keep no node out. Once their address is refused, they cost hardly any processor time. Part of what the heap grows by
+// is garbage, of what the test asks of the node: the cost is what it grows by beyond that, which the test measures
+// before. Garbage may be as large as what lives, not four times as large.
 func TestStrangersFlood(t *testing.T) {
 	t.Parallel()
 	const most = 32 // MiB that strangers may cost

@@ -9,8 +9,8 @@ import (
 	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
 )
 
-// After a world was restored on one node and two others have joined, every region gets its three replicas. make backup-proof measures
-// how long that takes with 2,000 regions.
+// After a world was restored on one node and two others have joined, every region gets its three replicas. make
+// backup-proof measures how long that takes with 2,000 regions.
 func TestReplicasAfterRestore(t *testing.T) {
 	if *largeRegions < 100 {
 		t.Skip("make backup-proof runs it")

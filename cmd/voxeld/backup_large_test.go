@@ -35,8 +35,9 @@ var (
 	largeRounds  = flag.Int("backup-rounds", 1, "backups, after each of which as much time passes without one")
 )
 
-// largeWorld writes a backup of a world that nobody has played: so many regions with so many edits each, far from the spawn, and so many
-// guests, each in the middle of another region. In an open world nodes need no token, and their ids decide where they are members.
+// largeWorld writes a backup of a world that nobody has played: so many regions with so many edits each, far from the
+// spawn, and so many guests, each in the middle of another region. In an open world nodes need no token, and their ids
+// decide where they are members.
 func largeWorld(t *testing.T, path string, open bool, regions, edits, players int) {
 	t.Helper()
 	seed := int64(33)
@@ -168,8 +169,8 @@ func (b *builder) settle() {
 	}
 }
 
-// missing returns the spots where a player of the restored world does not see the last edit that was acknowledged before the backup, nor
-// a later one.
+// missing returns the spots where a player of the restored world does not see the last edit that was acknowledged
+// before the backup, nor a later one.
 func (b *builder) missing(seen *tester) (missing int) {
 	for spot, pos := range b.spots {
 		var block chunk.Block
@@ -222,9 +223,9 @@ func (n ticks) String() string {
 		n.took.Count, n.late, n.over(), n.took.Quantile(.99), n.lateness.Quantile(.99))
 }
 
-// A world with many regions and edits is backed up through one of three nodes while players edit 200 times a second: all that was
-// acknowledged before is there when it is restored. As much time passes without a backup, so that one can see whether ticks are late
-// because of it. make backup-proof runs it with 2,000 regions and a million edits.
+// A world with many regions and edits is backed up through one of three nodes while players edit 200 times a second:
+// all that was acknowledged before is there when it is restored. As much time passes without a backup, so that one can
+// see whether ticks are late because of it. make backup-proof runs it with 2,000 regions and a million edits.
 func TestLargeBackup(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "large.voxback")

@@ -47,7 +47,8 @@ func (d *daemon) backUp(args ...string) string {
 	return file
 }
 
-// restoreDaemon restores the files, with the root key in a file unless the world is forked, into a new directory and starts a node there.
+// restoreDaemon restores the files, with the root key in a file unless the world is forked, into a new directory and
+// starts a node there.
 func restoreDaemon(t *testing.T, rootKey string, args ...string) *daemon {
 	t.Helper()
 	d := newDaemon(t, kit.Options{Dir: filepath.Join(t.TempDir(), "data")})
@@ -63,8 +64,9 @@ func restoreDaemon(t *testing.T, rootKey string, args ...string) *daemon {
 	return d
 }
 
-// The restore drill: a backup is made through a node while a player edits, all nodes are lost, the world is restored on one node, and
-// two others join. Every edit that was acknowledged before the backup is found on each, and the world goes on.
+// The restore drill: a backup is made through a node while a player edits, all nodes are lost, the world is restored on
+// one node, and two others join. Every edit that was acknowledged before the backup is found on each, and the world
+// goes on.
 func TestRestoreDrill(t *testing.T) {
 	t.Parallel()
 	all := cluster(t, 3)
@@ -162,8 +164,8 @@ func TestRestoreDrill(t *testing.T) {
 	})
 }
 
-// A node of the world comes back after the restore, before the restored world has run for the first time: that refuses to run, and
-// changes nothing. Later it runs.
+// A node of the world comes back after the restore, before the restored world has run for the first time: that refuses
+// to run, and changes nothing. Later it runs.
 func TestFirstRunBesideLivingWorld(t *testing.T) {
 	t.Parallel()
 	old := startDaemon(t)
@@ -358,7 +360,8 @@ func TestRefuseBeside(t *testing.T) {
 	}
 }
 
-// A world that was restored does not wait for nodes of before for longer than a service manager waits for it, and asks once.
+// A world that was restored does not wait for nodes of before for longer than a service manager waits for it, and asks
+// once.
 func TestAskingBeforeTheFirstRunIsBounded(t *testing.T) {
 	t.Parallel()
 	silent := listenSilently(t)
@@ -438,8 +441,8 @@ func TestDamagedBackup(t *testing.T) {
 	}
 }
 
-// Incremental backups refer to what has not changed; an area is a backup of its regions; a fork is another world with the same land.
-// Each is restored, and a backup that is not complete is refused.
+// Incremental backups refer to what has not changed; an area is a backup of its regions; a fork is another world with
+// the same land. Each is restored, and a backup that is not complete is refused.
 func TestBackupKinds(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t)
@@ -494,10 +497,12 @@ func (d *daemon) leadsCatalog() bool {
 	return s.Catalog == s.Peer
 }
 
-// A region of which no copy is left is found by the doctor, and put back from a backup, and founded anew. A backup meanwhile names it.
+// A region of which no copy is left is found by the doctor, and put back from a backup, and founded anew. A backup
+// meanwhile names it.
 func TestLostRegion(t *testing.T) {
 	t.Parallel()
-	// The region must not be on the node that holds the catalog, which is the first. Peer ids are random, and so is where it is.
+	// The region must not be on the node that holds the catalog, which is the first. Peer ids are random, and so is
+	// where it is.
 	var all, others []*daemon
 	var leader *daemon
 	var ann *tester

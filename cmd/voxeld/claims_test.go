@@ -16,8 +16,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// A claim holds on all nodes against players, and against a node that asks for edits in the name of others: also after the region is split, its
-// leader is killed, and while most nodes are gone.
+// A claim holds on all nodes against players, and against a node that asks for edits in the name of others: also after
+// the region is split, its leader is killed, and while most nodes are gone.
 func TestClaimsHold(t *testing.T) {
 	t.Parallel()
 	honest := cluster(t, 3)

@@ -162,8 +162,8 @@ func (p *classicPlayer) sees(pos grid.Pos, b chunk.Block) {
 	})
 }
 
-// Players of Classic on two nodes and one in the browser's protocol see one another, and what they build and say; they walk over the border
-// of a region while its leader is killed, and nobody is disconnected.
+// Players of Classic on two nodes and one in the browser's protocol see one another, and what they build and say; they
+// walk over the border of a region while its leader is killed, and nobody is disconnected.
 func TestClassicPlayers(t *testing.T) {
 	t.Parallel()
 	w := newGameWorld(t, "--classicube", classicPort)
@@ -216,8 +216,8 @@ func TestClassicPlayers(t *testing.T) {
 	walk(t, crowd, w.border, *classicWalk, func() { w.leader.kill() })
 }
 
-// A client without extensions, or one that is a page, plays as well. Names that a guest may not have are refused with a reason, and so is
-// another version; who plays while their node drains is told where to go on.
+// A client without extensions, or one that is a page, plays as well. Names that a guest may not have are refused with a
+// reason, and so is another version; who plays while their node drains is told where to go on.
 func TestClassicEnds(t *testing.T) {
 	t.Parallel()
 	all := gameCluster(t, 2, "--classicube", classicPort)

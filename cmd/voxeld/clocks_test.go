@@ -23,14 +23,15 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// clocks has the tests of wrong clocks run. They compile everything anew, Go's library too, which takes minutes of processor time.
+// clocks has the tests of wrong clocks run. They compile everything anew, Go's library too, which takes minutes of
+// processor time.
 var clocks = flag.Bool("clocks", false, "run the tests of daemons whose clocks are wrong")
 
 // aheadVariable is the environment variable that says how far a daemon's clock is ahead.
 const aheadVariable = "TEST_CLOCK_AHEAD"
 
-// skewedBinary builds a voxeld whose wall clock is ahead by the time in aheadVariable. Everything in it has that clock: in package time, Now
-// adds the difference.
+// skewedBinary builds a voxeld whose wall clock is ahead by the time in aheadVariable. Everything in it has that clock:
+// in package time, Now adds the difference.
 var skewedBinary = sync.OnceValues(func() (string, error) {
 	plain, err := daemonBinary() // TestMain removes its directory
 	if err != nil {
@@ -83,7 +84,8 @@ var clockAhead = func() int64 {
 	return path, nil
 })
 
-// skewed returns a node that does not run yet, whose clock is ahead. If there is a node, it has its directory and address.
+// skewed returns a node that does not run yet, whose clock is ahead. If there is a node, it has its directory and
+// address.
 func skewed(t *testing.T, of *daemon, ahead time.Duration, args ...string) *daemon {
 	t.Helper()
 	if !*clocks {
@@ -111,8 +113,8 @@ func (d *daemon) expires() time.Time {
 	return a.Expires
 }
 
-// Nodes whose clocks are a day ahead, right, and a day behind are one world: players build and move between them, a ban counts everywhere,
-// and doctor names the clocks. A node whose clock is two days off is kept out, and says why.
+// Nodes whose clocks are a day ahead, right, and a day behind are one world: players build and move between them, a ban
+// counts everywhere, and doctor names the clocks. A node whose clock is two days off is kept out, and says why.
 func TestClocksADayOff(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -170,8 +172,9 @@ func TestClocksADayOff(t *testing.T) {
 	}
 }
 
-// Certificates are renewed while nodes run, also by restarts on later days. That of a node that was off for over a month has ended: the
-// node says so, and an issuer renews it. After more than a year only a new token lets a node in again.
+// Certificates are renewed while nodes run, also by restarts on later days. That of a node that was off for over a
+// month has ended: the node says so, and an issuer renews it. After more than a year only a new token lets a node in
+// again.
 func TestCertificatesExpire(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour

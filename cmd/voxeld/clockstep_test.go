@@ -24,9 +24,9 @@ type clockStep struct {
 // afterStep is how long after a step all must be as before.
 const afterStep = time.Minute
 
-// The wall clocks of running nodes are set wrongly, and back: nothing that lasts is another than before, and nobody is locked out. Players
-// edit and moderators give commands meanwhile. With -clocks each step of 30 s, an hour, 40 and 400 days lasts 40 to 130 s: old history is
-// dropped once a minute.
+// The wall clocks of running nodes are set wrongly, and back: nothing that lasts is another than before, and nobody is
+// locked out. Players edit and moderators give commands meanwhile. With -clocks each step of 30 s, an hour, 40 and 400
+// days lasts 40 to 130 s: old history is dropped once a minute.
 func TestClockSteps(t *testing.T) {
 	t.Parallel()
 	if why := clockstep.Missing(); why != "" {

@@ -21,7 +21,8 @@ func each(c *cobra.Command, check func(c *cobra.Command)) {
 	}
 }
 
-// Each command has a description, a group if it is at the top, an example that names it, and flags that say what they are.
+// Each command has a description, a group if it is at the top, an example that names it, and flags that say what they
+// are.
 func TestCommandsExplainThemselves(t *testing.T) {
 	root := newRoot()
 	each(root, func(c *cobra.Command) {

@@ -77,7 +77,8 @@ type daemon struct {
 	Status  admin.Status // as of the latest start
 }
 
-// newDaemon returns a node that does not run yet. By default it has a new data directory, and the binary of this source.
+// newDaemon returns a node that does not run yet. By default it has a new data directory, and the binary of this
+// source.
 func newDaemon(t *testing.T, o kit.Options) *daemon {
 	t.Helper()
 	var err error
@@ -113,7 +114,8 @@ func takeAddress(t *testing.T) string {
 	return ip
 }
 
-// startDaemon starts a node with these flags. Without --join its world has a known seed, so that every run tests the same land.
+// startDaemon starts a node with these flags. Without --join its world has a known seed, so that every run tests the
+// same land.
 func startDaemon(t *testing.T, args ...string) *daemon {
 	t.Helper()
 	d := newDaemon(t, kit.Options{Args: args})

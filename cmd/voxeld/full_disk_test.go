@@ -14,7 +14,8 @@ import (
 	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
 )
 
-// Status and doctor say of a full disk which it is, how much is free, what is refused and what to do; and nothing once it has room again.
+// Status and doctor say of a full disk which it is, how much is free, what is refused and what to do; and nothing once
+// it has room again.
 func TestFullDiskIsNamed(t *testing.T) {
 	if why := machine.DisksMissing(); why != "" {
 		t.Skip(why)

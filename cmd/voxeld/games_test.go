@@ -84,8 +84,8 @@ func (w *gameWorld) hears(name, text string) {
 	})
 }
 
-// drainUnder drains a daemon while clients play there, and checks that they are told to go on at another one. A client's reason is empty
-// until it has ended.
+// drainUnder drains a daemon while clients play there, and checks that they are told to go on at another one. A
+// client's reason is empty until it has ended.
 func drainUnder(t *testing.T, d, other *daemon, reasons ...func() string) {
 	t.Helper()
 	d.drain()
@@ -104,7 +104,8 @@ type walker interface {
 	work(build bool) // builds or breaks a block above
 }
 
-// walk makes players fly to and fro over a border of regions, at 8 blocks a second, and build. In the middle it calls meanwhile.
+// walk makes players fly to and fro over a border of regions, at 8 blocks a second, and build. In the middle it calls
+// meanwhile.
 func walk[W walker](t *testing.T, crowd []W, border float64, during time.Duration, meanwhile func()) {
 	t.Helper()
 	const step, top = .4, 122
@@ -144,8 +145,9 @@ func walk[W walker](t *testing.T, crowd []W, border float64, during time.Duratio
 	}
 }
 
-// Players of all games, and one in the browser's protocol, see what each of them builds; they cross the border of a region, and build, while
-// its leader is killed, and nobody is disconnected. make visitors runs it with 20 of each, for five minutes.
+// Players of all games, and one in the browser's protocol, see what each of them builds; they cross the border of a
+// region, and build, while its leader is killed, and nobody is disconnected. make visitors runs it with 20 of each, for
+// five minutes.
 func TestGamesTogether(t *testing.T) {
 	t.Parallel()
 	minecraft := startMinecraftClients(t)

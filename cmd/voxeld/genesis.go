@@ -34,9 +34,9 @@ func storedGenesis(db *store.DB) (g world.Genesis, ok bool, err error) {
 	return readGenesis(db, genesisKey)
 }
 
-// plannedGenesis reads the genesis that init, or an interrupted first run, stored for this run. The data directory must not have
-// a genesis. If it has replicas all the same, the row of the genesis has been lost: in a large file store.Open does not find a
-// damaged key.
+// plannedGenesis reads the genesis that init, or an interrupted first run, stored for this run. The data directory must
+// not have a genesis. If it has replicas all the same, the row of the genesis has been lost: in a large file store.Open
+// does not find a damaged key.
 func plannedGenesis(db *store.DB) (g world.Genesis, ok bool, err error) {
 	g, ok, err = readGenesis(db, plannedKey)
 	if err != nil || ok {
@@ -101,8 +101,9 @@ func newGenesis(cfg config.World, name string, seed *int64, sections int, day ti
 }
 
 // storePlan records that this world is being created. From then on the data directory is bound to it, because the
-// process may crash between the founding of the catalog and storeGenesis. Before, it adds the root key in the data directory to the
-// genesis, unless the world is open. It creates the key if there is none: the data directory must hold no world.
+// process may crash between the founding of the catalog and storeGenesis. Before, it adds the root key in the data
+// directory to the genesis, unless the world is open. It creates the key if there is none: the data directory must hold
+// no world.
 func storePlan(cfg config.Config, db *store.DB, g *world.Genesis) error {
 	if !cfg.World.Open {
 		root, err := joining.CreateRootKey(cfg.DataDir)
@@ -148,8 +149,8 @@ func planWorld(cfg config.Config, g *world.Genesis) (err error) {
 	return storePlan(cfg, db, g)
 }
 
-// chownData changes the owner of root's files in the data directory to the owner of the directory, who runs the node. Only root can do so: for
-// other users it has no effect.
+// chownData changes the owner of root's files in the data directory to the owner of the directory, who runs the node.
+// Only root can do so: for other users it has no effect.
 func chownData(dataDir string) error {
 	if os.Geteuid() != 0 {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// fly moves players at the same time as fast as the rules allow: up above the land, to their places, and down to a height. Without places they
-// only go down. The idle ones stay connected.
+// fly moves players at the same time as fast as the rules allow: up above the land, to their places, and down to a
+// height. Without places they only go down. The idle ones stay connected.
 func fly(all, idle []*tester, x, z []float64, height func(p *tester, x, z float64) float64) {
 	const step = .9
 	phase, up, down := make([]int, len(all)), make([]float64, len(all)), make([]float64, len(all))
@@ -162,9 +162,9 @@ func compare(p *tester, want map[grid.Pos]chunk.Block) (wrong int) {
 	return wrong
 }
 
-// A griefer with three names removes 20,000 blocks of four regions on three nodes, while others build among the damage. A moderator on another node
-// finds them by their blocks, bans them and rolls their changes back in one go, while a leader is killed. What others have built stays, and undoing the
-// rollback restores the damage: both block for block.
+// A griefer with three names removes 20,000 blocks of four regions on three nodes, while others build among the damage.
+// A moderator on another node finds them by their blocks, bans them and rolls their changes back in one go, while a
+// leader is killed. What others have built stays, and undoing the rollback restores the damage: both block for block.
 func TestGrieferIsRolledBack(t *testing.T) {
 	t.Parallel()
 	nodes := cluster(t, 3, "--edits-per-second", "100000")
@@ -278,8 +278,8 @@ func TestGrieferIsRolledBack(t *testing.T) {
 	}
 }
 
-// A rollback is carried out in land that nobody has open, also by a node that was restarted since the damage; and what is aborted or undone there
-// says so.
+// A rollback is carried out in land that nobody has open, also by a node that was restarted since the damage; and what
+// is aborted or undone there says so.
 func TestClosedLandIsRolledBack(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t, "--edits-per-second", "100000")

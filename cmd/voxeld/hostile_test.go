@@ -26,8 +26,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// A node that sends nearly all of a large frame on each of 80 streams costs a bounded amount of memory, its streams end soon, and a
-// player builds meanwhile. The world is open, so the node is admitted.
+// A node that sends nearly all of a large frame on each of 80 streams costs a bounded amount of memory, its streams end
+// soon, and a player builds meanwhile. The world is open, so the node is admitted.
 func TestHalfSentFrames(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t, kit.Options{})
@@ -101,8 +101,9 @@ func TestHalfSentFrames(t *testing.T) {
 	}
 }
 
-// An admitted node of four lies about regions of which it is a member, founds land without end, and forges records, while players build.
-// It also claims to be the catalog while a fifth node joins. No region is captured or quarantined, no edit is lost, and its damage is bounded. Once it is revoked, nobody listens to it.
+// An admitted node of four lies about regions of which it is a member, founds land without end, and forges records,
+// while players build. It also claims to be the catalog while a fifth node joins. No region is captured or quarantined,
+// no edit is lost, and its damage is bounded. Once it is revoked, nobody listens to it.
 func TestLiar(t *testing.T) {
 	t.Parallel()
 	all := cluster(t, 4)

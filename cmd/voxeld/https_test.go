@@ -162,8 +162,8 @@ func open(t *testing.T, client *http.Client, url string) answer {
 	return answer{response.StatusCode, response.Header, response.TLS}
 }
 
-// welcome joins by WebSocket, and returns the session's connection and its first message. If the session is refused before it
-// begins, it returns the status instead.
+// welcome joins by WebSocket, and returns the session's connection and its first message. If the session is refused
+// before it begins, it returns the status instead.
 func welcome(t *testing.T, client *http.Client, url, name string, header http.Header) (first string, status int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -281,8 +281,8 @@ func TestHTTPSRefusesFilesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// pebble starts Let's Encrypt's test server. It finds all names at an address, and its own certificate is from the authority. It
-// returns the URL of its directory, and the roots of the certificates that it issues.
+// pebble starts Let's Encrypt's test server. It finds all names at an address, and its own certificate is from the
+// authority. It returns the URL of its directory, and the roots of the certificates that it issues.
 func pebble(t *testing.T, ca *authority, target string, httpPort, tlsPort int) (directory string, roots *x509.CertPool) {
 	t.Helper()
 	for _, program := range []string{"pebble", "pebble-challtestsrv"} {
@@ -325,7 +325,8 @@ func pebble(t *testing.T, ca *authority, target string, httpPort, tlsPort int) (
 	return "https://" + ip + ":14000/dir", roots
 }
 
-// A node obtains a certificate from a real ACME server, by either challenge, keeps it, and still has it after a restart.
+// A node obtains a certificate from a real ACME server, by either challenge, keeps it, and still has it after a
+// restart.
 func TestHTTPSByACME(t *testing.T) {
 	for name, c := range map[string]struct {
 		redirect          bool

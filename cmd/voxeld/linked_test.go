@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Executing a text/template finds methods by names that the linker does not know. It then keeps every exported method of every type
-// that is linked: the binary grows by a fifth.
+// Executing a text/template finds methods by names that the linker does not know. It then keeps every exported method
+// of every type that is linked: the binary grows by a fifth.
 func TestNoTemplatesLinked(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the test reads ELF")

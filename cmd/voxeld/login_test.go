@@ -20,7 +20,8 @@ type gamePlayer struct {
 	leave func()
 }
 
-// Players of other games keep a name with a password, on every node: others cannot take it, and what they build is signed.
+// Players of other games keep a name with a password, on every node: others cannot take it, and what they build is
+// signed.
 func TestPlayersOfGamesLogIn(t *testing.T) {
 	t.Parallel()
 	all := gameCluster(t, 2, "--classicube", classicPort, "--luanti", luantiPort, "--minecraft", minecraftPort)

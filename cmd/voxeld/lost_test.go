@@ -78,7 +78,8 @@ func TestLostDatabaseIsNoNewWorld(t *testing.T) {
 	}
 }
 
-// A node whose database has lost the row that names its world creates no new world over its replicas, nor does it join one.
+// A node whose database has lost the row that names its world creates no new world over its replicas, nor does it join
+// one.
 func TestReplicasWithoutTheirWorld(t *testing.T) {
 	t.Parallel()
 	d := newDaemon(t, kit.Options{})
@@ -122,7 +123,8 @@ func TestRefusedInitCreatesNoRootKey(t *testing.T) {
 	refused("already holds")
 }
 
-// A node that finds its disk full when it starts is started again by systemd, until there is space; one with a damaged data directory is not.
+// A node that finds its disk full when it starts is started again by systemd, until there is space; one with a damaged
+// data directory is not.
 func TestExitCodesThatPreventARestart(t *testing.T) {
 	unit, err := os.ReadFile("../../deploy/systemd/voxeld.service")
 	if err != nil {

@@ -131,8 +131,8 @@ func (p *luantiPlayer) sees(pos grid.Pos, b chunk.Block) {
 // brick is the slot in which bricks are at first.
 const brick = 2
 
-// Players of Luanti on two nodes and one in the browser's protocol see one another, and what they build and say; they walk over the border
-// of a region while its leader is killed, and nobody is disconnected.
+// Players of Luanti on two nodes and one in the browser's protocol see one another, and what they build and say; they
+// walk over the border of a region while its leader is killed, and nobody is disconnected.
 func TestLuantiPlayers(t *testing.T) {
 	t.Parallel()
 	w := newGameWorld(t, "--luanti", luantiPort)
@@ -176,8 +176,8 @@ func TestLuantiPlayers(t *testing.T) {
 	walk(t, crowd, w.border, *luantiWalk, func() { w.leader.kill() })
 }
 
-// Names that a guest may not have are refused with a reason, and so is another version; who plays while their node drains is told where to
-// go on.
+// Names that a guest may not have are refused with a reason, and so is another version; who plays while their node
+// drains is told where to go on.
 func TestLuantiEnds(t *testing.T) {
 	t.Parallel()
 	all := gameCluster(t, 2, "--luanti", luantiPort)

@@ -113,8 +113,8 @@ func metricsTable(registry *prometheus.Registry) string {
 	return "| metric | meaning | labels |\n|---|---|---|\n" + strings.Join(slices.Compact(rows), "")
 }
 
-// The metrics of the process that alerts and dashboards use are exported where the node sees only processes in /proc, as under the systemd
-// unit (ProcSubset=pid).
+// The metrics of the process that alerts and dashboards use are exported where the node sees only processes in /proc,
+// as under the systemd unit (ProcSubset=pid).
 func TestMetricsWithoutProcStat(t *testing.T) {
 	t.Parallel()
 	hidden := []string{"unshare", "--mount", "sh", "-c", `mount -t proc -o subset=pid proc /proc && exec "$@"`, "sh"}

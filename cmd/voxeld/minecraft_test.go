@@ -227,8 +227,8 @@ func (c *minecraftClients) join(d *daemon, name string) *minecraftPlayer {
 	return p
 }
 
-// Players of Minecraft on two nodes and one in the browser's protocol see one another, and what they build and say; they fly over the border
-// of a region while its leader is killed, and nobody is disconnected.
+// Players of Minecraft on two nodes and one in the browser's protocol see one another, and what they build and say;
+// they fly over the border of a region while its leader is killed, and nobody is disconnected.
 func TestMinecraftPlayers(t *testing.T) {
 	t.Parallel()
 	clients := startMinecraftClients(t)
@@ -326,8 +326,8 @@ func TestMinecraftPlayers(t *testing.T) {
 	})
 }
 
-// flyMinecraft makes players fly to and fro over a border of regions, and build, while others play. All must go on to cross it, and see blocks
-// change after play has called killed.
+// flyMinecraft makes players fly to and fro over a border of regions, and build, while others play. All must go on to
+// cross it, and see blocks change after play has called killed.
 func flyMinecraft(t *testing.T, crowd []*minecraftPlayer, border float64, play func(killed func())) {
 	t.Helper()
 	for _, p := range crowd {
@@ -357,7 +357,8 @@ func flyMinecraft(t *testing.T, crowd []*minecraftPlayer, border float64, play f
 	}
 }
 
-// Names that a guest may not have are refused with a reason, and so is another version; who plays while their node drains is told where to go on.
+// Names that a guest may not have are refused with a reason, and so is another version; who plays while their node
+// drains is told where to go on.
 func TestMinecraftEnds(t *testing.T) {
 	t.Parallel()
 	clients := startMinecraftClients(t)

@@ -63,8 +63,8 @@ func replyText(w http.ResponseWriter, text string, err error) {
 	reply(w, answer)
 }
 
-// withID replaces the name in a command by the player's id, if a player with a key uses it here and nobody has registered it: they could
-// come back with another name.
+// withID replaces the name in a command by the player's id, if a player with a key uses it here and nobody has
+// registered it: they could come back with another name.
 func (m moderation) withID(text string) string {
 	words := strings.Fields(text)
 	if len(words) < 2 || !slices.Contains([]string{"ban", "pardon", "kick", "mute", "unmute", "role"}, words[0]) {

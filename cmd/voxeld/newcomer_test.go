@@ -9,8 +9,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// A player builds 60 blocks from the spawn. Newcomers at either node start beside that, on the ground, and look at it, until an administrator
-// sets the spawn.
+// A player builds 60 blocks from the spawn. Newcomers at either node start beside that, on the ground, and look at it,
+// until an administrator sets the spawn.
 func TestNewcomersStartBesideBuildings(t *testing.T) {
 	t.Parallel()
 	all := cluster(t, 2)

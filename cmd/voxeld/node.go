@@ -97,13 +97,14 @@ func (p peers) Open(ctx context.Context, peer, protocol string) (io.ReadWriteClo
 	return p.Host.Open(ctx, peer, p.prefix+protocol)
 }
 
-// ready returns why the node cannot take players now, or nil. What impairs all nodes alike, such as a slow disk that they share, or this
-// node when it is alone, must not close the world: then players are better off here than nowhere.
+// ready returns why the node cannot take players now, or nil. What impairs all nodes alike, such as a slow disk that
+// they share, or this node when it is alone, must not close the world: then players are better off here than nowhere.
 func (n *node) ready() error {
 	if err := n.excluded(); err != nil {
 		return err
 	}
-	// Without another node, the catalog must have a leader all the same: then this node is all that is left of the world.
+	// Without another node, the catalog must have a leader all the same: then this node is all that is left of the
+	// world.
 	if n.alone() && !n.regions.States().CatalogQuorum {
 		return errors.New("no other node of the world is connected, and the catalog has no leader")
 	}
@@ -121,7 +122,8 @@ func (n *node) excluded() error {
 	return nil
 }
 
-// impaired returns why players should rather be on other nodes, or nil. A disk that is full does not count: land is shown without it.
+// impaired returns why players should rather be on other nodes, or nil. A disk that is full does not count: land is
+// shown without it.
 func (n *node) impaired() error {
 	if err := n.replicas.Stalled(); errors.Is(err, replica.ErrHung) {
 		return err
@@ -153,7 +155,8 @@ func (n *node) gameAddress() string {
 	return reachable(n.game.Addr())
 }
 
-// playerURL returns the URL at which browsers reach this node: the one that is advertised, or else its own; with a certificate, by its name.
+// playerURL returns the URL at which browsers reach this node: the one that is advertised, or else its own; with a
+// certificate, by its name.
 func (n *node) playerURL() string {
 	if n.cfg.AdvertiseHTTP != "" {
 		return n.cfg.AdvertiseHTTP

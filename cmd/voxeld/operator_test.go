@@ -181,8 +181,8 @@ func TestDocumentsNameCommandsThatExist(t *testing.T) {
 	}
 }
 
-// Both nodes list the regions and the players of an area, whoever leads them and wherever they are connected; land where nobody was is
-// named as such.
+// Both nodes list the regions and the players of an area, whoever leads them and wherever they are connected; land
+// where nobody was is named as such.
 func TestAreaIsListed(t *testing.T) {
 	a := startDaemon(t)
 	b := startDaemon(t, "--join", a.invite())

@@ -8,8 +8,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// The leader of a region is killed while a player on a second node watches a player on a third node walk. Under psense and
-// areacast there is no visible pause.
+// The leader of a region is killed while a player on a second node watches a player on a third node walk. Under psense
+// and areacast there is no visible pause.
 func TestMovementOutlivesTheLeader(t *testing.T) {
 	for _, kind := range []string{"psense", "areacast"} {
 		t.Run(kind, func(t *testing.T) {
@@ -35,8 +35,8 @@ func TestMovementOutlivesTheLeader(t *testing.T) {
 	}
 }
 
-// watchWalk makes ann step to and fro every 100 ms, and returns the longest time for which no movement was seen. After a
-// quarter of the way it calls a function.
+// watchWalk makes ann step to and fro every 100 ms, and returns the longest time for which no movement was seen. After
+// a quarter of the way it calls a function.
 func (p *tester) watchWalk(t *testing.T, ann *tester, steps int, event func()) (longest time.Duration) {
 	t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond)

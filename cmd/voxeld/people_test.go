@@ -14,8 +14,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// A guest's name, place and edits are safe from others while they play, and a registered name from all guests; nobody can lock a guest out by edits
-// with high numbers.
+// A guest's name, place and edits are safe from others while they play, and a registered name from all guests; nobody
+// can lock a guest out by edits with high numbers.
 func TestGuestsNames(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t)
@@ -62,7 +62,8 @@ func TestGuestsNames(t *testing.T) {
 	}
 }
 
-// Private lines reach players on other nodes, a home follows its player there, and what admins set on one node holds on the others.
+// Private lines reach players on other nodes, a home follows its player there, and what admins set on one node holds on
+// the others.
 func TestPeople(t *testing.T) {
 	t.Parallel()
 	first := startDaemon(t)

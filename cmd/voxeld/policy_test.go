@@ -18,7 +18,8 @@ import (
 // everywhere is how long a change of the policy may take until it has effect on another node.
 const everywhere = 2 * time.Second
 
-// Roles, names and bans hold on all nodes, whichever they were entered on, and outlive their restarts and the death of one of them.
+// Roles, names and bans hold on all nodes, whichever they were entered on, and outlive their restarts and the death of
+// one of them.
 func TestPolicy(t *testing.T) {
 	first := startDaemon(t)
 	second := startDaemon(t, "--join", first.invite())

@@ -38,8 +38,8 @@ func joinFrom(t *testing.T, d *daemon, address, name string) *tester {
 	return p
 }
 
-// Somebody with one address registers names and claims land as fast as they can, at one gateway: they get the quota of their address, are
-// told what to do, and keep nobody else from it. An operator raises the quota of a range.
+// Somebody with one address registers names and claims land as fast as they can, at one gateway: they get the quota of
+// their address, are told what to do, and keep nobody else from it. An operator raises the quota of a range.
 func TestOneAddressDoesNotFillTheWorld(t *testing.T) {
 	t.Parallel()
 	d := startAt(t, takeAddress(t), nil, "--trusted-proxy", "127.0.0.1", "--joins-per-address", "1000")

@@ -10,8 +10,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Two of three nodes are lost, and the operator recovers from the third one: edits are accepted again. Then the two come
-// back and start afresh. When the survivor is killed, they have all edits that were acknowledged since.
+// Two of three nodes are lost, and the operator recovers from the third one: edits are accepted again. Then the two
+// come back and start afresh. When the survivor is killed, they have all edits that were acknowledged since.
 func TestRecover(t *testing.T) {
 	t.Parallel()
 	all := cluster(t, 3)

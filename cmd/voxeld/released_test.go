@@ -87,8 +87,8 @@ func complete(nodes []*daemon) bool {
 	})
 }
 
-// A player with the released client's habits walks on three nodes, two of which are drained and killed again and again: no
-// connection closes without a reset, and there is ground wherever they walk.
+// A player with the released client's habits walks on three nodes, two of which are drained and killed again and again:
+// no connection closes without a reset, and there is ground wherever they walk.
 func TestReleasedClient(t *testing.T) {
 	t.Parallel()
 	all := cluster(t, 3)

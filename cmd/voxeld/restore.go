@@ -100,8 +100,8 @@ func restoreWorld(ctx context.Context, cfg config.Config, r backupcmd.Restore) (
 	return nil
 }
 
-// provideRootKey puts the root key of the world to be restored into the data directory. A fork has one of its own. It returns the rows of the
-// charters that lead to the key, if it is not the first.
+// provideRootKey puts the root key of the world to be restored into the data directory. A fork has one of its own. It
+// returns the rows of the charters that lead to the key, if it is not the first.
 func provideRootKey(dataDir string, r *backupcmd.Restore) ([]kv.Write, error) {
 	switch {
 	case r.Genesis.Open():
@@ -148,20 +148,24 @@ func restoredGame(cfg config.Config) string {
 }
 
 const (
-	// besideTime is how long a node of a backup that is connected has to answer. One that does not is busy, and not gone.
+	// besideTime is how long a node of a backup that is connected has to answer. One that does not is busy, and not
+	// gone.
 	besideTime = 5 * time.Second
 	// besideAddrs is how many addresses of a node are tried at most.
 	besideAddrs = 16
-	// besideDials is how many of them libp2p tries at the same time, and besideDialTime how long one that does not answer takes.
+	// besideDials is how many of them libp2p tries at the same time, and besideDialTime how long one that does not
+	// answer takes.
 	besideDials    = 8
 	besideDialTime = 8 * time.Second
-	// besideAtOnce is how many addresses are tried at the same time: fewer than those for which libp2p would have others wait.
+	// besideAtOnce is how many addresses are tried at the same time: fewer than those for which libp2p would have
+	// others wait.
 	besideAtOnce = 128
 	// besideMost is how long a node asks when it starts. A service manager expects it to run soon after.
 	besideMost = 5 * time.Minute
 )
 
-// refuseBeside asks the nodes of a backup, and returns an error if one of them runs in the world, or if not all were asked.
+// refuseBeside asks the nodes of a backup, and returns an error if one of them runs in the world, or if not all were
+// asked.
 func refuseBeside(ctx context.Context, id string, nodes []backup.Node) error {
 	host, err := transport.NewHost(transport.Options{Storage: &kv.Memory{}, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Patient: true})
 	if err != nil {
@@ -200,8 +204,8 @@ func refuseAlive(ctx context.Context, host *transport.Host, id string, n backup.
 		"instead; or found a world of its own with --fork NAME", backupcmd.ErrAlive, addr)
 }
 
-// checkRestored refuses to run a world that has just been restored beside nodes that have it from before. It asks them once, and for so long at
-// most: nodes that come later give up what they have.
+// checkRestored refuses to run a world that has just been restored beside nodes that have it from before. It asks them
+// once, and for so long at most: nodes that come later give up what they have.
 func (n *node) checkRestored(ctx context.Context, id string, most time.Duration) error {
 	row, err := n.db.Get(worldTable, restoredKey)
 	if err != nil || row == nil {

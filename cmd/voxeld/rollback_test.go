@@ -16,8 +16,8 @@ import (
 	"github.com/voxelpopuli/voxeld/region"
 )
 
-// An earlier copy of a node's data directory is put back after the other nodes have gone on. The copy must not vote: an edit that
-// was acknowledged with the help of the newer data stays, whichever nodes are up.
+// An earlier copy of a node's data directory is put back after the other nodes have gone on. The copy must not vote: an
+// edit that was acknowledged with the help of the newer data stays, whichever nodes are up.
 func TestOldCopyDoesNotVote(t *testing.T) {
 	t.Parallel()
 	all := cluster(t, 3)
@@ -92,9 +92,9 @@ func copyDir(t *testing.T, from, to string) {
 	}
 }
 
-// Two of three nodes are destroyed, and the third was put back to an old copy, which the others had noticed. The copy is the last resort:
-// the doctor names the command, which says what is lost, and does nothing until the operator has typed that they want it. Then the land
-// takes edits again.
+// Two of three nodes are destroyed, and the third was put back to an old copy, which the others had noticed. The copy
+// is the last resort: the doctor names the command, which says what is lost, and does nothing until the operator has
+// typed that they want it. Then the land takes edits again.
 func TestRecoverFromOldCopy(t *testing.T) {
 	t.Parallel()
 	all := cluster(t, 3, "--replace-after", "10s")

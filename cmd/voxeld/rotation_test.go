@@ -31,8 +31,9 @@ func (d *daemon) refuses(reason string, args ...string) {
 	}
 }
 
-// The root key of a world is replaced, another node becomes the issuer, and the founder is one no more, while a player builds. No node is
-// cut off meanwhile, the former key is worth nothing, and a backup of then is restored with the new one only.
+// The root key of a world is replaced, another node becomes the issuer, and the founder is one no more, while a player
+// builds. No node is cut off meanwhile, the former key is worth nothing, and a backup of then is restored with the new
+// one only.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	a := startDaemon(t)

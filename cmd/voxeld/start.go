@@ -107,7 +107,8 @@ func (n *node) start(ctx context.Context, parts *stack) error {
 	return nil
 }
 
-// fewFiles is how many open files a node needs for some hundred players: each has a connection, and each other node several.
+// fewFiles is how many open files a node needs for some hundred players: each has a connection, and each other node
+// several.
 const fewFiles = 8192
 
 // warnOfFewFiles logs that the node may open few files. The runtime has raised the soft limit to the hard one.
@@ -152,8 +153,9 @@ func (n *node) openStore(_ context.Context, parts *stack) error {
 // errDatabaseGone reports that a node ran in the data directory, but its database is missing.
 var errDatabaseGone = errors.New("the database is gone")
 
-// checkLeftovers refuses to create a new world where a node left its root key, or a killed one its socket, and the database
-// has been lost since, or whose token file is of a world. It allows --join: the node is a new one then, and its world is known.
+// checkLeftovers refuses to create a new world where a node left its root key, or a killed one its socket, and the
+// database has been lost since, or whose token file is of a world. It allows --join: the node is a new one then, and
+// its world is known.
 func (n *node) checkLeftovers(database string) error {
 	if len(n.cfg.Join) > 0 {
 		return nil
@@ -418,8 +420,8 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	return nil
 }
 
-// beginIncarnation shows the nodes that this one knows that it has started, and that its data is not older than what they have seen
-// of it.
+// beginIncarnation shows the nodes that this one knows that it has started, and that its data is not older than what
+// they have seen of it.
 func (n *node) beginIncarnation(ctx context.Context) (*integrity.Incarnations, error) {
 	protocol := n.prefix() + integrity.IncarnationsProtocol
 	k, err := integrity.OpenIncarnations(integrity.IncarnationsOptions{
@@ -671,7 +673,8 @@ func (n *node) printWelcome(out io.Writer, token string) {
 	fmt.Fprintf(out, "  Play:                %s\n\n", n.localURL())
 }
 
-// catalogCopies returns the number of replicas of the catalog. It has more than a region, because all founding depends on it.
+// catalogCopies returns the number of replicas of the catalog. It has more than a region, because all founding depends
+// on it.
 func catalogCopies(replicas int) int {
 	if replicas == 1 {
 		return 1

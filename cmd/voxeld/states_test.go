@@ -11,7 +11,8 @@ import (
 	"github.com/voxelpopuli/voxeld/test/testkit/metrics"
 )
 
-// noticedWithin is how soon the metrics, voxeld status and voxeld doctor must show that regions have lost their majority.
+// noticedWithin is how soon the metrics, voxeld status and voxeld doctor must show that regions have lost their
+// majority.
 const noticedWithin = 15 * time.Second
 
 // allIn reports whether the node has regions, and all of them, as all of the world's that it counts, are in the state.
@@ -24,11 +25,13 @@ func (d *daemon) allIn(state string) bool {
 	return node > 0 && m.Value("voxeld_node_regions", "state", state) == node && m.Value("voxeld_world_regions", "state", state) == world
 }
 
-// alarmGrace is how long the metrics may show a problem while nodes are restarted as they should be: alerts wait longer.
+// alarmGrace is how long the metrics may show a problem while nodes are restarted as they should be: alerts wait
+// longer.
 const alarmGrace = 8 * time.Second
 
-// watchStates watches the metrics of the nodes until the returned function is called, and fails the test if they show for longer than
-// alarmGrace that regions, or the catalog, lack members or their majority. A node that does not run shows nothing.
+// watchStates watches the metrics of the nodes until the returned function is called, and fails the test if they show
+// for longer than alarmGrace that regions, or the catalog, lack members or their majority. A node that does not run
+// shows nothing.
 func watchStates(t *testing.T, all []*daemon) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	longest := make([]map[string]time.Duration, len(all))

@@ -11,9 +11,9 @@ import (
 	"github.com/voxelpopuli/voxeld/test/chaos/hostile"
 )
 
-// An admitted node of four says that the catalog, and every region, continues with itself as the only member, while the others restart: one after
-// the other, and all at once. They keep all their copies, and what was acknowledged, and commands take effect. A backup has all of the land, and is signed; only the
-// liar's players are missing.
+// An admitted node of four says that the catalog, and every region, continues with itself as the only member, while the
+// others restart: one after the other, and all at once. They keep all their copies, and what was acknowledged, and
+// commands take effect. A backup has all of the land, and is signed; only the liar's players are missing.
 func TestLiarWhileNodesRestart(t *testing.T) {
 	t.Parallel()
 	all := cluster(t, 4)

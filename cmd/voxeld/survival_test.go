@@ -25,7 +25,8 @@ type operation struct {
 	nodes []*daemon // of the world
 }
 
-// operations are those of docs/operations.md, docs/backup.md and docs/install.md that change which nodes there are, or restart them.
+// operations are those of docs/operations.md, docs/backup.md and docs/install.md that change which nodes there are, or
+// restart them.
 var operations = map[string]struct {
 	nodes int // before
 	run   func(o *operation)
@@ -39,8 +40,8 @@ var operations = map[string]struct {
 	"join":       {2, (*operation).join},
 }
 
-// After any operation a world of three nodes survives the loss of one, whichever that is, as soon as its nodes say that they are
-// healthy.
+// After any operation a world of three nodes survives the loss of one, whichever that is, as soon as its nodes say that
+// they are healthy.
 func TestAnyNodeMayBeLost(t *testing.T) {
 	for name, op := range operations {
 		t.Run(name, func(t *testing.T) {
@@ -73,8 +74,8 @@ func healthy(t *testing.T, nodes []*daemon) {
 	}
 }
 
-// survive kills each node, one after the other, and starts it again. Through all others players go on to build, land is founded, and
-// a ban takes effect.
+// survive kills each node, one after the other, and starts it again. Through all others players go on to build, land is
+// founded, and a ban takes effect.
 func survive(t *testing.T, nodes []*daemon, built grid.Pos) {
 	t.Helper()
 	kinds := []chunk.Block{chunk.Glass, chunk.Planks, chunk.Stone, chunk.Brick}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A page of a stranger plays at no node, and reads no metrics, although a browser on the machine reaches both. Pages of another node of the
-// world, also one that has been stopped, and those that the operator names, play.
+// A page of a stranger plays at no node, and reads no metrics, although a browser on the machine reaches both. Pages of
+// another node of the world, also one that has been stopped, and those that the operator names, play.
 func TestWebPagesOfStrangers(t *testing.T) {
 	first := startDaemon(t, "--advertise-http", "https://a.example.org")
 	second := startDaemon(t, "--join", first.invite(), "--web-origin", "http://voxels.lan:8080")

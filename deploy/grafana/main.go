@@ -2,7 +2,8 @@
 //
 //	go run ./deploy/grafana            (from the root of the repository)
 //
-// A test fails when the files differ from this code. The tests of deploy/monitoring send every query to a real Prometheus.
+// A test fails when the files differ from this code. The tests of deploy/monitoring send every query to a real
+// Prometheus.
 package main
 
 import (

@@ -43,7 +43,8 @@ func TestNodesFail(t *testing.T) {
 	p.onlyFired("VoxeldNodeDown", "VoxeldUnderReplicated", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldNodeIsolated", "VoxeldBackupTooOld")
 }
 
-// No alert fires on a single node, nor while the nodes of a world are drained, killed politely and restarted one by one.
+// No alert fires on a single node, nor while the nodes of a world are drained, killed politely and restarted one by
+// one.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
 	single := newWorld(t, 1)

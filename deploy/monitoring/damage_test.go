@@ -85,7 +85,8 @@ func TestRepairedReplica(t *testing.T) {
 	p.clears(c, "VoxeldReplicaRolledBack", "VoxeldNodeDown")
 }
 
-// A node is started in a version that generates other terrain than the one under its edits, and nobody has the right one.
+// A node is started in a version that generates other terrain than the one under its edits, and nobody has the right
+// one.
 func TestOtherTerrain(t *testing.T) {
 	rare(t)
 	t.Parallel()
@@ -108,7 +109,8 @@ func TestOtherTerrain(t *testing.T) {
 	p.onlyFired("VoxeldTerrainDiffers", "VoxeldTerrainMissing", "VoxeldNodeDown")
 }
 
-// look lets a player stand at the spawn and look around until the test or the node ends. Unlike bots they do not leave if land is missing.
+// look lets a player stand at the spawn and look around until the test or the node ends. Unlike bots they do not leave
+// if land is missing.
 func (n *node) look() {
 	n.t.Helper()
 	c, err := sessionclient.Dial(n.t.Context(), n.Game, sessionmsg.Join{Name: "ann", View: 6, Encoding: sessionmsg.EncodingJSON})

@@ -48,8 +48,8 @@ type panel struct {
 // pictures is where pictures of World and Node are written.
 var pictures = flag.String("monitoring.pictures", "", "write pictures of the dashboards World and Node into this directory, with TestNodesFail")
 
-// afterKill are the panels that may be empty until a node has been killed. The others have data on a world in which players
-// play.
+// afterKill are the panels that may be empty until a node has been killed. The others have data on a world in which
+// players play.
 var afterKill = []string{"Redials", "Alerts that fire"}
 
 // neverSeen are the panels whose data this test cannot make, with the reason.
@@ -62,7 +62,8 @@ var neverSeen = map[string]string{
 var variables = strings.NewReplacer("$__rate_interval", "1m", "$__interval", "10s", "$__range", "1m", "${job}", "voxeld", "$job", "voxeld",
 	"${instance}", ".+", "$instance", ".+")
 
-// everyPanelHasData waits until the query of every panel of every dashboard returns a number, or of those in afterKill only.
+// everyPanelHasData waits until the query of every panel of every dashboard returns a number, or of those in afterKill
+// only.
 func (p *prometheus) everyPanelHasData(killed bool) {
 	p.t.Helper()
 	files, err := filepath.Glob("../grafana/dashboards/*.json")

@@ -35,8 +35,8 @@ var (
 	past   = regexp.MustCompile(`\b(offset )(\w+)`)
 )
 
-// compress returns rules in which time passes faster: it divides every "for", window and offset by speed. Windows stay long
-// enough for five scrapes. Thresholds do not change.
+// compress returns rules in which time passes faster: it divides every "for", window and offset by speed. Windows stay
+// long enough for five scrapes. Thresholds do not change.
 func compress(t *testing.T, rules string, speed int) string {
 	t.Helper()
 	divide := func(form *regexp.Regexp, least time.Duration, write string) {
@@ -77,7 +77,8 @@ type prometheus struct {
 	started time.Time
 }
 
-// newPrometheus starts a Prometheus with the rules of deploy/prometheus at that speed, and waits until it has scraped all nodes.
+// newPrometheus starts a Prometheus with the rules of deploy/prometheus at that speed, and waits until it has scraped
+// all nodes.
 func newPrometheus(t *testing.T, speed int, nodes ...*node) *prometheus {
 	t.Helper()
 	binary, err := exec.LookPath("prometheus")
@@ -219,8 +220,8 @@ func (p *prometheus) explain() {
 	}
 }
 
-// onlyFired fails the test if other alerts than these have fired since Prometheus was started. Those of slowness and of the
-// disk are not counted: the machine that runs the tests may be busy with other things.
+// onlyFired fails the test if other alerts than these have fired since Prometheus was started. Those of slowness and of
+// the disk are not counted: the machine that runs the tests may be busy with other things.
 func (p *prometheus) onlyFired(names ...string) {
 	p.t.Helper()
 	names = append(names, "VoxeldSlowTicks", "VoxeldSlowCommits", "VoxeldCPUSaturated", "VoxeldDiskFilling")

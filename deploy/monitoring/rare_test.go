@@ -174,8 +174,8 @@ func TestSlowDisk(t *testing.T) {
 	p.onlyFired()
 }
 
-// One node of three cannot reach the others, nor they it, while Prometheus sees all of them: players of the two go on, and no region has lost
-// its majority.
+// One node of three cannot reach the others, nor they it, while Prometheus sees all of them: players of the two go on,
+// and no region has lost its majority.
 func TestNodeCutOff(t *testing.T) {
 	rare(t)
 	if why := netns.Missing(); why != "" {

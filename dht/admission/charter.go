@@ -10,10 +10,10 @@ import (
 
 // This file holds what the holder of a root key does: the charters that name issuers and root keys.
 
-// Appoint makes this node an issuer, as the root keys sign, and certifies it if it has no valid certificate. The first node of a world
-// begins so, and any other one may take over when the issuers are lost. If an earlier version has replaced the root key, and no charter has
-// followed since, one does. A node that has a certificate, and is revoked, remains an issuer without a valid one: with the root key it may have
-// to dismiss whoever revoked it.
+// Appoint makes this node an issuer, as the root keys sign, and certifies it if it has no valid certificate. The first
+// node of a world begins so, and any other one may take over when the issuers are lost. If an earlier version has
+// replaced the root key, and no charter has followed since, one does. A node that has a certificate, and is revoked,
+// remains an issuer without a valid one: with the root key it may have to dismiss whoever revoked it.
 func Appoint(g *Gate, operator string, roots ...trust.Signer) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -49,10 +49,11 @@ func addIssuer(g *Gate, node trust.Key, operator string, roots ...trust.Signer) 
 	return succeed(g, next, roots...)
 }
 
-// succeed signs the next charter, and adds it. First it signs the revocations again that would end with the charter, because only a former
-// issuer or a former root key signed them. Those that exclude this node end: it has the root key, and as no other node would listen to it,
-// it could not lift them. A charter that names other root keys is followed at once by one that says the same: a former root
-// key can sign a rival of the newest charter, but not of one that another has followed. The lock is held.
+// succeed signs the next charter, and adds it. First it signs the revocations again that would end with the charter,
+// because only a former issuer or a former root key signed them. Those that exclude this node end: it has the root key,
+// and as no other node would listen to it, it could not lift them. A charter that names other root keys is followed at
+// once by one that says the same: a former root key can sign a rival of the newest charter, but not of one that another
+// has followed. The lock is held.
 func succeed(g *Gate, next trust.Charter, roots ...trust.Signer) error {
 	raw, err := next.Seal(roots...)
 	if err != nil {
@@ -94,8 +95,8 @@ func AppointOther(g *Gate, node trust.Key, operator string) error {
 	return addIssuer(g, node, operator, root)
 }
 
-// Dismiss makes a node an issuer no more. The certificates that it has issued stay valid, but nodes get others at once. What it has revoked
-// stays revoked.
+// Dismiss makes a node an issuer no more. The certificates that it has issued stay valid, but nodes get others at once.
+// What it has revoked stays revoked.
 func Dismiss(g *Gate, node trust.Key) error {
 	root, err := g.Root()
 	if err != nil {

@@ -190,8 +190,8 @@ func TestRenewalAndExpiry(t *testing.T) {
 	}
 }
 
-// An issuer whose clock was far ahead when it certified itself is cut off from all, until its clock is right. Then it certifies itself
-// anew.
+// An issuer whose clock was far ahead when it certified itself is cut off from all, until its clock is right. Then it
+// certifies itself anew.
 func TestIssuerAhead(t *testing.T) {
 	w := newWorld(t)
 	c := new(clock)
@@ -256,8 +256,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// An issuer is dismissed: the nodes that it admitted get certificates of another one, and none of them is cut off. The tokens of the former
-// issuer are worth nothing.
+// An issuer is dismissed: the nodes that it admitted get certificates of another one, and none of them is cut off. The
+// tokens of the former issuer are worth nothing.
 func TestDismissal(t *testing.T) {
 	w := newWorld(t)
 	founder := w.found()
@@ -424,8 +424,8 @@ func copyRevocations(t *testing.T, from, to *testNode) {
 	}
 }
 
-// An issuer that another one revokes cannot lift that. If the holder of the root key revokes it, it is no issuer any more, and what it did
-// to exclude that holder has ended.
+// An issuer that another one revokes cannot lift that. If the holder of the root key revokes it, it is no issuer any
+// more, and what it did to exclude that holder has ended.
 func TestRevokedIssuer(t *testing.T) {
 	w := newWorld(t)
 	founder, bad := w.found(), w.start()
@@ -538,8 +538,8 @@ func TestNoIssuerExcludesItself(t *testing.T) {
 	}
 }
 
-// An issuer revokes the one that has admitted it: it certifies itself, and remains. So it does if that one has revoked it, and the root key
-// is here.
+// An issuer revokes the one that has admitted it: it certifies itself, and remains. So it does if that one has revoked
+// it, and the root key is here.
 func TestIssuerRevokesItsOwnIssuer(t *testing.T) {
 	for _, revoked := range []bool{false, true} {
 		w := newWorld(t)
@@ -580,7 +580,8 @@ func TestIssuerRevokesItsOwnIssuer(t *testing.T) {
 	}
 }
 
-// A node starts also with more revocations than a world keeps, as earlier versions may have stored them. The newest count.
+// A node starts also with more revocations than a world keeps, as earlier versions may have stored them. The newest
+// count.
 func TestTooManyStoredRevocations(t *testing.T) {
 	w := newWorld(t)
 	founder := w.found()
@@ -639,7 +640,8 @@ func TestLiftAfterWrongClock(t *testing.T) {
 	nettest.Eventually(t, "the lift to spread", func() bool { return len(ahead.Revoked()) == 0 })
 }
 
-// Two holders of the root key replace it, each by another one. A token of one side takes a node of the other side over, whichever was first.
+// Two holders of the root key replace it, each by another one. A token of one side takes a node of the other side over,
+// whichever was first.
 func TestTokenOfTheOtherSide(t *testing.T) {
 	for _, later := range []time.Duration{-time.Hour, time.Hour} {
 		w := newWorld(t)
@@ -695,7 +697,8 @@ func TestTokenOfTheOtherSide(t *testing.T) {
 	}
 }
 
-// A charter that cannot be stored does not count: after a restart it would be unknown here, and the root key is not replaced.
+// A charter that cannot be stored does not count: after a restart it would be unknown here, and the root key is not
+// replaced.
 func TestCharterThatIsNotStored(t *testing.T) {
 	w := newWorld(t)
 	founder := w.found()
@@ -716,8 +719,8 @@ func TestCharterThatIsNotStored(t *testing.T) {
 	}
 }
 
-// Anybody can send a charter that their own keys signed: it is refused, and no sign that somebody has the root key. One that a former
-// root key signed is.
+// Anybody can send a charter that their own keys signed: it is refused, and no sign that somebody has the root key. One
+// that a former root key signed is.
 func TestContraryCharters(t *testing.T) {
 	w, forged := newWorld(t), newWorld(t)
 	founder := w.found()
@@ -779,7 +782,8 @@ func TestContraryCharters(t *testing.T) {
 	}
 }
 
-// Two holders of the root key give one number to two charters while they do not see each other. When they do, one counts everywhere.
+// Two holders of the root key give one number to two charters while they do not see each other. When they do, one
+// counts everywhere.
 func TestRivalCharters(t *testing.T) {
 	w := newWorld(t)
 	c := new(clock)

@@ -56,7 +56,8 @@ func (g *Gate) Await(ctx context.Context, id peer.ID) error {
 	}
 }
 
-// exchange shows this node's certificate to a peer and judges the peer's. Then both have the same charters and revocations.
+// exchange shows this node's certificate to a peer and judges the peer's. Then both have the same charters and
+// revocations.
 func (g *Gate) exchange(ctx context.Context, id peer.ID) error {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTime)
 	defer cancel()
@@ -122,8 +123,8 @@ func (g *Gate) ask(ctx context.Context, id peer.ID, question message) (message, 
 	return answer, err
 }
 
-// show returns a message that shows this node's certificate, with the next charters, if it is known which ones the peer has, and the next
-// revocations, if the peer is admitted.
+// show returns a message that shows this node's certificate, with the next charters, if it is known which ones the peer
+// has, and the next revocations, if the peer is admitted.
 func (g *Gate) show(id peer.ID, s shown) message {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -148,7 +149,8 @@ type judgement struct {
 	same  bool  // the peer knows the same charters and revocations
 }
 
-// take takes over what a message tells, and judges its sender's certificate. Nothing in it is believed without the signatures.
+// take takes over what a message tells, and judges its sender's certificate. Nothing in it is believed without the
+// signatures.
 func (g *Gate) take(id peer.ID, m message) judgement {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -227,8 +229,8 @@ func (g *Gate) excluding(id peer.ID, certificate []byte) [][]byte {
 	return nil
 }
 
-// noteRefused logs that this node refuses a peer's charter, and records it if root keys of the world signed it: anybody can send the others.
-// The lock is held.
+// noteRefused logs that this node refuses a peer's charter, and records it if root keys of the world signed it: anybody
+// can send the others. The lock is held.
 func noteRefused(g *Gate, id peer.ID, err error) {
 	if !errors.Is(err, trust.ErrContrary) {
 		g.Logger.Debug("charter refused", "peer", id.String(), "error", err)

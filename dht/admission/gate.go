@@ -85,8 +85,8 @@ func (g *Gate) Founded() bool {
 	return g.mu.authority.Charter().Number > 0
 }
 
-// Reload reads this node's certificate, the charters and the revocations again, as after Enroll. What it knew before does not count:
-// Enroll may have replaced charters that are contrary to those of the world.
+// Reload reads this node's certificate, the charters and the revocations again, as after Enroll. What it knew before
+// does not count: Enroll may have replaced charters that are contrary to those of the world.
 func (g *Gate) Reload() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -106,8 +106,8 @@ func (g *Gate) Reload() error {
 	return nil
 }
 
-// ownCertificate returns what this node's certificate says, valid or not, and who issued it. If it has none, only the node is named. The
-// lock is held.
+// ownCertificate returns what this node's certificate says, valid or not, and who issued it. If it has none, only the
+// node is named. The lock is held.
 func ownCertificate(g *Gate) (trust.Certificate, trust.Key) {
 	c, issuer, err := trust.ReadCertificate(g.mu.own)
 	if err != nil {
@@ -150,8 +150,8 @@ func (g *Gate) setOwn(raw []byte) error {
 	return nil
 }
 
-// addCharters stores the next charters, all or none, and applies them once they are stored: they cannot be taken back after. The lock is
-// held.
+// addCharters stores the next charters, all or none, and applies them once they are stored: they cannot be taken back
+// after. The lock is held.
 func (g *Gate) addCharters(sealed ...[]byte) error {
 	next := g.mu.authority.Clone()
 	var fresh [][]byte

@@ -364,8 +364,8 @@ func TestRevokedIssuerTakesWhatItAdmitted(t *testing.T) {
 	}
 }
 
-// BenchmarkFirstQuestion times a new connection and the first question and answer on it, between nodes that show each other
-// certificates and between nodes that do not.
+// BenchmarkFirstQuestion times a new connection and the first question and answer on it, between nodes that show each
+// other certificates and between nodes that do not.
 func BenchmarkFirstQuestion(b *testing.B) {
 	w := newWorld(b)
 	founder := w.found()
@@ -401,8 +401,8 @@ func BenchmarkFirstQuestion(b *testing.B) {
 	}
 }
 
-// A world that was open begins with a charter by which its operators' commands from before go on counting, on all nodes. In a world that an earlier
-// version closed the first charter has the time as its number.
+// A world that was open begins with a charter by which its operators' commands from before go on counting, on all
+// nodes. In a world that an earlier version closed the first charter has the time as its number.
 func TestClosingCharter(t *testing.T) {
 	for _, test := range []struct{ wasOpen, closing, want bool }{{true, true, true}, {true, false, false}, {false, false, false}} {
 		w := newWorld(t)

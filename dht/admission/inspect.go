@@ -42,7 +42,8 @@ func (g *Gate) Issues(node string) bool {
 	return g.mu.authority.Charter().Issues(key)
 }
 
-// Issued reports whether the charter with a number made the node of a key an issuer. Known is false if that charter is not known here.
+// Issued reports whether the charter with a number made the node of a key an issuer. Known is false if that charter is
+// not known here.
 func Issued(g *Gate, charter uint64, node ed25519.PublicKey) (issued, known bool) {
 	if len(node) != len(trust.Key{}) {
 		return false, true
@@ -78,8 +79,8 @@ func (g *Gate) Certificate(node string) (c trust.Certificate, admitted bool) {
 	return a.certificate, admitted
 }
 
-// Excluded reports whether a node is revoked, or its operator, the token that it came with, or the issuer that admitted it, as far as they
-// are known.
+// Excluded reports whether a node is revoked, or its operator, the token that it came with, or the issuer that admitted
+// it, as far as they are known.
 func Excluded(g *Gate, node string) bool {
 	_, excluded := Exclusion(g, node)
 	return excluded
@@ -113,8 +114,8 @@ func Invitations(g *Gate) ([]trust.Invitation, error) {
 	return all, err
 }
 
-// Concerns reports whether the revocation of a subject would exclude a node, as far as its certificate is known: it names the node, or the
-// issuer that admitted it. This node, if it is an issuer, certifies itself.
+// Concerns reports whether the revocation of a subject would exclude a node, as far as its certificate is known: it
+// names the node, or the issuer that admitted it. This node, if it is an issuer, certifies itself.
 func Concerns(g *Gate, s trust.Subject, node string) bool {
 	v, err := lastShown(g, node)
 	return err == nil && v.certificate.Node != g.self.Key() && (v.certificate.Names(s) || s == trust.NodeSubject(v.issuer))
@@ -133,7 +134,8 @@ func lastShown(g *Gate, node string) (v verified, err error) {
 	return v, err
 }
 
-// LastContrary returns the last charter of another node, signed with root keys of the world, that this one has refused since its start.
+// LastContrary returns the last charter of another node, signed with root keys of the world, that this one has refused
+// since its start.
 func LastContrary(g *Gate) Contrary {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -124,9 +124,9 @@ func (g *Gate) renew(id peer.ID, raw []byte) ([]byte, error) {
 	return g.mu.authority.Issue(g.self, c.Node, c.Operator, c.Placement, c.Token, g.now())
 }
 
-// Revoke ends the certificates of a subject, on all nodes that this one reaches within seconds, or lifts that. If the subject is an issuer,
-// and this node has the root key, it also dismisses it: until then it may revoke others. It returns an error if
-// that would exclude this node: no other one would hear of it when it lifts that.
+// Revoke ends the certificates of a subject, on all nodes that this one reaches within seconds, or lifts that. If the
+// subject is an issuer, and this node has the root key, it also dismisses it: until then it may revoke others. It
+// returns an error if that would exclude this node: no other one would hear of it when it lifts that.
 func (g *Gate) Revoke(s trust.Subject, reason string, lift bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -177,8 +177,9 @@ func World(ctx context.Context, h *transport.Host, peer string) (trust.World, er
 	return m.World, err
 }
 
-// Enroll asks a node of a world for a certificate, with the secret of a token, and stores it. The genesis and the root keys that the node
-// names are passed to roots, which returns an error unless the genesis is that of the world, and the root keys to be believed.
+// Enroll asks a node of a world for a certificate, with the secret of a token, and stores it. The genesis and the root
+// keys that the node names are passed to roots, which returns an error unless the genesis is that of the world, and the
+// root keys to be believed.
 func Enroll(ctx context.Context, o Options, node string, secret trust.Secret, roots func(genesis []byte, named []trust.Key) ([]trust.Key, error)) error {
 	raw, err := o.Host.Ask(ctx, node, Protocol, encode(message{World: o.World, Secret: &secret}))
 	if err != nil {

@@ -10,14 +10,15 @@ import (
 	"github.com/voxelpopuli/voxeld/trust"
 )
 
-// Protocol is the protocol in which nodes show each other their certificates, without a world's prefix: newcomers use it, too.
+// Protocol is the protocol in which nodes show each other their certificates, without a world's prefix: newcomers use
+// it, too.
 const Protocol = "/voxeld/admission/1"
 
 const (
 	// maxMessage is the largest size of a message, in bytes.
 	maxMessage = 48 << 10
-	// maxCharters bounds the size of the charters in a message, and maxPart the number of the revocations, of trust.MaxRevocation bytes each.
-	// What remains follows in the next rounds.
+	// maxCharters bounds the size of the charters in a message, and maxPart the number of the revocations, of
+	// trust.MaxRevocation bytes each. What remains follows in the next rounds.
 	maxCharters = 16 << 10
 	maxPart     = 48
 	// maxRounds bounds the rounds of an exchange.

@@ -19,8 +19,8 @@ const (
 	maxExchanges = 16
 )
 
-// Run renews this node's certificate, disconnects peers whose certificates have ended, and passes charters and revocations on as soon
-// as they change, until ctx ends.
+// Run renews this node's certificate, disconnects peers whose certificates have ended, and passes charters and
+// revocations on as soon as they change, until ctx ends.
 func (g *Gate) Run(ctx context.Context) error {
 	every := time.NewTicker(upkeepEvery)
 	defer every.Stop()

@@ -41,7 +41,8 @@ func (s *Seen) Certificate(id peer.ID) (c trust.Certificate, known bool) {
 
 func (s *Seen) add(id peer.ID, v verified) { s.certificates.Add(id, v) }
 
-// read returns the certificate in raw, as trust.ReadCertificate does. The signature of the one that the node showed last is not verified again.
+// read returns the certificate in raw, as trust.ReadCertificate does. The signature of the one that the node showed
+// last is not verified again.
 func (s *Seen) read(id peer.ID, raw []byte) (v verified, err error) {
 	if v, known := s.certificates.Get(id); known && bytes.Equal(v.raw, raw) {
 		return v, nil

@@ -12,8 +12,9 @@ import (
 	"github.com/voxelpopuli/voxeld/trust"
 )
 
-// table stores "certificate" → that of this node; "roots" → the root keys of a world that was open once, one after the other; "charter/" and its number, 8 bytes big-endian → a charter; "revocation/" and a hash of
-// who is revoked → the newest revocation; and on issuers "invitation/" and the token's id → the invitation.
+// table stores "certificate" → that of this node; "roots" → the root keys of a world that was open once, one after the
+// other; "charter/" and its number, 8 bytes big-endian → a charter; "revocation/" and a hash of who is revoked → the
+// newest revocation; and on issuers "invitation/" and the token's id → the invitation.
 const table = "trust"
 
 var (
@@ -34,7 +35,8 @@ type Storage interface {
 	Commit(writes []kv.Write) error
 }
 
-// load adds the stored charters and revocations to the authority. It returns the node's own certificate, and how many revocations are too many.
+// load adds the stored charters and revocations to the authority. It returns the node's own certificate, and how many
+// revocations are too many.
 func load(s Storage, a *trust.Authority, now time.Time) (own []byte, tooMany int, err error) {
 	err = s.Scan(table, []byte(charterPrefix), func(_, raw []byte) error {
 		_, err := a.AddCharter(bytes.Clone(raw))
@@ -94,8 +96,8 @@ func storeCharters(s Storage, charters [][]byte) error {
 	return s.Commit(rows)
 }
 
-// replaceCharters stores the charters instead of those that are stored: a node that was given others, signed with the same root keys, gets
-// along with the world again by a new token.
+// replaceCharters stores the charters instead of those that are stored: a node that was given others, signed with the
+// same root keys, gets along with the world again by a new token.
 func replaceCharters(s Storage, charters [][]byte) error {
 	rows := make(map[string]struct{})
 	err := s.Scan(table, []byte(charterPrefix), func(key, _ []byte) error {

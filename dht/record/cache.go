@@ -11,8 +11,8 @@ import (
 const maxCached = 4096
 
 // cache holds records whose signatures were valid. kad-dht verifies the same bytes up to four times while it stores a
-// record: as the new record, against the previous one, and as the previous one of the next. A cache hit takes a hundredth
-// of the time of a verification (BenchmarkOpen). Safe for concurrent use.
+// record: as the new record, against the previous one, and as the previous one of the next. A cache hit takes a
+// hundredth of the time of a verification (BenchmarkOpen). Safe for concurrent use.
 type cache struct {
 	world  string
 	recent *lru.Cache[[sha256.Size]byte, signed]

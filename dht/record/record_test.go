@@ -263,8 +263,8 @@ func (o owner) saved(s signer, at int64, seq uint64) nodemsg.PlayerRecord {
 	return nodemsg.PlayerRecord{Player: o.id(), Name: o.name, Seq: seq, Gateway: s.id, SavedAt: 1, Login: o.logsIn(s.id, at)}
 }
 
-// Only a gateway at which a player has logged in can make a record that replaces those with a login, and only until the player logs in
-// elsewhere.
+// Only a gateway at which a player has logged in can make a record that replaces those with a login, and only until the
+// player logs in elsewhere.
 func TestLogins(t *testing.T) {
 	honest, liar, ann := newSigner(t), newSigner(t), newOwner("ann")
 	_, v := testValidators(grid.PlacementHash)

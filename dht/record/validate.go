@@ -16,8 +16,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// maxCount bounds the numbers that decide which record of a region is the newest. They grow by one at a time and never come near the
-// bound; a record with a higher number could only be meant never to be replaced.
+// maxCount bounds the numbers that decide which record of a region is the newest. They grow by one at a time and never
+// come near the bound; a record with a higher number could only be meant never to be replaced.
 const maxCount = 1 << 48
 
 // catalogID is the region id of the catalog.
@@ -50,7 +50,8 @@ var (
 	_ librecord.Validator = (*Players)(nil)
 )
 
-// NewValidators returns the validators of a world's records, with the time of the world. The placement of its cells determines their keys.
+// NewValidators returns the validators of a world's records, with the time of the world. The placement of its cells
+// determines their keys.
 func NewValidators(world string, placement grid.Placement, now func() time.Time) (*Regions, *Players) {
 	c := newCache(world)
 	regions := &Regions{cache: c}
@@ -190,7 +191,8 @@ func checkPlayer(rec nodemsg.PlayerRecord, now time.Time) error {
 	return nil
 }
 
-// Select returns the index of the record that replaces the others (nodemsg.PlayerRecord.Compare); the first one on ties.
+// Select returns the index of the record that replaces the others (nodemsg.PlayerRecord.Compare); the first one on
+// ties.
 func (v *Players) Select(key string, values [][]byte) (int, error) {
 	return selectBest(key, values, v.Open, nodemsg.PlayerRecord.Compare)
 }

@@ -67,8 +67,8 @@ func KnownRow(id string, addrs []string, now time.Time) kv.Write {
 	return kv.Write{Table: table, Key: []byte(id), Value: value}
 }
 
-// updateKnown updates the known peers from the routing table, and drops the oldest when there are too many, or they are too old and the
-// clock has settled. It returns the writes that this requires.
+// updateKnown updates the known peers from the routing table, and drops the oldest when there are too many, or they are
+// too old and the clock has settled. It returns the writes that this requires.
 func updateKnown(known map[peer.ID]knownPeer, seen map[peer.ID][]string, now time.Time, settled bool) []kv.Write {
 	var writes []kv.Write
 	for id, addrs := range seen {

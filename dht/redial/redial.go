@@ -18,8 +18,8 @@ import (
 
 // Schedule holds the bootstrap addresses and the known peers, and when each is due to be dialled.
 //
-// kad-dht dials its bootstrap peers only while its routing table is empty. An island of nodes that are connected to each
-// other would never find the rest again. So every known peer that is not connected is retried forever.
+// kad-dht dials its bootstrap peers only while its routing table is empty. An island of nodes that are connected to
+// each other would never find the rest again. So every known peer that is not connected is retried forever.
 type Schedule struct {
 	every   time.Duration // between two rounds, and the shortest wait of one entry
 	entries map[string]*Entry
@@ -40,8 +40,8 @@ type Entry struct {
 }
 
 // The longest wait between two attempts, in rounds, is a quarter of the number of lost entries, within these bounds. So
-// dead peers cost few dials, whatever their number, and among many that were cut off a dial is nearly always in progress.
-// As soon as one of them answers, all others are dialled at once.
+// dead peers cost few dials, whatever their number, and among many that were cut off a dial is nearly always in
+// progress. As soon as one of them answers, all others are dialled at once.
 const (
 	shortestWait = 4 // two islands of a few nodes find each other that fast
 	longestWait  = 64
@@ -72,7 +72,8 @@ func newSchedule(every time.Duration, bootstrap []address.Target, known map[peer
 func (r *Schedule) Knows() bool { return len(r.known) > 0 }
 
 // Update updates the known peers from the addresses of the peers in the routing table, and drops the oldest peers when
-// there are too many, and those that were not seen for a month if the clock has settled. It returns the writes that this requires.
+// there are too many, and those that were not seen for a month if the clock has settled. It returns the writes that
+// this requires.
 func (r *Schedule) Update(seen map[peer.ID][]string, now time.Time, settled bool) []kv.Write {
 	writes := updateKnown(r.known, seen, now, settled)
 	if len(writes) > 0 {
@@ -138,8 +139,8 @@ func (r *Schedule) MarkDialing(e *Entry) { e.dialing = true }
 // MarkSelf records that an entry leads back to this node.
 func (r *Schedule) MarkSelf(e *Entry) { e.dialing, e.self = false, true }
 
-// MarkReached records that an entry answered. The next attempt follows when its connection is lost, but not before a while:
-// this node may have closed it, having too many.
+// MarkReached records that an entry answered. The next attempt follows when its connection is lost, but not before a
+// while: this node may have closed it, having too many.
 func (r *Schedule) MarkReached(e *Entry, id peer.ID, now time.Time) {
 	e.dialing = false
 	e.ID = id
@@ -150,8 +151,8 @@ func (r *Schedule) MarkReached(e *Entry, id peer.ID, now time.Time) {
 	e.Due = now.Add(4 * r.every)
 }
 
-// markBack records that a lost entry is reachable again. The cause may have affected other peers too, so all lost ones are
-// tried now.
+// markBack records that a lost entry is reachable again. The cause may have affected other peers too, so all lost ones
+// are tried now.
 func (r *Schedule) markBack(e *Entry, now time.Time) {
 	e.lost = false
 	e.wait = r.every

@@ -21,8 +21,8 @@ type AnswerError struct{ Text string }
 
 func (e *AnswerError) Error() string { return e.Text }
 
-// HandleAsk answers questions of a protocol, each stream in a goroutine of its own. answer must not retain the question.
-// Its error is sent to the asker as text. The context ends after 15 s, or when the host is closed.
+// HandleAsk answers questions of a protocol, each stream in a goroutine of its own. answer must not retain the
+// question. Its error is sent to the asker as text. The context ends after 15 s, or when the host is closed.
 func (h *Host) HandleAsk(proto string, answer func(ctx context.Context, peer string, question []byte) ([]byte, error)) {
 	h.mu.Lock()
 	h.mu.answers[proto] = answer
@@ -121,8 +121,8 @@ func (h *Host) askSelf(ctx context.Context, proto string, question []byte) ([]by
 	return body, nil
 }
 
-// askOther asks on the stream of an earlier question if one is open. Otherwise, or if that stream has ended meanwhile, it
-// opens a new one.
+// askOther asks on the stream of an earlier question if one is open. Otherwise, or if that stream has ended meanwhile,
+// it opens a new one.
 func (h *Host) askOther(ctx context.Context, peer, proto string, question []byte) ([]byte, error) {
 	at := streamKey{peer, proto}
 	if s := h.idle.pop(at, time.Now()); s != nil {
@@ -185,7 +185,8 @@ func exchange(s *Stream, until time.Time, question []byte) ([]byte, error) {
 	return nil, fmt.Errorf("read answer: unknown status %d", status[0])
 }
 
-// wrapStreamEnded wraps an error with errStreamEnded if the peer has ended the stream or is gone. Timeouts are not wrapped.
+// wrapStreamEnded wraps an error with errStreamEnded if the peer has ended the stream or is gone. Timeouts are not
+// wrapped.
 func wrapStreamEnded(err error) error {
 	if isTimeout(err) || errors.Is(err, ErrNotServed) {
 		return err

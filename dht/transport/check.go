@@ -12,17 +12,18 @@ import (
 )
 
 const (
-	// staleTime is how long a connection may take to show that its other end is alive, when there is a newer connection.
+	// staleTime is how long a connection may take to show that its other end is alive, when there is a newer
+	// connection.
 	staleTime = time.Second
-	// silentTime is how long it may take when it is the only connection and a caller has waited on it for too long. It is
-	// longer than an overloaded machine delays its answers. It limits the aftermath of a network cut: after a cut TCP
-	// pauses for up to as long again before it retransmits, and a connection that was closed meanwhile does not.
+	// silentTime is how long it may take when it is the only connection and a caller has waited on it for too long. It
+	// is longer than an overloaded machine delays its answers. It limits the aftermath of a network cut: after a cut
+	// TCP pauses for up to as long again before it retransmits, and a connection that was closed meanwhile does not.
 	silentTime = 3 * time.Second
 )
 
 // watchStale checks connections that the peer may have lost. A node that was killed and restarted connects anew. If it
-// had dialled the old connection over QUIC, it cannot signal that the old one is dead (RFC 9000 §10.3.1: a client's first
-// connection id has no reset token), and data sent on it is lost for half a minute.
+// had dialled the old connection over QUIC, it cannot signal that the old one is dead (RFC 9000 §10.3.1: a client's
+// first connection id has no reset token), and data sent on it is lost for half a minute.
 func (h *Host) watchStale() {
 	h.lib.Network().Notify(&network.NotifyBundle{ConnectedF: func(n network.Network, fresh network.Conn) {
 		for _, old := range n.ConnsToPeer(fresh.RemotePeer()) {
@@ -40,8 +41,8 @@ func (h *Host) CheckConnections(id peer.ID) {
 	}
 }
 
-// check closes the connection if the peer does not answer on it within the time. It returns at once; Close waits for the
-// check. A connection that is already being checked is not checked again.
+// check closes the connection if the peer does not answer on it within the time. It returns at once; Close waits for
+// the check. A connection that is already being checked is not checked again.
 func (h *Host) check(old network.Conn, patience time.Duration) {
 	if !h.beginCheck(old.ID()) {
 		return

@@ -29,8 +29,8 @@ func socketOf(t *testing.T, h *Host) (ip, port string) {
 	return ip, port
 }
 
-// A connection whose other end is silent is closed soon after a caller has waited on it for too long, and the peer is reached
-// over another one. TCP's retransmission would come late after a long cut.
+// A connection whose other end is silent is closed soon after a caller has waited on it for too long, and the peer is
+// reached over another one. TCP's retransmission would come late after a long cut.
 func TestSilentConnectionIsReplaced(t *testing.T) {
 	for _, how := range []string{"ask", "read", "reset"} {
 		t.Run(how, func(t *testing.T) {
@@ -145,8 +145,8 @@ func TestPeerIsDialledAgainSoon(t *testing.T) {
 	}
 }
 
-// A machine that notices the end of a wait late is overloaded, and extends the wait, but only once. Others do not, and a
-// failed connection is not extended at all.
+// A machine that notices the end of a wait late is overloaded, and extends the wait, but only once. Others do not, and
+// a failed connection is not extended at all.
 func TestBreathlessMachineIsPatient(t *testing.T) {
 	for name, c := range map[string]struct {
 		lag  time.Duration // delay in noticing the end of the time

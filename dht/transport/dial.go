@@ -44,8 +44,8 @@ func (h *Host) Connect(ctx context.Context, addr string) (string, error) {
 	return id.String(), nil
 }
 
-// ConnectPeer connects to a peer, and returns the address at which it answered. It ignores addresses that it cannot dial, and also tries those
-// that were known before.
+// ConnectPeer connects to a peer, and returns the address at which it answered. It ignores addresses that it cannot
+// dial, and also tries those that were known before.
 func (h *Host) ConnectPeer(ctx context.Context, name string, addrs []string) (string, error) {
 	id, err := peer.Decode(name)
 	if err != nil {

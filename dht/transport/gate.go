@@ -17,7 +17,8 @@ import (
 const (
 	// awaitTime bounds how long a stream waits until its peer is admitted.
 	awaitTime = 5 * time.Second
-	// strangerTime is how long a connection to a peer that is not admitted stays open: long enough to obtain a certificate.
+	// strangerTime is how long a connection to a peer that is not admitted stays open: long enough to obtain a
+	// certificate.
 	strangerTime = 15 * time.Second
 	// lookAtStranger is how often such a connection is looked at.
 	lookAtStranger = 500 * time.Millisecond
@@ -37,7 +38,8 @@ type Gate interface {
 	Forget(id peer.ID)
 }
 
-// gated is libp2p's host behind a Gate: streams are opened to, and accepted from, admitted peers only. Without a gate all are.
+// gated is libp2p's host behind a Gate: streams are opened to, and accepted from, admitted peers only. Without a gate
+// all are.
 type gated struct {
 	libhost.Host
 	gate      atomic.Pointer[Gate]
@@ -72,8 +74,8 @@ func (h *Host) SetGate(g Gate) {
 	}
 }
 
-// awaitAdmission has the nodes at both ends of a connection show their certificates, and closes it if its peer is not admitted in time.
-// It returns at once; Close waits for it.
+// awaitAdmission has the nodes at both ends of a connection show their certificates, and closes it if its peer is not
+// admitted in time. It returns at once; Close waits for it.
 func awaitAdmission(h *Host, g Gate, c network.Conn) {
 	ctx, done := h.beginHandler(context.Background())
 	if done == nil {

@@ -1,11 +1,12 @@
 // Package transport is a node's libp2p host: its identity, its connections to other nodes, and what runs over them.
 //
-// A Host listens on TCP and QUIC. It offers ordered byte streams (Handle, Open) and requests of at most 64 KiB (HandleAsk,
-// Ask) between peers that have proved their keys to each other (noise, TLS 1.3). It dials peers when a caller needs them,
-// prefers TCP, checks connections on which a peer is silent, and limits what one peer or address may use.
+// A Host listens on TCP and QUIC. It offers ordered byte streams (Handle, Open) and requests of at most 64 KiB
+// (HandleAsk, Ask) between peers that have proved their keys to each other (noise, TLS 1.3). It dials peers when a
+// caller needs them, prefers TCP, checks connections on which a peer is silent, and limits what one peer or address may
+// use.
 //
-// A Host may be used from many goroutines. It guards its state with a mutex named mu, and no goroutine waits while holding
-// it. Close waits for the goroutines of handlers.
+// A Host may be used from many goroutines. It guards its state with a mutex named mu, and no goroutine waits while
+// holding it. Close waits for the goroutines of handlers.
 //
 // Packages dht and cmd import transport. Methods with libp2p types in their signatures are for package dht only.
 package transport
@@ -80,8 +81,8 @@ func (h *Host) Sign(text []byte) ([]byte, error) {
 	return h.lib.Peerstore().PrivKey(h.lib.ID()).Sign(text) // Ed25519 (RFC 8032) draws no random numbers
 }
 
-// Addrs returns the multiaddrs at which this node can be reached, with /p2p/ and its id, in the form that --join accepts:
-// first those for other machines, loopback last.
+// Addrs returns the multiaddrs at which this node can be reached, with /p2p/ and its id, in the form that --join
+// accepts: first those for other machines, loopback last.
 func (h *Host) Addrs() []string {
 	addrs := slices.Clone(h.lib.Addrs())
 	if own, err := h.lib.Network().InterfaceListenAddresses(); err == nil {
@@ -165,8 +166,8 @@ func (f answerFunc) bounded(ctx context.Context, peer string, question []byte) (
 	return body, err
 }
 
-// beginHandler registers a handler. Its context also ends when the host is closed, and Close waits until done is called.
-// If the host is already closing, done is nil.
+// beginHandler registers a handler. Its context also ends when the host is closed, and Close waits until done is
+// called. If the host is already closing, done is nil.
 func (h *Host) beginHandler(parent context.Context) (ctx context.Context, done func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -287,8 +287,8 @@ func TestCloseAwaitsHandlers(t *testing.T) {
 }
 
 func TestManyConnectionsFromOneAddress(t *testing.T) {
-	// More than libp2p's 8 per address: this package's limit applies. Loopback is exempt from both, so query the manager
-	// itself.
+	// More than libp2p's 8 per address: this package's limit applies. Loopback is exempt from both, so query the
+	// manager itself.
 	manager, err := newResourceManager()
 	if err != nil {
 		t.Fatal(err)

@@ -51,7 +51,8 @@ type Storage interface {
 	Commit(writes []kv.Write) error
 }
 
-// Identity returns the peer id of the node whose storage this is, and its private key. It creates both if there are none yet.
+// Identity returns the peer id of the node whose storage this is, and its private key. It creates both if there are
+// none yet.
 func Identity(storage Storage) (string, crypto.PrivKey, error) {
 	key, err := loadIdentity(storage)
 	if err != nil {

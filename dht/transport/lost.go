@@ -11,13 +11,13 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 )
 
-// lostTimeout is how long a peer whose last connection has ended is dialled over TCP only, if it has a TCP address. After a
-// process has ended, TCP is refused at once, but QUIC gets no reply. A walk through the keyspace would wait for
+// lostTimeout is how long a peer whose last connection has ended is dialled over TCP only, if it has a TCP address.
+// After a process has ended, TCP is refused at once, but QUIC gets no reply. A walk through the keyspace would wait for
 // dialTimeoutLocal, and so would the lookup of a player.
 const lostTimeout = 3 * time.Second
 
-// recentlyLost tracks the peers whose last connection ended recently. As part of libp2p's gater it keeps dials to them from
-// hanging. Any goroutine may use it.
+// recentlyLost tracks the peers whose last connection ended recently. As part of libp2p's gater it keeps dials to them
+// from hanging. Any goroutine may use it.
 type recentlyLost struct {
 	addrs func(peer.ID) []ma.Multiaddr
 

@@ -54,8 +54,8 @@ func TestLostAreDialledOverTCPOnly(t *testing.T) {
 	}
 }
 
-// A node that has ended delays no peer that wants to reach it: its port is closed, and dials do not wait for a reply over
-// QUIC.
+// A node that has ended delays no peer that wants to reach it: its port is closed, and dials do not wait for a reply
+// over QUIC.
 func TestEndedNodeIsRefusedAtOnce(t *testing.T) {
 	a, b := pair(t)
 	id := b.lib.ID()

@@ -35,8 +35,8 @@ type Options struct {
 	// instead. DHT.Run keeps dialling these addresses.
 	Bootstrap []string
 
-	// Patient hosts wait for an answer at an address in a private network for as long as elsewhere, and try every address. They ask nodes that
-	// may be gone, or busy.
+	// Patient hosts wait for an answer at an address in a private network for as long as elsewhere, and try every
+	// address. They ask nodes that may be gone, or busy.
 	Patient bool
 
 	Logger     *slog.Logger          // nil discards
@@ -100,9 +100,9 @@ func NewHost(opts Options) (*Host, error) {
 	return h, nil
 }
 
-// measureEvery is how often a connection's round trip is measured. The result only determines how fast the windows of its
-// streams may grow. Each measurement costs both ends two frames; at yamux's default of 30 s that would be most of the
-// traffic between idle nodes. yamux detects a dead connection by separate pings, every 30 s without traffic.
+// measureEvery is how often a connection's round trip is measured. The result only determines how fast the windows of
+// its streams may grow. Each measurement costs both ends two frames; at yamux's default of 30 s that would be most of
+// the traffic between idle nodes. yamux detects a dead connection by separate pings, every 30 s without traffic.
 const measureEvery = 10 * time.Minute
 
 func newMuxer() *yamux.Transport {

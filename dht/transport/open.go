@@ -12,9 +12,9 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 )
 
-// Handle serves a protocol. serve runs in a goroutine of its own for each stream that a peer opens. Its context ends when
-// the host is closed, and Close waits for it; the stream is closed when it returns. A second call for the same protocol
-// replaces the first.
+// Handle serves a protocol. serve runs in a goroutine of its own for each stream that a peer opens. Its context ends
+// when the host is closed, and Close waits for it; the stream is closed when it returns. A second call for the same
+// protocol replaces the first.
 func (h *Host) Handle(proto string, serve func(ctx context.Context, peer string, stream io.ReadWriteCloser)) {
 	h.handle(proto, func(ctx context.Context, peer string, s *Stream) { serve(ctx, peer, s) })
 }

@@ -7,8 +7,8 @@ import (
 	ma "github.com/multiformats/go-multiaddr"
 )
 
-// quicAfter is the delay of a QUIC dial behind a TCP dial to a node that has both. If the TCP address is refused at once,
-// libp2p goes on to the next one without the delay.
+// quicAfter is the delay of a QUIC dial behind a TCP dial to a node that has both. If the TCP address is refused at
+// once, libp2p goes on to the next one without the delay.
 const quicAfter = 250 * time.Millisecond
 
 // tcpFirst ranks the addresses of a node to be dialled. libp2p's own ranking begins with QUIC. TCP is better between

@@ -26,11 +26,11 @@ const (
 	maxSourceConns        = 16  // inbound connections from one source; loopback is not limited
 	maxAllStrangerConns   = 256 // inbound connections from all addresses; if there are more, another one is shed
 
-	// Streams a second of all strangers of one address. Whoever opens more is not let in for refusedTime, and for twice as long each time
-	// that they do so again within longestRefused.
+	// Streams a second of all strangers of one address. Whoever opens more is not let in for refusedTime, and for twice
+	// as long each time that they do so again within longestRefused.
 	strangerStreams, strangerStreamsAtOnce = 50, 256
-	// Inbound connections a second from one address that end before their peer is admitted; whoever has more is not let in for the same
-	// times. Most of what a stranger costs is the handshake.
+	// Inbound connections a second from one address that end before their peer is admitted; whoever has more is not let
+	// in for the same times. Most of what a stranger costs is the handshake.
 	strangerConns, strangerConnsAtOnce = 2, 64
 	refusedTime, longestRefused        = 30 * time.Second, 8 * time.Minute
 	// maxSources bounds the addresses that are remembered, at about 200 bytes each.
@@ -61,7 +61,8 @@ type inbound struct {
 	shed      func()
 }
 
-// source is where a stranger comes from: an address, of IPv6 a /56. On loopback, which all have in common, it is the peer.
+// source is where a stranger comes from: an address, of IPv6 a /56. On loopback, which all have in common, it is the
+// peer.
 type source struct {
 	network netip.Prefix
 	peer    peer.ID
@@ -128,8 +129,8 @@ func (s *strangers) usageOf(from source) *usage {
 	return u
 }
 
-// allow counts a stream or a connection of a source with one of its limiters, and reports whether it may have one more. The lock of
-// strangers is held.
+// allow counts a stream or a connection of a source with one of its limiters, and reports whether it may have one more.
+// The lock of strangers is held.
 func (u *usage) allow(limiter *rate.Limiter, now time.Time) bool {
 	if now.Before(u.refused) {
 		return false
@@ -145,7 +146,8 @@ func (u *usage) allow(limiter *rate.Limiter, now time.Time) bool {
 	return true
 }
 
-// beginStream counts a stream until end is called. It returns nil if the stranger has too many, or all have and none can be shed.
+// beginStream counts a stream until end is called. It returns nil if the stranger has too many, or all have and none
+// can be shed.
 func (s *strangers) beginStream(c network.Conn) (end func()) {
 	id := c.RemotePeer()
 	s.mu.Lock()
@@ -186,11 +188,11 @@ func (s *strangers) beginStream(c network.Conn) (end func()) {
 	}
 }
 
-// shed closes one of the connections that count, other than the one for which there is no room: of the sources that use most, the oldest. It reports
-// whether there was one that uses anything. The lock is held.
+// shed closes one of the connections that count, other than the one for which there is no room: of the sources that use
+// most, the oldest. It reports whether there was one that uses anything. The lock is held.
 //
-// Whoever wants to become a node needs a second. So with a flood from many addresses connections are short, and those of addresses that have more of them are
-// shorter.
+// Whoever wants to become a node needs a second. So with a flood from many addresses connections are short, and those
+// of addresses that have more of them are shorter.
 func (s *strangers) shed(newcomer *inbound, use func(*inbound) int) bool {
 	var worst *inbound
 	for _, in := range s.mu.inbound {
@@ -219,7 +221,8 @@ func (s *strangers) uncount(in *inbound) {
 	}
 }
 
-// endConn forgets a connection that has ended. It counts against its source if its peer was not admitted, unless it ended because of others.
+// endConn forgets a connection that has ended. It counts against its source if its peer was not admitted, unless it
+// ended because of others.
 func (s *strangers) endConn(c network.Conn, admitted bool) {
 	if c.Stat().Direction != network.DirInbound {
 		return
@@ -235,9 +238,9 @@ func (s *strangers) endConn(c network.Conn, admitted bool) {
 	u.allow(u.conns, time.Now())
 }
 
-// beginConn counts an inbound connection until end is called, or until it is shed for another one: then the function shed is called, which must not wait.
-// It returns nil if the source has too many. If all have, one is shed; that counts against the newcomer's source, so that a flood of
-// connections that shed one another ends.
+// beginConn counts an inbound connection until end is called, or until it is shed for another one: then the function
+// shed is called, which must not wait. It returns nil if the source has too many. If all have, one is shed; that counts
+// against the newcomer's source, so that a flood of connections that shed one another ends.
 func (s *strangers) beginConn(c network.Conn, shed func()) (end func()) {
 	if c.Stat().Direction != network.DirInbound {
 		return func() {}

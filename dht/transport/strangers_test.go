@@ -113,7 +113,8 @@ type flood struct {
 	shed  []string // connections, in the order in which they were shed
 }
 
-// open opens a connection, and reports whether it was let in. It ends if it was not, and so do those that are shed for it.
+// open opens a connection, and reports whether it was let in. It ends if it was not, and so do those that are shed for
+// it.
 func (f *flood) open(address int) (c inboundFrom, open bool) {
 	c = fromAddress(address, fmt.Sprint(len(f.conns)))
 	f.conns = append(f.conns, c)
@@ -132,7 +133,8 @@ func (f *flood) open(address int) (c inboundFrom, open bool) {
 	return c, end != nil
 }
 
-// Strangers with many addresses have a bounded number of connections together. If there are more, the oldest one of the addresses that have most is closed.
+// Strangers with many addresses have a bounded number of connections together. If there are more, the oldest one of the
+// addresses that have most is closed.
 func TestConnectionsOfAllStrangersAreBounded(t *testing.T) {
 	f := &flood{strangers: newStrangers()}
 	joiner, _ := f.open(9999)
@@ -160,8 +162,8 @@ func TestConnectionsOfAllStrangersAreBounded(t *testing.T) {
 	}
 }
 
-// While strangers of thousands of addresses connect again and again, whoever wants to become a node stays connected until all who were there have been
-// shed, and that they were shed does not count against them.
+// While strangers of thousands of addresses connect again and again, whoever wants to become a node stays connected
+// until all who were there have been shed, and that they were shed does not count against them.
 func TestFloodFromManyAddresses(t *testing.T) {
 	f := &flood{strangers: newStrangers()}
 	for address := range maxAllStrangerConns {
@@ -221,7 +223,8 @@ func TestStreamsOfASourceAreBounded(t *testing.T) {
 	}
 }
 
-// Strangers of many sources have a bounded number of streams together. If there are more, a connection of a source that has many is closed.
+// Strangers of many sources have a bounded number of streams together. If there are more, a connection of a source that
+// has many is closed.
 func TestStreamsOfAllStrangersAreBounded(t *testing.T) {
 	f := &flood{strangers: newStrangers()}
 	joiner, _ := f.open(9999)

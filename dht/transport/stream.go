@@ -20,8 +20,8 @@ var ErrNotServed = errors.New("peer does not serve this protocol")
 // openTimeout bounds opening a stream when the caller sets no deadline: address lookup, dial and negotiation.
 const openTimeout = 15 * time.Second
 
-// Stream is one ordered, encrypted byte stream with a peer. Handle and Open return it as an io.ReadWriteCloser; a caller
-// that needs deadlines asserts the method.
+// Stream is one ordered, encrypted byte stream with a peer. Handle and Open return it as an io.ReadWriteCloser; a
+// caller that needs deadlines asserts the method.
 type Stream struct {
 	conn interface {
 		io.ReadWriteCloser
@@ -99,8 +99,8 @@ func (s *Stream) SetReadDeadline(t time.Time) error { return s.conn.SetReadDeadl
 // SetWriteDeadline bounds writes.
 func (s *Stream) SetWriteDeadline(t time.Time) error { return s.conn.SetWriteDeadline(t) }
 
-// Hold counts bytes as memory that the peer uses here, until release is called or the stream ends. The error is that the peer, or all
-// of them together, would use too much.
+// Hold counts bytes as memory that the peer uses here, until release is called or the stream ends. The error is that
+// the peer, or all of them together, would use too much.
 func (s *Stream) Hold(bytes int) (release func(), err error) {
 	if s.memory == nil {
 		return func() {}, nil
@@ -114,8 +114,8 @@ func (s *Stream) Hold(bytes int) (release func(), err error) {
 // frameTime bounds the arrival of a frame, once it has begun.
 const frameTime = 10 * time.Second
 
-// Guard is a wire.Guard: it counts what is missing of a frame as memory that the peer uses here, and resets the stream if it does not
-// arrive in time.
+// Guard is a wire.Guard: it counts what is missing of a frame as memory that the peer uses here, and resets the stream
+// if it does not arrive in time.
 func (s *Stream) Guard(missing int) (done func(), err error) {
 	release, err := s.Hold(missing)
 	if err != nil {

@@ -30,7 +30,8 @@ func (s *scope) ReserveMemory(n int, _ uint8) error {
 
 func (s *scope) ReleaseMemory(n int) { s.held -= n }
 
-// What is missing of a frame counts as the peer's memory until it is there, and the stream is reset if that takes too long.
+// What is missing of a frame counts as the peer's memory until it is there, and the stream is reset if that takes too
+// long.
 func TestGuard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory, resets := &scope{limit: 100}, 0

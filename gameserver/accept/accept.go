@@ -17,8 +17,8 @@ import (
 // firstPause is the pause after a connection could not be accepted; each further one is twice as long, up to a second.
 const firstPause = 5 * time.Millisecond
 
-// Serve accepts connections, and serves each in a goroutine, until ctx ends or the listener fails. It returns when all of them
-// have ended; their context ends first. A panic ends only its own connection.
+// Serve accepts connections, and serves each in a goroutine, until ctx ends or the listener fails. It returns when all
+// of them have ended; their context ends first. A panic ends only its own connection.
 func Serve(ctx context.Context, l net.Listener, log *slog.Logger, panics *isolate.Panics, serve func(context.Context, net.Conn)) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()

@@ -29,8 +29,9 @@ const (
 // hangUpBytes bounds how much is still read.
 const hangUpBytes = 4 << 20
 
-// HangUp closes a connection so that the last message is delivered: closing a socket while the client still sends resets it, and the client
-// may never read the reason. It returns when the client has closed it, too, or after that time.
+// HangUp closes a connection so that the last message is delivered: closing a socket while the client still sends
+// resets it, and the client may never read the reason. It returns when the client has closed it, too, or after that
+// time.
 func HangUp(c net.Conn, within time.Duration) {
 	defer c.Close() //nolint:errcheck // done with
 	half, ok := c.(halfCloser)

@@ -47,8 +47,8 @@ const secondsADay = 24 * 60 * 60
 // loopbackFoundings is how many times more foundings loopback may request. Its other actions are not limited.
 const loopbackFoundings = 10
 
-// newAllowances returns what an address may do; counted is false for loopback. Those of AllowDaily are nil: the policy has their number. Its
-// players may all come at once, and half of them may edit as fast as they can.
+// newAllowances returns what an address may do; counted is false for loopback. Those of AllowDaily are nil: the policy
+// has their number. Its players may all come at once, and half of them may edit as fast as they can.
 func newAllowances(p Settings, counted bool) *allowances {
 	players, edits := p.PerAddress, p.Edits()
 	all := &allowances{

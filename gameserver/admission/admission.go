@@ -16,8 +16,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Weights of connections in the count of their address. A client of the original protocol holds up to 82 connections for one
-// player; a session is one player.
+// Weights of connections in the count of their address. A client of the original protocol holds up to 82 connections
+// for one player; a session is one player.
 const (
 	ConnectionWeight = 1
 	PlayerWeight     = 100
@@ -26,8 +26,8 @@ const (
 // maxAddresses is how many addresses' actions are counted: of those that did something last.
 const maxAddresses = 8192
 
-// Limits counts the connections and actions of each address. Of IPv6, a /64 is one address. Loopback is not counted: it is this
-// machine, or a proxy on it that serves many clients. Any goroutine may use it.
+// Limits counts the connections and actions of each address. Of IPv6, a /64 is one address. Loopback is not counted: it
+// is this machine, or a proxy on it that serves many clients. Any goroutine may use it.
 type Limits struct {
 	reached *prometheus.CounterVec // by limit
 
@@ -79,8 +79,8 @@ func (l *Limits) Set(p Settings) {
 	}
 }
 
-// AdmitHTTP counts an HTTP connection against its address. It reports false if the address has too many. The returned release must
-// be called once, when the connection ends or becomes a WebSocket: those are players.
+// AdmitHTTP counts an HTTP connection against its address. It reports false if the address has too many. The returned
+// release must be called once, when the connection ends or becomes a WebSocket: those are players.
 func (l *Limits) AdmitHTTP(remote net.Addr) (release func(), ok bool) {
 	site, counted := siteOf(remote)
 	if !counted {
@@ -131,7 +131,8 @@ func SameAddress(a, b net.Addr) bool {
 	return netaddr.ChargedFrom(a) == netaddr.ChargedFrom(b)
 }
 
-// siteOf returns the Site of a connection. Addresses that are not IP addresses share one count, that of the zero Prefix.
+// siteOf returns the Site of a connection. Addresses that are not IP addresses share one count, that of the zero
+// Prefix.
 func siteOf(remote net.Addr) (site netip.Prefix, counted bool) {
 	ap, err := netip.ParseAddrPort(remote.String())
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// What one address does counts for it alone, and for a /64 of IPv6 together; loopback is not limited. With other settings, what
-// was used stays used. Addresses without number take a bounded amount of memory.
+// What one address does counts for it alone, and for a /64 of IPv6 together; loopback is not limited. With other
+// settings, what was used stays used. Addresses without number take a bounded amount of memory.
 func TestActionsOfAddresses(t *testing.T) {
 	l := NewLimits(Settings{PerAddress: 2, EditsPerSecond: 20}, prometheus.NewRegistry())
 	at := func(ip string) Client { return l.Client(&net.TCPAddr{IP: net.ParseIP(ip), Port: 9}) }
@@ -51,8 +51,8 @@ func TestActionsOfAddresses(t *testing.T) {
 	}
 }
 
-// Names and claims of an address fill again within a day. If an operator changes their number, as for a school, or any other limit of an
-// address, those that were taken count on.
+// Names and claims of an address fill again within a day. If an operator changes their number, as for a school, or any
+// other limit of an address, those that were taken count on.
 func TestDailyActions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLimits(Settings{PerAddress: 64}, prometheus.NewRegistry())

@@ -34,12 +34,12 @@ func (c Client) Allow(a Action) bool {
 	return false
 }
 
-// bits6 is the length of the IPv6 networks that have a quota for all their /64 together, siteQuotas how many times that of one /64 it is:
-// whoever rents one server can have so large a network, and every /64 in it.
+// bits6 is the length of the IPv6 networks that have a quota for all their /64 together, siteQuotas how many times that
+// of one /64 it is: whoever rents one server can have so large a network, and every /64 in it.
 const bits6, siteQuotas = 48, 8
 
-// AllowDaily reports whether the clients of the address may do that now, if they may do it n times a day, and counts it. If n is another one
-// than before, what they have done counts on. It fills again within a day of monotonic time.
+// AllowDaily reports whether the clients of the address may do that now, if they may do it n times a day, and counts
+// it. If n is another one than before, what they have done counts on. It fills again within a day of monotonic time.
 func (c Client) AllowDaily(a Action, n int) bool {
 	if !c.counted {
 		return true

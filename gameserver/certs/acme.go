@@ -15,8 +15,8 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 )
 
-// Pauses after a certificate could not be obtained. Authorities count failures: Let's Encrypt allows five an hour for a name. The
-// manager itself repeats its answer for a minute.
+// Pauses after a certificate could not be obtained. Authorities count failures: Let's Encrypt allows five an hour for a
+// name. The manager itself repeats its answer for a minute.
 const firstPause, longestPause = 90 * time.Second, time.Hour
 
 // refreshEvery is how often the manager is asked whether it has renewed the certificates.
@@ -58,8 +58,8 @@ func (a *authority) PlainHandler(port string) http.Handler {
 	return a.manager.HTTPHandler(redirect(port))
 }
 
-// answer returns the certificate for a handshake. It never obtains one: anybody could use up the number of tries that the authority
-// allows.
+// answer returns the certificate for a handshake. It never obtains one: anybody could use up the number of tries that
+// the authority allows.
 func (a *authority) answer(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if len(hello.SupportedProtos) == 1 && hello.SupportedProtos[0] == acme.ALPNProto {
 		return a.manager.GetCertificate(hello) // a challenge
@@ -81,8 +81,8 @@ func (a *authority) current(name string) *tls.Certificate {
 	return a.mu.current[name]
 }
 
-// obtain returns the manager's certificate for a name, and keeps it as the current one. If the manager has none, it asks the authority
-// for one, which takes up to five minutes: only Run may call it.
+// obtain returns the manager's certificate for a name, and keeps it as the current one. If the manager has none, it
+// asks the authority for one, which takes up to five minutes: only Run may call it.
 func (a *authority) obtain(name string) (*tls.Certificate, error) {
 	// With this cipher suite the manager uses an ECDSA key, which every browser accepts.
 	c, err := a.manager.GetCertificate(&tls.ClientHelloInfo{
@@ -111,8 +111,8 @@ func (a *authority) expiry() (first time.Time) {
 	return first
 }
 
-// Run obtains the certificates, one after the other, and tries again those that fail. The manager renews them; Run picks up the new
-// ones.
+// Run obtains the certificates, one after the other, and tries again those that fail. The manager renews them; Run
+// picks up the new ones.
 func (a *authority) Run(ctx context.Context) error {
 	retry := firstPause
 	for {

@@ -54,8 +54,8 @@ func (f *files) PlainHandler(port string) http.Handler { return redirect(port) }
 
 func (f *files) expiry() time.Time { return f.current().Leaf.NotAfter }
 
-// current returns the certificate. It reads the files again if they have changed. If they cannot be used, as while only one of them
-// has been replaced, the old certificate stays.
+// current returns the certificate. It reads the files again if they have changed. If they cannot be used, as while only
+// one of them has been replaced, the old certificate stays.
 func (f *files) current() *tls.Certificate {
 	f.mu.Lock()
 	defer f.mu.Unlock()

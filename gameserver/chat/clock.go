@@ -11,18 +11,19 @@ import (
 )
 
 const (
-	// clockEntries bounds a player's clock: in a larger crowd it holds the players seen last, and the rest is found by chains
-	// (docs/causality.md). 32 entries take 740 bytes, below wire.MaxStamp.
+	// clockEntries bounds a player's clock: in a larger crowd it holds the players seen last, and the rest is found by
+	// chains (docs/causality.md). 32 entries take 740 bytes, below wire.MaxStamp.
 	clockEntries = 32
 	// relevantFor is how long a player who is out of sight stays relevant.
 	relevantFor = 10 * time.Second
-	// maxSeenEvents is how many events shown to a player are recorded until they send one; of more, the last ones count.
+	// maxSeenEvents is how many events shown to a player are recorded until they send one; of more, the last ones
+	// count.
 	maxSeenEvents = 64
 )
 
-// Clock is a player's clock: their events are numbered, and carry what they had seen before. Events shown to the player are
-// only recorded until they send one, since most players only read. One goroutine owns it, except for what the
-// lock guards.
+// Clock is a player's clock: their events are numbered, and carry what they had seen before. Events shown to the player
+// are only recorded until they send one, since most players only read. One goroutine owns it, except for what the lock
+// guards.
 type Clock struct {
 	self        vclock.ID
 	owner       *vclock.Owner
@@ -40,13 +41,14 @@ type seenEvent struct {
 	shownAt time.Duration
 }
 
-// recordSlack is how many events a player may have sent after their last record was made: a gateway that was killed saved them in
-// the network up to players.PublishEvery before.
+// recordSlack is how many events a player may have sent after their last record was made: a gateway that was killed
+// saved them in the network up to players.PublishEvery before.
 const recordSlack = 1024
 
-// CountFrom returns a number above those of all earlier events of a player, from their record and the node's wall clock: counting
-// starts there. It is the milliseconds since 1970, since no player sends so many events as to reach them, as with edits
-// (docs/adr/0006); but if the previous gateway's clock was ahead of this one's, it is what that gateway has saved.
+// CountFrom returns a number above those of all earlier events of a player, from their record and the node's wall
+// clock: counting starts there. It is the milliseconds since 1970, since no player sends so many events as to reach
+// them, as with edits (docs/adr/0006); but if the previous gateway's clock was ahead of this one's, it is what that
+// gateway has saved.
 func CountFrom(record nodemsg.PlayerRecord, now time.Time) uint64 {
 	wall, counted := uint64(now.UnixMilli()), record.Counted()
 	if wall > counted {

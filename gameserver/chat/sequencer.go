@@ -1,9 +1,9 @@
 // Package chat brings the chat of a gateway, and with it hits and gifts, into causal order.
 //
-// Chat arrives on a subscription for each region in view. One may be slower than another: an answer may arrive before its question.
-// So all events go through one vclock.Queue of the gateway, and are shown in causal order; each player gets a subsequence of the
-// gateway's events, and so sees causal order too (docs/causality.md). A Clock numbers the events of one player; the Sequencer
-// brings those of all players into order.
+// Chat arrives on a subscription for each region in view. One may be slower than another: an answer may arrive before
+// its question. So all events go through one vclock.Queue of the gateway, and are shown in causal order; each player
+// gets a subsequence of the gateway's events, and so sees causal order too (docs/causality.md). A Clock numbers the
+// events of one player; the Sequencer brings those of all players into order.
 //
 // Sequencer.Run owns the line, and a Clock belongs to its player's session.
 package chat
@@ -21,15 +21,16 @@ import (
 )
 
 const (
-	// Wait is how long an event waits for others that it follows: a region that is slower than another by more is not waited
-	// for.
+	// Wait is how long an event waits for others that it follows: a region that is slower than another by more is not
+	// waited for.
 	Wait = time.Second
-	// settle is how long each event is held back, so that unrelated ones are shown by wall clock, whichever region they come
-	// from.
+	// settle is how long each event is held back, so that unrelated ones are shown by wall clock, whichever region they
+	// come from.
 	settle = 50 * time.Millisecond
 	// maxHeld is the maximum number of waiting events, and maxAuthors that of remembered players.
 	maxHeld, maxAuthors = 1024, 4096
-	// maxArrived is the maximum number of events that have arrived and were not looked at yet. Only a leader that lies sends more.
+	// maxArrived is the maximum number of events that have arrived and were not looked at yet. Only a leader that lies
+	// sends more.
 	maxArrived = 16384
 )
 
@@ -50,8 +51,8 @@ type Publisher interface {
 // Options are the dependencies of a Sequencer.
 type Options struct {
 	Now func() time.Duration // the gateway's clock
-	// Awaited returns those players of a clock whose events reach this gateway, each with the number of their last event before
-	// they came into sight here.
+	// Awaited returns those players of a clock whose events reach this gateway, each with the number of their last
+	// event before they came into sight here.
 	Awaited    func(vclock.Clock) map[vclock.ID]uint64
 	Unordered  bool // for tests: events are shown as they arrive
 	Registerer prometheus.Registerer

@@ -17,8 +17,8 @@ import (
 // A player's body, in blocks. Clients have the same (web/src/player/body.ts).
 const bodyWidth, bodyHeight = .6, 1.8
 
-// BodyReaches reports whether a body reaches into the block. A tiny overlap is tolerated, so that a client that rounds may stand
-// flush against a block that it places.
+// BodyReaches reports whether a body reaches into the block. A tiny overlap is tolerated, so that a client that rounds
+// may stand flush against a block that it places.
 func BodyReaches(p motion.Pose, pos grid.Pos) bool {
 	const half, height, hair = bodyWidth / 2, bodyHeight, .01
 	x, y, z := float64(pos.X), float64(pos.Y), float64(pos.Z)

@@ -15,20 +15,21 @@ type Obstacle struct {
 	Boxes []chunk.Box
 }
 
-// Land returns the obstacles among the blocks from low to high, both included, as far as known. The result is valid until the next call.
+// Land returns the obstacles among the blocks from low to high, both included, as far as known. The result is valid
+// until the next call.
 type Land func(low, high grid.Pos) []Obstacle
 
 const (
-	// stepLength is the distance of the points checked along a path, in blocks, and the longest step of which only the end is
-	// checked: the body is wider.
+	// stepLength is the distance of the points checked along a path, in blocks, and the longest step of which only the
+	// end is checked: the body is wider.
 	stepLength = .4
-	// leeway is how deep a body may reach into a block without being inside, for clients that round, and for corners cut by a
-	// straight line between two moves.
+	// leeway is how deep a body may reach into a block without being inside, for clients that round, and for corners
+	// cut by a straight line between two moves.
 	leeway = .1
 )
 
-// The axes, as bits, and the paths from one place to another: along all axes at once, or one after the other. A client reports
-// its place now and then; in between the player may have climbed first and walked on then.
+// The axes, as bits, and the paths from one place to another: along all axes at once, or one after the other. A client
+// reports its place now and then; in between the player may have climbed first and walked on then.
 const (
 	alongX = 1 << iota
 	alongY
@@ -47,8 +48,8 @@ var paths = [...][]int{
 	{alongZ, alongY, alongX},
 }
 
-// Blocked reports whether a body cannot get from one place to the other without passing through solid blocks. Blocks that it is
-// inside of already do not count: a buried player may get out.
+// Blocked reports whether a body cannot get from one place to the other without passing through solid blocks. Blocks
+// that it is inside of already do not count: a buried player may get out.
 func (land Land) Blocked(before, after motion.Pose) bool {
 	from, to := [3]float64{before.X, before.Y, before.Z}, [3]float64{after.X, after.Y, after.Z}
 	start := bodyAt(from)
@@ -123,8 +124,8 @@ func (b body) isBelow(pos grid.Pos) bool {
 // around returns the obstacles in the blocks that a body is in.
 func (land Land) around(b body) []Obstacle { return land(blockOf(b.low), blockOf(b.high)) }
 
-// collides reports whether a body with its feet there is inside a solid block that it was not inside of at the start. A buried
-// player may rise through what is above: that is how clients get out.
+// collides reports whether a body with its feet there is inside a solid block that it was not inside of at the start. A
+// buried player may rise through what is above: that is how clients get out.
 func (land Land) collides(start body, feet [3]float64) bool {
 	b, above := bodyAt(feet), false
 	for _, o := range land.around(b) {

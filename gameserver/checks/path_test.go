@@ -72,8 +72,8 @@ func TestSightOverSlab(t *testing.T) {
 	}
 }
 
-// The browser client's own walks among random shapes (web/test/shapes.test.ts) are allowed, and a body that walks through what stands in its
-// way is not.
+// The browser client's own walks among random shapes (web/test/shapes.test.ts) are allowed, and a body that walks
+// through what stands in its way is not.
 func TestClientsWalksAreAllowed(t *testing.T) {
 	text, err := os.ReadFile("testdata/walks.json")
 	if err != nil {

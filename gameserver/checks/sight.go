@@ -24,7 +24,8 @@ func (land Land) Visible(eyes, feet motion.Pose) bool {
 	return false
 }
 
-// clear reports whether a line is free of solid blocks. Those at its ends do not count: eyes and bodies may be inside them.
+// clear reports whether a line is free of solid blocks. Those at its ends do not count: eyes and bodies may be inside
+// them.
 func (land Land) clear(from, to [3]float64) bool {
 	pointAt := func(part float64) (at [3]float64) {
 		for axis := range at {

@@ -60,8 +60,8 @@ func (a *avatars) hide(s *shown, put func(packet)) {
 	s.on = false
 }
 
-// move shows the players in view where they are now, in a level with a corner. Whoever comes while there is no id is shown as soon as there
-// is one.
+// move shows the players in view where they are now, in a level with a corner. Whoever comes while there is no id is
+// shown as soon as there is one.
 func (a *avatars) move(now time.Time, origin grid.Pos, put func(packet)) {
 	a.Update(now, func(v *games.Other[shown]) { a.hide(&v.As, put) })
 	for _, v := range a.All() {

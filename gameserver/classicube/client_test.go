@@ -198,7 +198,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// A right click uses both halves of a door, and the block that the client asks for beside it is put back. Other clicks have no effect.
+// A right click uses both halves of a door, and the block that the client asks for beside it is put back. Other clicks
+// have no effect.
 func TestDoors(t *testing.T) {
 	click := func(button, action byte, x, y, z uint16) []byte {
 		return begin(packetPlayerClick).u8(button, action).u16(0).u16(0).u8(255).u16(x).u16(y).u16(z).u8(1)

@@ -50,7 +50,8 @@ func (cl *Client) translate(kind byte, body fields, now time.Time) (sessionmsg.F
 	return nil, wire.Refuse(wire.FailUnexpected, "Your client sent packet %#x at the wrong time.", kind)
 }
 
-// readMove returns the move to a place, unless the client has not gone on from where it was put. Places of another level are far from there.
+// readMove returns the move to a place, unless the client has not gone on from where it was put. Places of another
+// level are far from there.
 func (cl *Client) readMove(at place, now time.Time) (sessionmsg.FromClient, error) {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 
 const (
 	unit = 32 // of a place, in a block
-	// eyes is the height of a place above the player's feet. The client's own place is corrected by selfEyes: it adds the rest.
+	// eyes is the height of a place above the player's feet. The client's own place is corrected by selfEyes: it adds
+	// the rest.
 	eyes, selfEyes = 51, 51 - 22
 	turn           = 256 // units of an angle
 )

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// Text of Classic is in code page 437, in lines of at most 64 bytes. An ampersand before a hexadecimal digit sets the colour.
+// Text of Classic is in code page 437, in lines of at most 64 bytes. An ampersand before a hexadecimal digit sets the
+// colour.
 
 // Colours of text.
 const (
@@ -37,8 +38,8 @@ func decodeBytes(b []byte) string {
 	return text.String()
 }
 
-// encodeText returns a text in code page 437. Without its upper half, as clients without FullCP437 have it, and for what it lacks there are
-// question marks.
+// encodeText returns a text in code page 437. Without its upper half, as clients without FullCP437 have it, and for
+// what it lacks there are question marks.
 func encodeText(t string, upperHalf bool) []byte {
 	b := make([]byte, 0, len(t))
 	for _, r := range t {

@@ -29,8 +29,8 @@ type window struct {
 	height int32 // in blocks
 }
 
-// windowAround returns the window around a player who is granted a view distance. Sessions keep chunks up to one beyond it, so a window's
-// chunks stay in view while the player is at most travel away.
+// windowAround returns the window around a player who is granted a view distance. Sessions keep chunks up to one beyond
+// it, so a window's chunks stay in view while the player is at most travel away.
 func windowAround(at grid.ChunkPos, view int, height int32) window {
 	w := window{middle: at, radius: max(1, int32(view)-1), height: height} //nolint:gosec // at most wire.MaxView
 	for w.radius > 1 && w.side()*w.side()*int64(height) > maxVolume {
@@ -104,8 +104,8 @@ func (ls lands) key(w window, f features) (key levelKey, has bool) {
 	return key, has
 }
 
-// writeLevel writes the blocks of a window, X first, then Z, then Y, deflated as the client wants them: with FastMap raw, else with gzip
-// and their number before them.
+// writeLevel writes the blocks of a window, X first, then Z, then Y, deflated as the client wants them: with FastMap
+// raw, else with gzip and their number before them.
 func (ls lands) writeLevel(to io.Writer, w window, f features) error {
 	var packed io.WriteCloser
 	if f[extFastMap] {

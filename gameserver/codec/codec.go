@@ -1,5 +1,5 @@
-// Package codec holds the two encodings of sessions, JSON and CBOR, as two values of one interface: everything that depends on
-// the encoding of a session is asked of its codec.
+// Package codec holds the two encodings of sessions, JSON and CBOR, as two values of one interface: everything that
+// depends on the encoding of a session is asked of its codec.
 package codec
 
 import (
@@ -14,20 +14,21 @@ import (
 
 // Codec is the encoding of a session. Values are comparable and have no state: any goroutine may use them.
 type Codec interface {
-	// IsText reports whether messages are text: over TCP they are lines, over WebSocket text frames. Others have a length prefix
-	// over TCP.
+	// IsText reports whether messages are text: over TCP they are lines, over WebSocket text frames. Others have a
+	// length prefix over TCP.
 	IsText() bool
-	// HasTickFrames reports whether sessions get one frame per tick from the frame loop, with the motion of all avatars. Others
-	// get moves from chunk deltas.
+	// HasTickFrames reports whether sessions get one frame per tick from the frame loop, with the motion of all
+	// avatars. Others get moves from chunk deltas.
 	HasTickFrames() bool
 	// Decode decodes a client's message. Errors are *wire.Error.
 	Decode(message []byte) (sessionmsg.FromClient, error)
-	// IsMove reports whether a message is one that sessionmsg.DecodeMove decodes. False does not mean that it is no move.
+	// IsMove reports whether a message is one that sessionmsg.DecodeMove decodes. False does not mean that it is no
+	// move.
 	IsMove(message []byte) bool
 	// Encode returns a message. It panics on what no checked message has.
 	Encode(m sessionmsg.FromServer) []byte
-	// Delta returns the piece of a frame for the delta of a chunk; nil if there is nothing to send. It is shared by all sessions:
-	// read only. The lock of the delta's subscription is held.
+	// Delta returns the piece of a frame for the delta of a chunk; nil if there is nothing to send. It is shared by all
+	// sessions: read only. The lock of the delta's subscription is held.
 	Delta(d *mirror.Delta) []byte
 	// Calm is Delta without the moves, and is not shared.
 	Calm(d *mirror.Delta) []byte

@@ -1,6 +1,6 @@
-// Package elsewhere asks the other gateways of a world about the players there: their names, where one of them is, and to show one of them a
-// private line. It answers the same questions of others. Each gateway asks those that it is connected with, and believes their answers, but
-// for who plays under a registered name.
+// Package elsewhere asks the other gateways of a world about the players there: their names, where one of them is, and
+// to show one of them a private line. It answers the same questions of others. Each gateway asks those that it is
+// connected with, and believes their answers, but for who plays under a registered name.
 //
 // Any goroutine may use it.
 package elsewhere
@@ -113,13 +113,15 @@ func (p *Players) List(ctx context.Context) (names []string, players uint64) {
 	return names, players
 }
 
-// Find returns the player on another node whom others see under the name, in any case. The error says why none is found.
+// Find returns the player on another node whom others see under the name, in any case. The error says why none is
+// found.
 func (p *Players) Find(ctx context.Context, name string) (nodemsg.FoundPlayer, error) {
 	_, it, err := p.find(ctx, name)
 	return it, err
 }
 
-// Known reports whether a name is registered, and whether somebody is playing under it, here or on another node that answers.
+// Known reports whether a name is registered, and whether somebody is playing under it, here or on another node that
+// answers.
 func (p *Players) Known(ctx context.Context, name string) (registered, playing bool) {
 	_, registered = p.here.OwnerOf(name)
 	if _, playing = p.here.FindPlayer(name); playing {
@@ -130,8 +132,8 @@ func (p *Players) Known(ctx context.Context, name string) (registered, playing b
 	})
 }
 
-// find returns also the node. Of a registered name it believes only answers with its owner, and of no name answers of several nodes: one of them
-// lies, or the player has just moved.
+// find returns also the node. Of a registered name it believes only answers with its owner, and of no name answers of
+// several nodes: one of them lies, or the player has just moved.
 func (p *Players) find(ctx context.Context, name string) (peer string, it nodemsg.FoundPlayer, err error) {
 	owner, registered := p.here.OwnerOf(name)
 	for _, a := range p.ask(ctx, nodemsg.PlayersRequest{Find: &nodemsg.FindPlayer{Name: name}}) {
@@ -149,8 +151,8 @@ func (p *Players) find(ctx context.Context, name string) (peer string, it nodems
 	return peer, it, nil
 }
 
-// Show shows a line to the player on another node whom others see under the name. Only that node is sent the line. It returns the name as the
-// player writes it, and whether they were shown the line; the error says why nobody is found.
+// Show shows a line to the player on another node whom others see under the name. Only that node is sent the line. It
+// returns the name as the player writes it, and whether they were shown the line; the error says why nobody is found.
 func (p *Players) Show(ctx context.Context, name string, line nodemsg.PrivateLine) (as string, shown bool, err error) {
 	peer, it, err := p.find(ctx, name)
 	if err != nil {

@@ -54,8 +54,8 @@ func (n nodes) Ask(ctx context.Context, peer, protocol string, question []byte) 
 	return New(nil, n[peer]).Answer(ctx, peer, question)
 }
 
-// A node that says that a player is there does not get the lines that are written to them: neither under their registered name, nor if they
-// are found where they are.
+// A node that says that a player is there does not get the lines that are written to them: neither under their
+// registered name, nor if they are found where they are.
 func TestNodesThatLie(t *testing.T) {
 	for name, c := range map[string]struct {
 		lie        player.ID

@@ -62,8 +62,8 @@ func (at Blocks) Door(pos grid.Pos) []Change {
 	return at.withOtherHalf(Change{pos, b.Used()})
 }
 
-// Click returns the changes that a click makes, as in the browser's client: a door is used, a second slab makes a whole block, and plants and
-// water give way.
+// Click returns the changes that a click makes, as in the browser's client: a door is used, a second slab makes a whole
+// block, and plants and water give way.
 func (at Blocks) Click(c Click) []Change {
 	if changes := at.Door(c.At); changes != nil || c.Block == chunk.Air {
 		return changes
@@ -95,7 +95,8 @@ func (at Blocks) Place(pos grid.Pos, block chunk.Block) []Change {
 // givesWay reports whether a block gives way to one that is placed there.
 func givesWay(b chunk.Block) bool { return b.Plant() || b == chunk.Water }
 
-// withOtherHalf returns a change, and the same of the other half if it is one of a door. The lowest two of a stack are one door.
+// withOtherHalf returns a change, and the same of the other half if it is one of a door. The lowest two of a stack are
+// one door.
 func (at Blocks) withOtherHalf(c Change) []Change {
 	half, _ := at(c.Pos)
 	if !half.Door() {

@@ -27,8 +27,8 @@ const (
 	maxNames                 = 3 // that are tried for a guest
 )
 
-// Conn is the connection of a client to its session. The player may have a key: Conn answers challenges and signs for the game. When the
-// player logs in, the session of the guest ends, and another one begins on the same connection.
+// Conn is the connection of a client to its session. The player may have a key: Conn answers challenges and signs for
+// the game. When the player logs in, the session of the guest ends, and another one begins on the same connection.
 type Conn struct {
 	Client
 	ticks    ticks

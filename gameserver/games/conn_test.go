@@ -173,7 +173,8 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// A name that is somebody's in lower case, but is none that a player may have, logs nobody in: nodes refuse bodies with it.
+// A name that is somebody's in lower case, but is none that a player may have, logs nobody in: nodes refuse bodies with
+// it.
 func TestInvalidNames(t *testing.T) {
 	a, _ := connFor("kim", nil, "register correct-horse")
 	enter(t, a)

@@ -15,8 +15,9 @@ const (
 	sequenceEvery = time.Second
 )
 
-// Edits are a client's edits: those that its session is to be sent, and those that wait for their answers. The client's lock guards them.
-// Only Next needs none: it belongs to the reader, as Add does, and nothing is read while a session begins.
+// Edits are a client's edits: those that its session is to be sent, and those that wait for their answers. The client's
+// lock guards them. Only Next needs none: it belongs to the reader, as Add does, and nothing is read while a session
+// begins.
 type Edits struct {
 	first, number uint64 // of the session, and of the next edit
 	begun         time.Time
@@ -24,13 +25,15 @@ type Edits struct {
 	next          []sessionmsg.FromClient
 }
 
-// Begin begins a session, whose first edit has a number. It drops the edits of a session before, whose reader has ended.
+// Begin begins a session, whose first edit has a number. It drops the edits of a session before, whose reader has
+// ended.
 func (e *Edits) Begin(first uint64, now time.Time) {
 	*e = Edits{first: first, number: first, begun: now, pending: make(map[uint64]grid.Pos)}
 }
 
-// Add adds an edit to those that are to be sent. They must be numbered near the time (docs/adr/0045), in microseconds, however long the
-// client plays: signed ones are too old otherwise, and those of guests beside newer ones of another guest of the name.
+// Add adds an edit to those that are to be sent. They must be numbered near the time (docs/adr/0045), in microseconds,
+// however long the client plays: signed ones are too old otherwise, and those of guests beside newer ones of another
+// guest of the name.
 func (e *Edits) Add(c Change, now time.Time) (number uint64, err error) {
 	if len(e.pending) >= maxPending {
 		return 0, wire.Refuse(wire.FailRate, "Too many of your edits wait for an answer.")

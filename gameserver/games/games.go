@@ -15,8 +15,8 @@ import (
 
 // Protocol is the protocol of a game.
 type Protocol interface {
-	// Open reads a new connection's handshake, under the deadline that the connection has. The Join has the name and the view distance.
-	// The caller closes the connection.
+	// Open reads a new connection's handshake, under the deadline that the connection has. The Join has the name and
+	// the view distance. The caller closes the connection.
 	Open(ctx context.Context, c net.Conn) (Client, sessionmsg.Join, error)
 	// Subprotocol is that of the game's WebSockets, which carry the same bytes as TCP; empty if it has none.
 	Subprotocol() string
@@ -34,13 +34,13 @@ type PacketConn interface {
 	Backlog() int
 }
 
-// Client is a client of another game, as a client of sessions. One goroutine calls Read; any may call the rest. A second Welcome begins
-// another session of the same client, whose player has become another one.
+// Client is a client of another game, as a client of sessions. One goroutine calls Read; any may call the rest. A
+// second Welcome begins another session of the same client, whose player has become another one.
 type Client interface {
 	// Read waits for the client's next message.
 	Read() (sessionmsg.FromClient, error)
-	// Send sends a session's message, now or with the next flush. A Notice stands for all that is only read, and a Failure for all that
-	// ends the session.
+	// Send sends a session's message, now or with the next flush. A Notice stands for all that is only read, and a
+	// Failure for all that ends the session.
 	Send(m sessionmsg.FromServer) error
 	// SendTick is Send for a tick frame, which it does not retain.
 	SendTick(frame []byte) error

@@ -15,7 +15,8 @@ import (
 // shownChanges is how many changes of a History are shown in the chat.
 const shownChanges = 8
 
-// historyLines returns a History as lines of the chat: the newest changes, and the command that shows those before them.
+// historyLines returns a History as lines of the chat: the newest changes, and the command that shows those before
+// them.
 func historyLines(m sessionmsg.History, now time.Time) (lines []string) {
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if m.Missing {

@@ -11,11 +11,12 @@ const (
 	layer     = grid.ChunkSize * grid.ChunkSize // blocks of one height
 )
 
-// Light is how light the blocks of a chunk are, 0 to FullLight, in their order: by the sky, and by lamps. It spreads within the chunk only.
+// Light is how light the blocks of a chunk are, 0 to FullLight, in their order: by the sky, and by lamps. It spreads
+// within the chunk only.
 type Light struct{ Sky, Lamps []byte }
 
-// LightOf returns the light of a chunk. Shades reports whether a block stops the light that falls from the sky; glow returns the light that a
-// block emits.
+// LightOf returns the light of a chunk. Shades reports whether a block stops the light that falls from the sky; glow
+// returns the light that a block emits.
 func LightOf(blocks []chunk.Block, shades func(chunk.Block) bool, glow func(chunk.Block) uint8) Light {
 	l := Light{Sky: make([]byte, len(blocks)), Lamps: make([]byte, len(blocks))}
 	top := len(blocks)

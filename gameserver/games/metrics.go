@@ -12,7 +12,8 @@ type Metrics struct {
 	Land    prometheus.Counter // parts that were sent
 }
 
-// NewMetrics returns the metrics of a game; land are those of the parts of land that it is sent. The other names begin with voxeld_ and the flag.
+// NewMetrics returns the metrics of a game; land are those of the parts of land that it is sent. The other names begin
+// with voxeld_ and the flag.
 func NewMetrics(r prometheus.Registerer, flag, game string, land prometheus.CounterOpts) Metrics {
 	f, prefix := promauto.With(r), "voxeld_"+flag
 	return Metrics{
@@ -29,7 +30,8 @@ func NewMetrics(r prometheus.Registerer, flag, game string, land prometheus.Coun
 // Clients is that of Protocol.
 func (m Metrics) Clients() prometheus.Gauge { return m.clients }
 
-// CountRefused counts an edit that is put back because it was refused, by the code of its Ack. It says why, unless the player can see it.
+// CountRefused counts an edit that is put back because it was refused, by the code of its Ack. It says why, unless the
+// player can see it.
 func (m Metrics) CountRefused(code string, say func(why string)) {
 	if code == "" {
 		return

@@ -15,8 +15,8 @@ const (
 	putAgain = 2 * time.Second
 )
 
-// Position is where a client's player is. Clients that do not confirm where they are put are ignored until they say that they are there. The
-// client's lock guards it.
+// Position is where a client's player is. Clients that do not confirm where they are put are ignored until they say
+// that they are there. The client's lock guards it.
 type Position struct {
 	Pose motion.Pose // as the gateway has it
 	put  time.Time   // when the client was put there, if it has not gone on from there; else zero
@@ -29,14 +29,16 @@ func (p *Position) Begin(pose motion.Pose, now time.Time) { p.Pose, p.sent = pos
 // Put notes that the client is put where the player is.
 func (p *Position) Put(now time.Time) { p.put = now }
 
-// Unconfirmed reports whether the client has not gone on from where it was put: what it does is meant for another place.
+// Unconfirmed reports whether the client has not gone on from where it was put: what it does is meant for another
+// place.
 func (p *Position) Unconfirmed() bool { return !p.put.IsZero() }
 
 // Lost reports whether the client should be put there again.
 func (p *Position) Lost(now time.Time) bool { return p.Unconfirmed() && now.Sub(p.put) >= putAgain }
 
-// Move moves the player to a pose, if the client is known to be there, and goes on from where it was put. It reports whether the session is
-// to be sent a move. That is so after a while even if the client stands still: otherwise it seems to be gone.
+// Move moves the player to a pose, if the client is known to be there, and goes on from where it was put. It reports
+// whether the session is to be sent a move. That is so after a while even if the client stands still: otherwise it
+// seems to be gone.
 func (p *Position) Move(to motion.Pose, known bool, now time.Time, still time.Duration) bool {
 	if !known || p.Unconfirmed() && distance(to, p.Pose) > nearby {
 		to = p.Pose

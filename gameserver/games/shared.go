@@ -35,8 +35,8 @@ func NewShared[K comparable, V any](most, largest int, size func(V) int) *Shared
 	return &Shared[K, V]{largest: largest, size: size, building: make(chan struct{}, maxBuilding), kept: kept}
 }
 
-// Get returns what was built for a key, or builds it while few others do so. What has no key is built for one client only.
-// The caller must not change it.
+// Get returns what was built for a key, or builds it while few others do so. What has no key is built for one client
+// only. The caller must not change it.
 func (s *Shared[K, V]) Get(key K, has bool, build func() (V, error)) (V, error) {
 	bounded := func() (V, error) {
 		s.building <- struct{}{}

@@ -19,8 +19,9 @@ func (d Deadlined) Write(b []byte) (int, error) {
 	return d.Conn.Write(b)
 }
 
-// readEvery is the least time between two reads: a little more than that between two moves of a client. So what is read is there, and no wait
-// for each move has to be ended. Servers of these games look at what clients have sent about as often.
+// readEvery is the least time between two reads: a little more than that between two moves of a client. So what is read
+// is there, and no wait for each move has to be ended. Servers of these games look at what clients have sent about as
+// often.
 const readEvery = 60 * time.Millisecond
 
 // pacedConn is a connection that is not read more often than readEvery.

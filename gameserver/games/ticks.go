@@ -9,7 +9,8 @@ import (
 const TickEvery = 100 * time.Millisecond
 
 const (
-	// earlyTick is when a flush may be a tick, after the last one: the frames that are flushed come about every TickEvery.
+	// earlyTick is when a flush may be a tick, after the last one: the frames that are flushed come about every
+	// TickEvery.
 	earlyTick = TickEvery * 3 / 4
 	// lateTick is when there is a tick without a flush.
 	lateTick = TickEvery * 5 / 4

@@ -19,7 +19,8 @@ import (
 const Protocol = "/gateway/1"
 
 const (
-	// answerTimeout bounds the wait for the answers of other gateways, and firstTimeout the wait for the first that takes players.
+	// answerTimeout bounds the wait for the answers of other gateways, and firstTimeout the wait for the first that
+	// takes players.
 	answerTimeout, firstTimeout = time.Second, 3 * time.Second
 	// maxPeers is the number of gateways that are queried.
 	maxPeers = 64
@@ -41,8 +42,8 @@ type Target struct {
 	address  wire.Gateway
 }
 
-// Find queries the connected nodes concurrently which of them would take that many sessions. It returns within answerTimeout if one of them would,
-// else when the first has said so, or after firstTimeout.
+// Find queries the connected nodes concurrently which of them would take that many sessions. It returns within
+// answerTimeout if one of them would, else when the first has said so, or after firstTimeout.
 func Find(ctx context.Context, nodes Nodes, sessions int, log *slog.Logger) *Targets {
 	ctx, cancel := context.WithTimeout(ctx, firstTimeout)
 	defer cancel()

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// askEvery is how often the connected nodes are asked for the origins of their pages, askAgain how soon they are for an origin that is
-	// not known.
+	// askEvery is how often the connected nodes are asked for the origins of their pages, askAgain how soon they are
+	// for an origin that is not known.
 	askEvery, askAgain = time.Minute, 2 * time.Second
 	// maxKnown is the number of nodes whose origins are remembered: of those that answered last.
 	maxKnown = 256
 )
 
-// Origins are the origins of other nodes' pages. A page goes on at this node after its own one was stopped, so what a node has answered
-// stays known when it is gone. Any goroutine may use it.
+// Origins are the origins of other nodes' pages. A page goes on at this node after its own one was stopped, so what a
+// node has answered stays known when it is gone. Any goroutine may use it.
 type Origins struct {
 	nodes Nodes
 
@@ -59,8 +59,8 @@ func (o *Origins) Run(ctx context.Context) {
 	}
 }
 
-// Known reports whether an origin is that of a node's pages. If none is known to have it, the connected nodes are asked, unless they have
-// been just now.
+// Known reports whether an origin is that of a node's pages. If none is known to have it, the connected nodes are
+// asked, unless they have been just now.
 func (o *Origins) Known(ctx context.Context, origin string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

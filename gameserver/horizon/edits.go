@@ -23,13 +23,16 @@ import (
 const (
 	// sectorSide is the width of a sector in tiles of level 0: 2,048 blocks, a domain, which has 16 founding cells.
 	sectorSide = 8
-	// sectorFor is how long a sector is not looked at again, and closedFor how long what is not known to change is kept.
+	// sectorFor is how long a sector is not looked at again, and closedFor how long what is not known to change is
+	// kept.
 	sectorFor, closedFor = 3 * time.Second, 30 * time.Second
 	// maxSectors and maxSquares bound what is kept; a square has up to 40 kB, mostly far less.
 	maxSectors, maxSquares = 128, 1024
-	// atOnce is how many range queries run at the same time, and perLook the most squares that are asked for in one look at a sector.
+	// atOnce is how many range queries run at the same time, and perLook the most squares that are asked for in one
+	// look at a sector.
 	atOnce, perLook = 4, 32
-	// Looks at sectors a second: each asks other nodes, which answer a limited number of questions. Beyond it what is known is shown.
+	// Looks at sectors a second: each asks other nodes, which answer a limited number of questions. Beyond it what is
+	// known is shown.
 	lookRate, looksAtOnce = 10, 64
 	// queryTime bounds a query, and a look.
 	queryTime = 2 * time.Second
@@ -38,8 +41,9 @@ const (
 // Query runs a range query; that of a *region.Host.
 type Query func(context.Context, region.RangeQuery) (region.RangeResult, error)
 
-// edits keeps what edits have changed of the surface. One range query returns which regions of a sector exist, and how far their logs are
-// applied. Only for squares with changes, which are tiles of level 0, the surface is asked for. Any goroutine may use it.
+// edits keeps what edits have changed of the surface. One range query returns which regions of a sector exist, and how
+// far their logs are applied. Only for squares with changes, which are tiles of level 0, the surface is asked for. Any
+// goroutine may use it.
 type edits struct {
 	query   Query
 	running chan struct{} // a slot for each query

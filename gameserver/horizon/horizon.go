@@ -1,9 +1,10 @@
-// Package horizon serves tiles of the land as it looks from afar: heights, the blocks on top, and what was built. A tile is the untouched
-// land, which this node computes, with what edits have changed, which range queries return (docs/adr/0053). Its name holds the hash of its
-// bytes: every node has the same tile under the same name, and a name never changes its meaning.
+// Package horizon serves tiles of the land as it looks from afar: heights, the blocks on top, and what was built. A
+// tile is the untouched land, which this node computes, with what edits have changed, which range queries return
+// (docs/adr/0053). Its name holds the hash of its bytes: every node has the same tile under the same name, and a name
+// never changes its meaning.
 //
-// Work is bounded: tiles are computed one at a time and so many a second, the land of others is asked about every few seconds at most, and
-// answers are shared by all who ask. No region is founded or woken.
+// Work is bounded: tiles are computed one at a time and so many a second, the land of others is asked about every few
+// seconds at most, and answers are shared by all who ask. No region is founded or woken.
 package horizon
 
 import (
@@ -24,9 +25,11 @@ import (
 )
 
 const (
-	// maxGrounds bounds the tiles of untouched land that are kept, at 68 kB each, and maxContents the compressed tiles, at about 5 kB each.
+	// maxGrounds bounds the tiles of untouched land that are kept, at 68 kB each, and maxContents the compressed tiles,
+	// at about 5 kB each.
 	maxGrounds, maxContents = 256, 2048
-	// groundRate and groundBurst are how many tiles of untouched land are computed in a second, and at once. One takes 10 to 20 ms.
+	// groundRate and groundBurst are how many tiles of untouched land are computed in a second, and at once. One takes
+	// 10 to 20 ms.
 	groundRate, groundBurst = 20, 160
 )
 
@@ -53,7 +56,8 @@ type Horizon struct {
 	}
 }
 
-// asker names requests that are counted together: an address's for hashes and hosts, or its for tiles that are not kept.
+// asker names requests that are counted together: an address's for hashes and hosts, or its for tiles that are not
+// kept.
 type asker struct {
 	address netip.Prefix
 	tile    bool
@@ -76,7 +80,8 @@ func New(query Query, t Terrain, r prometheus.Registerer) *Horizon {
 	return h
 }
 
-// Hash returns the hash of the tile as it is now, which may be some seconds old. It reports false if the context ends first.
+// Hash returns the hash of the tile as it is now, which may be some seconds old. It reports false if the context ends
+// first.
 func (h *Horizon) Hash(ctx context.Context, k Key) (string, bool) {
 	changed, version := h.edits.of(ctx, k)
 	if known, ok := h.known(k); ok && known.edits == version {
@@ -116,8 +121,8 @@ func (h *Horizon) known(k Key) (made, bool) {
 	return known, ok && h.mu.contents.Contains(k.String()+"/"+known.hash)
 }
 
-// Content returns the bytes of a tile that has the hash, compressed with gzip. It reports false if the tile has another one now, and this
-// one is no longer kept.
+// Content returns the bytes of a tile that has the hash, compressed with gzip. It reports false if the tile has another
+// one now, and this one is no longer kept.
 func (h *Horizon) Content(ctx context.Context, k Key, hash string) ([]byte, bool) {
 	for range 2 {
 		if content, ok := h.kept(k, hash); ok {

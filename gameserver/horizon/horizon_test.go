@@ -258,8 +258,8 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// An address, or a /64 of IPv6, with many requests for hashes or tiles at the same time does not make others wait: some of its requests are
-// refused. Those for tiles do not take the place of those for hashes, nor the other way round.
+// An address, or a /64 of IPv6, with many requests for hashes or tiles at the same time does not make others wait: some
+// of its requests are refused. Those for tiles do not take the place of those for hashes, nor the other way round.
 func TestRequestsOfAnAddress(t *testing.T) {
 	hashes, tile := "?tiles=0.1.-2", "/0.1.-2/AAAAAAAAAAAAAAAA" // which has another hash
 	answered := map[string]int{hashes: http.StatusOK, tile: http.StatusNotFound}

@@ -6,14 +6,16 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// Host is land and the node that leads its region, as far as this node knows. The query that says which tiles have changed says this, too.
+// Host is land and the node that leads its region, as far as this node knows. The query that says which tiles have
+// changed says this, too.
 type Host struct {
 	X     int32  `json:"x"` // of its first block
 	Z     int32  `json:"z"`
 	Width int32  `json:"width"` // in blocks, along X
 	Depth int32  `json:"depth"` // along Z
 	Node  string `json:"node,omitempty"`
-	// Lost means that no node that leads it answers. Land that is not founded is left out. Whether a region is open is not told: that says where players are.
+	// Lost means that no node that leads it answers. Land that is not founded is left out. Whether a region is open is
+	// not told: that says where players are.
 	Lost bool `json:"lost,omitempty"`
 }
 

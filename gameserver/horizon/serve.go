@@ -17,15 +17,18 @@ import (
 )
 
 const (
-	// maxNamed is the most tiles in one request for hashes, and hashTime how long their hashes are computed. The rest are left out.
+	// maxNamed is the most tiles in one request for hashes, and hashTime how long their hashes are computed. The rest
+	// are left out.
 	maxNamed = 80
 	hashTime = 2500 * time.Millisecond
-	// maxAsking is the most requests for hashes or hosts of one address at the same time, and the most for tiles that are not kept: they wait
-	// for each other, and others must not wait for all. A client has four requests for tiles at once, and needs their hashes meanwhile.
+	// maxAsking is the most requests for hashes or hosts of one address at the same time, and the most for tiles that
+	// are not kept: they wait for each other, and others must not wait for all. A client has four requests for tiles at
+	// once, and needs their hashes meanwhile.
 	maxAsking = 4
 )
 
-// hashes is the answer to a request for hashes, by name. More means that some are left out, and the same request may return them.
+// hashes is the answer to a request for hashes, by name. More means that some are left out, and the same request may
+// return them.
 type hashes struct {
 	Tiles map[string]string `json:"tiles"`
 	More  bool              `json:"more,omitempty"`
@@ -90,7 +93,8 @@ func (h *Horizon) serveHashes(w http.ResponseWriter, r *http.Request) {
 // maxSectorsNamed is the most sectors in one request for hosts.
 const maxSectorsNamed = 36
 
-// hostsAnswer is the answer to a request for hosts, by the names of the sectors. Those of which nothing is known yet are left out.
+// hostsAnswer is the answer to a request for hosts, by the names of the sectors. Those of which nothing is known yet
+// are left out.
 type hostsAnswer struct {
 	Sectors map[string][]Host `json:"sectors"`
 }

@@ -30,7 +30,8 @@ const (
 	maxTile = 1 << 30
 	// maxBuilt bounds the runs of what was built on a tile. More than these are left out, the lowest first.
 	maxBuilt = 4096
-	// builtOver is how far above the untouched land, in blocks, something is drawn as built on it, and not as the land itself.
+	// builtOver is how far above the untouched land, in blocks, something is drawn as built on it, and not as the land
+	// itself.
 	builtOver = 3
 	// version is the first byte of an encoded tile.
 	version = 1
@@ -62,7 +63,8 @@ func ParseKey(name string) (k Key, err error) {
 	return k, nil
 }
 
-// squares lists the tiles of level 0 that the tile covers, with those behind its eastern and southern edges, whose first points it has.
+// squares lists the tiles of level 0 that the tile covers, with those behind its eastern and southern edges, whose
+// first points it has.
 func (k Key) squares() (all []Key) {
 	n := int32(1) << k.Level
 	for z := k.Z * n; z <= (k.Z+1)*n; z++ {
@@ -86,7 +88,8 @@ type Tile struct {
 	Built   []Run // by place: rows along Z, then along X
 }
 
-// Run is a row of patches of SurfaceStep × SurfaceStep blocks, along X, on which something of the same height was built.
+// Run is a row of patches of SurfaceStep × SurfaceStep blocks, along X, on which something of the same height was
+// built.
 type Run struct {
 	X, Z   int // of the first patch, in patches from the corner of the tile
 	Length int

@@ -25,7 +25,8 @@ func groundOf(t testing.TB, k Key) []terrain.TopBlock {
 	return newGenerator(t).VistaIn(new(terrain.Room), int(k.X)*k.side(), int(k.Z)*k.side(), k.step(), Points)
 }
 
-// What rises above the land is built on it, at every level in patches of four blocks; holes and roads change the points themselves.
+// What rises above the land is built on it, at every level in patches of four blocks; holes and roads change the points
+// themselves.
 func TestCompose(t *testing.T) {
 	for level := range Levels {
 		k := Key{level, -1, 0}

@@ -29,8 +29,8 @@ func newConnections(proxies realip.Proxies, admit func(net.Addr) (func(), bool))
 	return c
 }
 
-// track is the server's ConnState hook. A new connection of a trusted proxy is counted against its client's address as soon as that
-// is known: when the first bytes arrive.
+// track is the server's ConnState hook. A new connection of a trusted proxy is counted against its client's address as
+// soon as that is known: when the first bytes arrive.
 func (c *connections) track(conn net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -69,8 +69,8 @@ func (c *connections) add(conn net.Conn) bool {
 	return true
 }
 
-// count counts a connection against its address, once. It reports false if the address has too many. A proxy's own address is not
-// limited: it serves many clients.
+// count counts a connection against its address, once. It reports false if the address has too many. A proxy's own
+// address is not limited: it serves many clients.
 func (c *connections) count(conn net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -40,7 +40,8 @@ func (p *perAddress) admit(remote net.Addr) (release func(), ok bool) {
 	}, true
 }
 
-// server serves until the test ends, and returns its address and its limits. Its WebSocket endpoint hijacks the connection.
+// server serves until the test ends, and returns its address and its limits. Its WebSocket endpoint hijacks the
+// connection.
 func server(t *testing.T, proxies realip.Proxies) (string, *perAddress) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -75,8 +76,8 @@ func server(t *testing.T, proxies realip.Proxies) (string, *perAddress) {
 	return l.Addr().String(), limits
 }
 
-// request opens a connection, sends a text, and returns the first bytes of the answer, "" if the connection was closed. The
-// connection stays open.
+// request opens a connection, sends a text, and returns the first bytes of the answer, "" if the connection was closed.
+// The connection stays open.
 func request(t *testing.T, address, text string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -120,7 +121,8 @@ func TestSocketsAreNotCountedHere(t *testing.T) {
 	}
 }
 
-// A proxy may have any number of connections. Those for which it names a client by the PROXY protocol are counted for that client.
+// A proxy may have any number of connections. Those for which it names a client by the PROXY protocol are counted for
+// that client.
 func TestConnectionsOfProxies(t *testing.T) {
 	address, _ := server(t, realip.Proxies{netip.MustParsePrefix("127.0.0.0/8")})
 	for range 4 {

@@ -15,11 +15,12 @@ import (
 	"time"
 )
 
-// encodings are the content encodings that the client's build writes beside a file, the best one first, by the ending of the copy.
+// encodings are the content encodings that the client's build writes beside a file, the best one first, by the ending
+// of the copy.
 var encodings = []struct{ name, ending string }{{"br", ".br"}, {"gzip", ".gz"}}
 
-// files serves the browser client. Names below /assets/ contain a hash of the content, so that browsers may cache these files
-// for ever; all others are revalidated by their ETag. Directories are not listed.
+// files serves the browser client. Names below /assets/ contain a hash of the content, so that browsers may cache these
+// files for ever; all others are revalidated by their ETag. Directories are not listed.
 type files struct {
 	content fs.FS
 	pages   map[string]page // by path of the URL
@@ -121,8 +122,8 @@ func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, file.(io.ReadSeeker)) // embedded files can seek
 }
 
-// accepts reports whether an Accept-Encoding header (RFC 9110, section 12.5.3) names a content encoding, and not with a weight
-// of 0. Wildcards are ignored: no browser sends them.
+// accepts reports whether an Accept-Encoding header (RFC 9110, section 12.5.3) names a content encoding, and not with a
+// weight of 0. Wildcards are ignored: no browser sends them.
 func accepts(header []string, encoding string) bool {
 	for _, line := range header {
 		for element := range strings.SplitSeq(line, ",") {

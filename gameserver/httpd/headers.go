@@ -2,10 +2,9 @@ package httpd
 
 import "net/http"
 
-// The Content-Security-Policy of the page. Scripts, workers and styles come from this node only, and none is inline. Sessions may be
-// opened, and surface tiles fetched, at any node, because a node that stops sends its players to others; a page loaded over https opens
-// only wss and https.
-// The icons of blocks are data URLs.
+// The Content-Security-Policy of the page. Scripts, workers and styles come from this node only, and none is inline.
+// Sessions may be opened, and surface tiles fetched, at any node, because a node that stops sends its players to
+// others; a page loaded over https opens only wss and https. The icons of blocks are data URLs.
 const (
 	policy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data:; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src 'self' wss: https:"

@@ -24,8 +24,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// requestTimeout and replyTimeout bound how long a browser may take to send a request and to fetch a file, idleTimeout how long a
-// connection is kept for the next request. They do not apply to WebSockets.
+// requestTimeout and replyTimeout bound how long a browser may take to send a request and to fetch a file, idleTimeout
+// how long a connection is kept for the next request. They do not apply to WebSockets.
 const requestTimeout, replyTimeout, idleTimeout = 30 * time.Second, 5 * time.Minute, 15 * time.Second
 
 // Options are the dependencies of a server.
@@ -120,7 +120,8 @@ func serve(ctx context.Context, l net.Listener, o Options, handler http.Handler)
 	return nil
 }
 
-// isolatePanics handles panics of requests, which end only their own connection. The server would log them like clients' errors.
+// isolatePanics handles panics of requests, which end only their own connection. The server would log them like
+// clients' errors.
 func isolatePanics(next http.Handler, panics *isolate.Panics) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer panics.Recover("request", func() { panic(http.ErrAbortHandler) }, "path", r.URL.Path)

@@ -31,7 +31,8 @@ type pipe struct{ net.Conn }
 
 func (pipe) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1} }
 
-// A connection that sends no further request is closed within 15 seconds; one that sends none at all, when the time of a handshake is over.
+// A connection that sends no further request is closed within 15 seconds; one that sends none at all, when the time of
+// a handshake is over.
 func TestIdleConnectionsAreClosed(t *testing.T) {
 	for name, text := range map[string]string{"after a page": getPage, "at once": ""} {
 		t.Run(name, func(t *testing.T) {

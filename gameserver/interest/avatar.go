@@ -29,8 +29,8 @@ type avatar struct {
 // movedOn reports whether the avatar has moved on to another chunk than at.
 func (a *avatar) movedOn(at grid.ChunkPos) bool { return a.bucket != nil && a.bucket.at != at }
 
-// remember records the place of the avatar at a tick. For skipped frames in between it is interpolated; after a longer rest the
-// avatar stood where it was.
+// remember records the place of the avatar at a tick. For skipped frames in between it is interpolated; after a longer
+// rest the avatar stood where it was.
 func (a *avatar) remember(tick uint64) {
 	now, before, passed := a.fine, a.history[0], int32(min(tick-a.seen, 1<<16))
 	if passed > int32(len(a.history)) {
@@ -58,9 +58,9 @@ func (a *avatar) appear(tick uint64) {
 	a.restHeight, a.seen, a.valid = a.fine.y, tick, allTiers
 }
 
-// velocity estimates the avatar's horizontal velocity, in 1/128 block a tick. Moves arrive at the clients' rate, so a tick may
-// see none of them or two: where the last steps differ, the way of several ticks is better, and if the clients' prediction agrees
-// with that, it is as good. A step in another direction is a turn.
+// velocity estimates the avatar's horizontal velocity, in 1/128 block a tick. Moves arrive at the clients' rate, so a
+// tick may see none of them or two: where the last steps differ, the way of several ticks is better, and if the
+// clients' prediction agrees with that, it is as good. A step in another direction is a turn.
 func (a *avatar) velocity(current *prediction) (x, z int8) {
 	now, before := a.history[0], a.history[1]
 	step, last, moved := now.minus(before), before.minus(a.history[2]), now.minus(a.history[4])
@@ -82,8 +82,9 @@ func (a *avatar) velocity(current *prediction) (x, z int8) {
 	return clampVelocity(step.x), clampVelocity(step.z)
 }
 
-// limitSpeed returns the velocity of an avatar that did not go on as before. Who turns back, or moves after ticks without a move, is no
-// faster than before: a longer step makes up for these ticks, or for a region that had extrapolated too far.
+// limitSpeed returns the velocity of an avatar that did not go on as before. Who turns back, or moves after ticks
+// without a move, is no faster than before: a longer step makes up for these ticks, or for a region that had
+// extrapolated too far.
 func (a *avatar) limitSpeed(step, last finePos) finePos {
 	var before finePos // the longest of the earlier steps
 	for i := 1; i < len(a.history)-1; i++ {
@@ -114,8 +115,8 @@ func (a *avatar) steps() bool {
 	return a.history[0].y != a.history[1].y && off(a.history[0].y, a.restHeight) <= block
 }
 
-// landing estimates where the avatar's step ends: at the next whole height, in that many ticks. No end is estimated for an avatar
-// that rises or falls by more than a block.
+// landing estimates where the avatar's step ends: at the next whole height, in that many ticks. No end is estimated for
+// an avatar that rises or falls by more than a block.
 func (a *avatar) landing() (y, ticks int32, lands bool) {
 	if !a.steps() || a.climb(1) == 0 {
 		return 0, 0, false
@@ -130,10 +131,10 @@ func (a *avatar) landing() (y, ticks int32, lands bool) {
 
 const block = sessionmsg.TickVelocityUnit
 
-// climb estimates the avatar's vertical velocity, in 1/64 block a tick. An avatar that rose within one tick has stepped on
-// something, and stays there; one that rose in two ticks climbs, as does one that rises without moving horizontally. An avatar
-// that has not climbed for as long as it takes until the next check, in ticks, is assumed to have arrived by then: a jump lasts
-// less than a second.
+// climb estimates the avatar's vertical velocity, in 1/64 block a tick. An avatar that rose within one tick has stepped
+// on something, and stays there; one that rose in two ticks climbs, as does one that rises without moving horizontally.
+// An avatar that has not climbed for as long as it takes until the next check, in ticks, is assumed to have arrived by
+// then: a jump lasts less than a second.
 func (a *avatar) climb(every uint64) int8 {
 	step, before := a.history[0].minus(a.history[1]), a.history[1].y-a.history[2].y
 	switch {
@@ -154,8 +155,8 @@ func (a *avatar) late(frame uint64) bool {
 	return a.lastUpdate != frame && frame-a.lastUpdate <= silentTicks && a.history[0] != a.history[1]
 }
 
-// diverged reports whether the prediction of the tier's clients is too far off. An avatar on a step may be farther off; one that
-// slips, which is on its path but a tick early or late, may do so for some checks.
+// diverged reports whether the prediction of the tier's clients is too far off. An avatar on a step may be farther off;
+// one that slips, which is on its path but a tick early or late, may do so for some checks.
 func (a *avatar) diverged(tier lodTier, tick uint64, steps bool) (wrong, slips bool) {
 	pred, p, most := &a.predictions[tier], &a.place, tierRules[tier].error
 	if steps && tier.toleratesSteps() {
@@ -167,8 +168,8 @@ func (a *avatar) diverged(tier lodTier, tick uint64, steps bool) (wrong, slips b
 	return deviation > most && !slips || pred.turned(p, tierRules[tier].turn) || pred.stops(tier, tick) || pred.levels(tier, tick), slips
 }
 
-// encode adds the avatar to the pieces of those wanted and due tiers whose prediction is too far off, and reports whether there
-// are any.
+// encode adds the avatar to the pieces of those wanted and due tiers whose prediction is too far off, and reports
+// whether there are any.
 func (a *avatar) encode(c *cell, writers *[tiers]sessionmsg.MotionWriter, wanted, due tierSet, tick uint64) (encoded bool) {
 	a.valid &= wanted
 	steps := a.steps()
@@ -200,8 +201,8 @@ func (a *avatar) encode(c *cell, writers *[tiers]sessionmsg.MotionWriter, wanted
 	return encoded
 }
 
-// resetPrediction starts the tier's prediction anew, which no client has: from the avatar's place at the last check, and its
-// velocity.
+// resetPrediction starts the tier's prediction anew, which no client has: from the avatar's place at the last check,
+// and its velocity.
 func (a *avatar) resetPrediction(tier lodTier) {
 	pred := predictionOf(a.place, a.seen)
 	pred.VelocityX, pred.VelocityZ = a.velocity(&pred)
@@ -209,9 +210,9 @@ func (a *avatar) resetPrediction(tier lodTier) {
 	a.predictions[tier], a.slips[tier], a.valid = pred, 0, a.valid|only(tier)
 }
 
-// shift prepares the avatar for clients that had it in one tier, or not at all, and have it in another one from now on. It
-// reports whether they must be sent that tier's prediction. If the tier had no clients, the prediction of a finer tier is good
-// enough, unless the next check is far off.
+// shift prepares the avatar for clients that had it in one tier, or not at all, and have it in another one from now on.
+// It reports whether they must be sent that tier's prediction. If the tier had no clients, the prediction of a finer
+// tier is good enough, unless the next check is far off.
 func (a *avatar) shift(from, to lodTier) (needsUpdate bool) {
 	switch {
 	case a.valid.has(to):
@@ -224,8 +225,8 @@ func (a *avatar) shift(from, to lodTier) (needsUpdate bool) {
 	return true
 }
 
-// estimate returns the update for clients of a tier: where the avatar is, or where its step will end, and its velocity. It
-// contains only what differs from their prediction.
+// estimate returns the update for clients of a tier: where the avatar is, or where its step will end, and its velocity.
+// It contains only what differs from their prediction.
 func (a *avatar) estimate(tier lodTier, tick uint64) sessionmsg.Motion {
 	pred, rule := &a.predictions[tier], &tierRules[tier]
 	m := sessionmsg.Motion{Index: a.index, Place: a.place, Climb: a.climb(rule.every)}
@@ -258,8 +259,8 @@ const sameClimb = 2
 // newDirection is the difference of velocities from which an avatar counts as going another way, in the same unit.
 const newDirection = 6
 
-// motion returns the full prediction that clients have of the avatar. In a frame an avatar is in its cell: a prediction beyond
-// the cell is put at the edge.
+// motion returns the full prediction that clients have of the avatar. In a frame an avatar is in its cell: a prediction
+// beyond the cell is put at the edge.
 func (a *avatar) motion(pred *prediction, tick uint64) sessionmsg.Motion {
 	place := a.place
 	x, z := pred.Across(tick)

@@ -54,7 +54,8 @@ func (w *watched) astray(tier lodTier) float64 {
 	return float64(w.a.predictions[tier].deviation(&w.a.place, w.now.tick)) / sessionmsg.TickVelocityUnit
 }
 
-// A block up or down costs the coarser tiers one record, after which they predict an avatar that goes on as before correctly.
+// A block up or down costs the coarser tiers one record, after which they predict an avatar that goes on as before
+// correctly.
 func TestStepIsSentOnce(t *testing.T) {
 	const blocks = 4. / 20 // a tick
 	for name, step := range map[string][][2]float64{
@@ -145,8 +146,8 @@ func TestSpeedAfterTurn(t *testing.T) {
 	}
 }
 
-// A walker whose moves are held up, so that several of them come at once, is not taken for several times as fast; nor is one who was
-// extrapolated too far.
+// A walker whose moves are held up, so that several of them come at once, is not taken for several times as fast; nor
+// is one who was extrapolated too far.
 func TestSpeedAfterPause(t *testing.T) {
 	const blocks = 4. / 20 // a tick
 	for name, c := range map[string]struct {
@@ -175,7 +176,8 @@ func TestSpeedAfterPause(t *testing.T) {
 	}
 }
 
-// An avatar that was sent in the middle of a jump is shown neither in the sky nor under the ground until the next check.
+// An avatar that was sent in the middle of a jump is shown neither in the sky nor under the ground until the next
+// check.
 func TestJumpIsNotPrecededInDistance(t *testing.T) {
 	every := int(tierRules[distant].every)
 	jump := []float64{.42, .33, .25, .17, .08, -.08, -.17, -.25, -.33, -.42}

@@ -10,8 +10,9 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// This file holds the buckets of the interest index: chunks with avatars, divided into cells. Most cells of a region are empty,
-// and most others are sent in one tier or two, so the cost of a frame depends on the number of avatars and on the tiers in use.
+// This file holds the buckets of the interest index: chunks with avatars, divided into cells. Most cells of a region
+// are empty, and most others are sent in one tier or two, so the cost of a frame depends on the number of avatars and
+// on the tiers in use.
 //
 
 // bucket is a chunk with avatars.
@@ -78,7 +79,8 @@ func (c *cell) clear() {
 	}
 }
 
-// frameTime is the tick and the number of a frame. Ticks follow the clock; after a skipped frame, the tick grows by two.
+// frameTime is the tick and the number of a frame. Ticks follow the clock; after a skipped frame, the tick grows by
+// two.
 type frameTime struct{ tick, frame uint64 }
 
 // add puts an avatar into its cell, and remove takes it out.
@@ -116,8 +118,8 @@ func (bkt *bucket) neededTiers(cell uint8) tierSet {
 	return bkt.used[cell]
 }
 
-// turnOf grows with each frame; a tier is checked when it is a multiple of tierRules.every. The offset spreads the distant tier's
-// chunks over the frames.
+// turnOf grows with each frame; a tier is checked when it is a multiple of tierRules.every. The offset spreads the
+// distant tier's chunks over the frames.
 func (bkt *bucket) turnOf(frame uint64) uint64 {
 	return frame + uint64(uint32(bkt.at.X)*7+uint32(bkt.at.Z)*13)%tierRules[distant].every
 }
@@ -156,8 +158,8 @@ func (bkt *bucket) count(bytes *[tiers]int) {
 	}
 }
 
-// encode encodes the cell's pieces of a tick, in the wanted tiers that are due, and reports whether there are any. They are empty
-// before.
+// encode encodes the cell's pieces of a tick, in the wanted tiers that are due, and reports whether there are any. They
+// are empty before.
 func (c *cell) encode(number uint8, wanted, due tierSet, now frameTime) (encoded bool) {
 	var writers [tiers]sessionmsg.MotionWriter
 	lowest := c.lowest()

@@ -6,8 +6,8 @@ const costTicks = 60
 const (
 	// budgetSlack is the fraction of the budget that a finer profile than the current one may take.
 	budgetSlack = .95
-	// maxAvatarCost exceeds the average cost of an avatar of a crowd in any tier, in bytes a tick: a record has up to 13, but
-	// walkers on hills take 2 in the tier exact.
+	// maxAvatarCost exceeds the average cost of an avatar of a crowd in any tier, in bytes a tick: a record has up to
+	// 13, but walkers on hills take 2 in the tier exact.
 	maxAvatarCost = 8
 	// usualSurplus is the initial value of extraCost.each.
 	usualSurplus = 40
@@ -70,7 +70,8 @@ func (c *costs) addObservers(bkt *bucket, more int) {
 	}
 }
 
-// extraCost is the cost of updates besides the pieces of cells, for sessions with one profile: of avatars whose tier changes.
+// extraCost is the cost of updates besides the pieces of cells, for sessions with one profile: of avatars whose tier
+// changes.
 type extraCost struct {
 	each            float64 // bytes a tick, smoothed; decays slowly to usualSurplus while no session has the profile
 	bytes, sessions int     // in this tick

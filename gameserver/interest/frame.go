@@ -84,8 +84,8 @@ func (ix *Index) compose(obs *observer) {
 	}
 }
 
-// Frame returns the frame of the tick for a viewer at a pose, with a view distance in chunks. It reports false for a viewer that was
-// removed.
+// Frame returns the frame of the tick for a viewer at a pose, with a view distance in chunks. It reports false for a
+// viewer that was removed.
 func (ix *Index) Frame(v *View, pose motion.Pose, view int) (frame Frame, ok bool) {
 	if v.removed {
 		return Frame{}, false
@@ -120,9 +120,9 @@ func (f *Frame) Append(dst []byte, missed bool) []byte {
 	}
 }
 
-// observer returns the observer at a point. A new observer starts with the LOD profile of the one that its first viewer comes
-// from: a change of profile costs updates. It switches to a coarser profile if this one is over the budget, and to a finer one
-// only if that is well within it.
+// observer returns the observer at a point. A new observer starts with the LOD profile of the one that its first viewer
+// comes from: a change of profile costs updates. It switches to a coarser profile if this one is over the budget, and
+// to a finer one only if that is well within it.
 func (ix *Index) observer(point observerPoint, from *observer) *observer {
 	obs := ix.observers[point]
 	if obs == nil {

@@ -16,8 +16,9 @@ type Options struct {
 	RememberTicks uint64  // how long FirstAwaited knows a player who has gone out of sight
 }
 
-// Index is the index of all avatars in the mirrored chunks: each has a number, and is in a cell of a chunk. Apply and ClearChunk
-// change it, and BeginTick encodes the motion from it. One goroutine at a time may use it, and the Occupants that it was passed.
+// Index is the index of all avatars in the mirrored chunks: each has a number, and is in a cell of a chunk. Apply and
+// ClearChunk change it, and BeginTick encodes the motion from it. One goroutine at a time may use it, and the Occupants
+// that it was passed.
 type Index struct {
 	opts      Options
 	tick      uint64 // of the newest frame, by the clock
@@ -35,7 +36,8 @@ type Index struct {
 	nearest   []uint64  // scratch of chooseProfile
 }
 
-// departed is a player who has gone out of sight: the number of their last chat event when they came, and the tick when they went.
+// departed is a player who has gone out of sight: the number of their last chat event when they came, and the tick when
+// they went.
 type departed struct{ firstAwaited, tick uint64 }
 
 // New returns an empty index.
@@ -53,8 +55,8 @@ func New(o Options) *Index {
 // Tick returns the tick of the newest frame.
 func (ix *Index) Tick() uint64 { return ix.tick }
 
-// Apply applies the delta of a chunk, with what it has changed among the chunk's occupants. It returns the delta as CBOR sessions
-// get it, without motion and chat; nil if nothing is left.
+// Apply applies the delta of a chunk, with what it has changed among the chunk's occupants. It returns the delta as
+// CBOR sessions get it, without motion and chat; nil if nothing is left.
 func (ix *Index) Apply(n *nodemsg.ChunkDelta, in Occupants, change Change) *sessionmsg.TickDelta {
 	for _, o := range change.Moved {
 		if a := o.avatar; a != nil && a.bucket != nil && a.bucket.at == n.Chunk {
@@ -87,8 +89,8 @@ func (ix *Index) Apply(n *nodemsg.ChunkDelta, in Occupants, change Change) *sess
 	return td
 }
 
-// Present returns those of a chunk's bodies that are still there, as far as any region has sent. Others have entered another
-// chunk, whose region sent that first: a client that was sent them here would remove them when they leave here.
+// Present returns those of a chunk's bodies that are still there, as far as any region has sent. Others have entered
+// another chunk, whose region sent that first: a client that was sent them here would remove them when they leave here.
 func (ix *Index) Present(at grid.ChunkPos, bodies []nodemsg.Body) []nodemsg.Body {
 	return slices.DeleteFunc(bodies, func(b nodemsg.Body) bool {
 		a := ix.avatars[b.Player]
@@ -125,8 +127,8 @@ func (ix *Index) Find(id player.ID) (name string, pose motion.Pose, at grid.Chun
 	return a.name, a.place.Pose(a.bucket.at), a.bucket.at, true
 }
 
-// FirstAwaited returns the number of a player's last chat event when they came into view: earlier ones are not waited for. It
-// reports whether they are in view, or were until recently.
+// FirstAwaited returns the number of a player's last chat event when they came into view: earlier ones are not waited
+// for. It reports whether they are in view, or were until recently.
 func (ix *Index) FirstAwaited(id player.ID) (number uint64, inView bool) {
 	if a := ix.avatars[id]; a != nil {
 		return a.firstAwaited, true
@@ -217,8 +219,8 @@ func (ix *Index) reassign(at grid.ChunkPos) {
 	}
 }
 
-// TakeLost returns, once each, the players that subscriptions must send again: the chunk where they were has lost them, and
-// another region, which has sent no update since, has them too.
+// TakeLost returns, once each, the players that subscriptions must send again: the chunk where they were has lost them,
+// and another region, which has sent no update since, has them too.
 func (ix *Index) TakeLost() []player.ID {
 	lost := ix.lost
 	ix.lost = nil

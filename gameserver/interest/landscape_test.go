@@ -22,8 +22,8 @@ func newIndex(budget int) *Index {
 	return New(Options{Budget: float64(budget) / 20, RememberTicks: 40})
 }
 
-// landscape is an index of walkers spread over a square of chunks, driven tick by tick. A region, which covers all of it, sends
-// the chunks that are watched.
+// landscape is an index of walkers spread over a square of chunks, driven tick by tick. A region, which covers all of
+// it, sends the chunks that are watched.
 type landscape struct {
 	t        testing.TB
 	ix       *Index

@@ -9,15 +9,15 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// This file computes what sessions see and are sent of motion. Sessions in one cell with one view distance share an observer, and
-// so one frame's motion: the cost of a crowd depends on the number of cells, not of pairs.
+// This file computes what sessions see and are sent of motion. Sessions in one cell with one view distance share an
+// observer, and so one frame's motion: the cost of a crowd depends on the number of cells, not of pairs.
 
-// keepTicks is how long an observer's tiers stay as they are while chunks neither get their first avatar nor lose their last
-// one, and urgentTicks how long if they do.
+// keepTicks is how long an observer's tiers stay as they are while chunks neither get their first avatar nor lose their
+// last one, and urgentTicks how long if they do.
 const keepTicks, urgentTicks = 40, 4
 
-// AloneView is the minimum view distance, in chunks, of a player who may count as alone: anybody who sees them from beyond gets
-// them in the tier distant, once a second.
+// AloneView is the minimum view distance, in chunks, of a player who may count as alone: anybody who sees them from
+// beyond gets them in the tier distant, once a second.
 const AloneView = 2
 
 // stayBlocks is how far beyond its cell a session keeps its observer, so that a walk to and fro costs nothing.
@@ -74,8 +74,8 @@ type observer struct {
 	fullTick   uint64
 }
 
-// applyFinest applies the finest profile to an observer that sees few avatars: tiers depend on distances alone. Former reports
-// whether this was so before.
+// applyFinest applies the finest profile to an observer that sees few avatars: tiers depend on distances alone. Former
+// reports whether this was so before.
 func (obs *observer) applyFinest(former bool) {
 	obs.profile = 0
 	for i := range obs.views {
@@ -89,8 +89,8 @@ func (obs *observer) applyFinest(former bool) {
 	}
 }
 
-// chooseProfile applies the finest profile within the budget. It returns its scratch list for reuse: cells in view, the nearest
-// first, as blocks<<32 | view<<viewShift | cell.
+// chooseProfile applies the finest profile within the budget. It returns its scratch list for reuse: cells in view, the
+// nearest first, as blocks<<32 | view<<viewShift | cell.
 func (obs *observer) chooseProfile(c *costs, nearest []uint64) []uint64 {
 	nearest = nearest[:0]
 	for i := range obs.views {
@@ -189,8 +189,8 @@ func (w *chunkWriter) add(at grid.ChunkPos, piece []byte) {
 	}
 }
 
-// shift adds the updates for sessions that had the bucket's cells in other tiers: of all avatars whose predictions differ between
-// the two.
+// shift adds the updates for sessions that had the bucket's cells in other tiers: of all avatars whose predictions
+// differ between the two.
 func (w *chunkWriter) shift(bv *bucketView, from *[sessionmsg.CellsPerChunk]lodTier) {
 	for left := bv.bucket.occupied; left != 0; {
 		number := left.next()

@@ -2,8 +2,8 @@ package interest
 
 import "testing"
 
-// BenchmarkFrameSpread measures a frame for sessions that are far from one another: 100 walkers in about 80 chunks, each
-// updated 20 times a second, and ten sessions, one with a large view.
+// BenchmarkFrameSpread measures a frame for sessions that are far from one another: 100 walkers in about 80 chunks,
+// each updated 20 times a second, and ten sessions, one with a large view.
 func BenchmarkFrameSpread(b *testing.B) {
 	c := newLandscape(b, 1, 14, 170, defaultBudget)
 	c.join(0, 4, nil)

@@ -17,9 +17,9 @@ func (obs *observer) tierAt(a *avatar) lodTier {
 	return unseen
 }
 
-// allowed returns the maximum error of clients of a tier after a check, along any axis, in 1/128 block: the tier's error, a slip
-// or a step, half a unit of a place that was sent when the tier changed, and, the given number of ticks after the check, how far
-// the avatar and its prediction may diverge meanwhile.
+// allowed returns the maximum error of clients of a tier after a check, along any axis, in 1/128 block: the tier's
+// error, a slip or a step, half a unit of a place that was sent when the tier changed, and, the given number of ticks
+// after the check, how far the avatar and its prediction may diverge meanwhile.
 func allowed(tier lodTier, sinceLook uint64) int32 {
 	most := tierRules[tier].error
 	if tier != exact {
@@ -78,8 +78,8 @@ func (c *landscape) check(found *verdict) {
 	}
 }
 
-// Wherever avatars and sessions walk, come and go, clients predict everybody in view within the error that the avatar's tier
-// allows.
+// Wherever avatars and sessions walk, come and go, clients predict everybody in view within the error that the avatar's
+// tier allows.
 func TestClientsAreRightWithinTiers(t *testing.T) {
 	var found verdict
 	views := []int{1, 1, 2, 4}

@@ -10,8 +10,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// Occupants are the players in a chunk of the mirror, each once, ordered by id. Regions send a chunk's players in that order too
-// (crowd.Crowd.Flush): applying a crowd's moves walks both lists in parallel, without lookups.
+// Occupants are the players in a chunk of the mirror, each once, ordered by id. Regions send a chunk's players in that
+// order too (crowd.Crowd.Flush): applying a crowd's moves walks both lists in parallel, without lookups.
 type Occupants []Occupant
 
 // Occupant is a player's body and their avatar in the index.
@@ -70,8 +70,8 @@ func (o *Occupants) Apply(n *nodemsg.ChunkDelta, moved []*Occupant) Change {
 	return c
 }
 
-// Replace replaces all occupants by those that a region has sent as a chunk's whole state. It adds those who are new or differ
-// from before, and those who have left, to the delta. The first of several bodies of one player counts.
+// Replace replaces all occupants by those that a region has sent as a chunk's whole state. It adds those who are new or
+// differ from before, and those who have left, to the delta. The first of several bodies of one player counts.
 func (o *Occupants) Replace(bodies []nodemsg.Body, delta *nodemsg.ChunkDelta) Change {
 	var c Change
 	next := make(Occupants, 0, len(bodies))
@@ -121,8 +121,8 @@ func (o *Occupants) remove(id player.ID) (last nodemsg.Body, here bool) {
 	return last, here
 }
 
-// move updates poses, and appends to moved those that moved. Players who are not in the chunk are skipped. Moves ordered by id
-// cost least.
+// move updates poses, and appends to moved those that moved. Players who are not in the chunk are skipped. Moves
+// ordered by id cost least.
 func (o Occupants) move(moves []nodemsg.BodyMove, moved []*Occupant) []*Occupant {
 	next := 0
 	for i := range moves {
@@ -144,8 +144,8 @@ func (o Occupants) move(moves []nodemsg.BodyMove, moved []*Occupant) []*Occupant
 	return moved
 }
 
-// Depart starts the extrapolation of bodies just updated, the given number of ticks after the last frame. It reports whether any
-// body moves.
+// Depart starts the extrapolation of bodies just updated, the given number of ticks after the last frame. It reports
+// whether any body moves.
 func (o Occupants) Depart(after float32) (anyMoves bool) {
 	for i := range o {
 		if !o[i].Velocity.Moving() {
@@ -158,8 +158,8 @@ func (o Occupants) Depart(after float32) (anyMoves bool) {
 	return anyMoves
 }
 
-// Extrapolate extrapolates all moving bodies by the given number of ticks, and appends to moved those that moved. It reports
-// whether any may move on after that.
+// Extrapolate extrapolates all moving bodies by the given number of ticks, and appends to moved those that moved. It
+// reports whether any may move on after that.
 func (o Occupants) Extrapolate(at grid.ChunkPos, ticks float32, moved []*Occupant) (_ []*Occupant, goOn bool) {
 	for i := range o {
 		if !o[i].Velocity.Moving() {
@@ -173,8 +173,8 @@ func (o Occupants) Extrapolate(at grid.ChunkPos, ticks float32, moved []*Occupan
 	return moved, goOn
 }
 
-// extrapolate extrapolates a body by the given number of ticks, and reports whether it has moved. When the extrapolation ends,
-// the body stands.
+// extrapolate extrapolates a body by the given number of ticks, and reports whether it has moved. When the
+// extrapolation ends, the body stands.
 func (o *Occupant) extrapolate(at grid.ChunkPos, ticks float32) (moved bool) {
 	before, wait := o.Pose, max(0, o.left-motion.ExtrapolationTicks)
 	o.Pose, o.Velocity = o.Velocity.Coast(before, float64(max(0, ticks-wait)), float64(o.left-wait), at)

@@ -24,8 +24,8 @@ func TestDoubledBodiesAreTakenOnce(t *testing.T) {
 	}
 }
 
-// A chunk's occupants behave like a map, whatever order they are sent in, and moves are searched for along the list only as far
-// as necessary.
+// A chunk's occupants behave like a map, whatever order they are sent in, and moves are searched for along the list
+// only as far as necessary.
 func TestOccupantsAreAMapOfBodies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var list Occupants

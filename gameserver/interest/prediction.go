@@ -38,8 +38,9 @@ func (pred *prediction) above(p *sessionmsg.Place, tick uint64) int32 {
 	return off(pred.Height(tick), int32(p.Y)*fine)
 }
 
-// stops reports whether the prediction ends before the next check, and levels the same for its climb. An update is sent then even
-// if the avatar has stopped just there: clients that received it later, when a cell's tier changed, would extrapolate for longer.
+// stops reports whether the prediction ends before the next check, and levels the same for its climb. An update is sent
+// then even if the avatar has stopped just there: clients that received it later, when a cell's tier changed, would
+// extrapolate for longer.
 func (pred *prediction) stops(tier lodTier, tick uint64) bool {
 	return pred.Since+sessionmsg.TickExtrapolation < tick+tierRules[tier].every && pred.velocity() != (finePos{})
 }

@@ -5,8 +5,8 @@ package interest
 // profileSlack is how far a ring's crowd may exceed its limit before a cell that was in it leaves it.
 const profileSlack = 1.25
 
-// lodProfile is an LOD profile: it assigns tiers to cells. Distances are in blocks, from the observer's cell to the other one,
-// edge to edge; crowds are the maximum numbers of avatars in the tier's ring and all within it.
+// lodProfile is an LOD profile: it assigns tiers to cells. Distances are in blocks, from the observer's cell to the
+// other one, edge to edge; crowds are the maximum numbers of avatars in the tier's ring and all within it.
 type lodProfile struct {
 	exactCrowd, tightCrowd int
 	reach                  reach
@@ -17,9 +17,9 @@ type reach [distant]int32
 
 const none = -1
 
-// lodProfiles are the available profiles, the finest first. The first one within the budget is chosen. In a crowd that is too
-// large for the better tiers, all cells within 24 blocks have the same one: walkers who cross between cells of different tiers
-// need extra updates, which cost more than a finer tier does.
+// lodProfiles are the available profiles, the finest first. The first one within the budget is chosen. In a crowd that
+// is too large for the better tiers, all cells within 24 blocks have the same one: walkers who cross between cells of
+// different tiers need extra updates, which cost more than a finer tier does.
 var lodProfiles = [...]lodProfile{
 	{128, 384, reach{exact: 48, tight: 32, near: 24, fair: 32, loose: none, far: 64}},
 	{64, 192, reach{exact: 48, tight: 32, near: 24, fair: none, loose: none, far: 64}},

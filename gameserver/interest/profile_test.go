@@ -8,7 +8,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// In a chunk with avatars all the time, tiers depend on the crowd while there is one, and on distance alone before and after it.
+// In a chunk with avatars all the time, tiers depend on the crowd while there is one, and on distance alone before and
+// after it.
 func TestTiersFollowTheCrowd(t *testing.T) {
 	const few, many = 50, 500
 	c := newLandscape(t, 1, 1, many, defaultBudget)

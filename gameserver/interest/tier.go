@@ -5,14 +5,14 @@ import (
 	"math/bits"
 )
 
-// This file decides when an avatar's motion has to be sent, and encodes it: one piece for each cell, tier and tick, shared by all
-// recipients.
+// This file decides when an avatar's motion has to be sent, and encodes it: one piece for each cell, tier and tick,
+// shared by all recipients.
 //
-// Clients extrapolate an avatar from its last velocity. An update is needed only when the extrapolation is too far off; a tier
-// defines how far.
+// Clients extrapolate an avatar from its last velocity. An update is needed only when the extrapolation is too far off;
+// a tier defines how far.
 
-// lodTier is an LOD tier: how exactly a cell is sent. Each tier's pieces are for its own recipients: those of a coarser tier may
-// contain updates that those of a finer one lack.
+// lodTier is an LOD tier: how exactly a cell is sent. Each tier's pieces are for its own recipients: those of a coarser
+// tier may contain updates that those of a finer one lack.
 type lodTier uint8
 
 const (
@@ -27,8 +27,8 @@ const (
 	unseen lodTier = math.MaxUint8
 )
 
-// tierRules are the tiers' bounds. When checked, an avatar is where clients predict it to be, within error along each axis;
-// between two checks it may move on.
+// tierRules are the tiers' bounds. When checked, an avatar is where clients predict it to be, within error along each
+// axis; between two checks it may move on.
 var tierRules = [tiers]struct {
 	error int32  // in 1/128 block
 	turn  uint8  // of the yaw, in 1/256 turn; the same of the pitch, in half that
@@ -43,15 +43,15 @@ var tierRules = [tiers]struct {
 	distant: {128, 64, 20},
 }
 
-// Moves arrive at the clients' rate and over a network, and regions receive them in batches: a tick may see none of a walker's
-// moves, and another one two. The walker has not stopped and started again, and no update must be sent.
+// Moves arrive at the clients' rate and over a network, and regions receive them in batches: a tick may see none of a
+// walker's moves, and another one two. The walker has not stopped and started again, and no update must be sent.
 const (
 	// silentTicks is for how long an avatar without updates is assumed to go on as before.
 	silentTicks = 3
 	// slipTicks is for how many checks an avatar may be a tick early or late before clients are updated.
 	slipTicks = 4
-	// slipMost is the maximum distance of an early or late avatar from its prediction: what a walker covers in a tick. slipError
-	// is the maximum distance from the predicted path then. In 1/128 block.
+	// slipMost is the maximum distance of an early or late avatar from its prediction: what a walker covers in a tick.
+	// slipError is the maximum distance from the predicted path then. In 1/128 block.
 	slipMost, slipError = 32, 4
 )
 
@@ -91,8 +91,8 @@ var eachTurn = func() (each tierSet) {
 	return each
 }()
 
-// stepError is the maximum error while an avatar goes up or down a block, in 1/128 block: the way of two ticks. Its landing can
-// be predicted when it is sent after that; otherwise every tick of a step would cost a record.
+// stepError is the maximum error while an avatar goes up or down a block, in 1/128 block: the way of two ticks. Its
+// landing can be predicted when it is sent after that; otherwise every tick of a step would cost a record.
 const stepError = 52
 
 // toleratesSteps reports whether stepError applies in the tier.

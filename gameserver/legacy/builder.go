@@ -10,13 +10,14 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// reachLeeway is added to the reach of players of original clients, in blocks: their client measures differently, and their moves
-// arrive over another connection than their edits.
+// reachLeeway is added to the reach of players of original clients, in blocks: their client measures differently, and
+// their moves arrive over another connection than their edits.
 const reachLeeway = 1
 
-// checkBuilder returns the player who places a block, of those whose connection this may be, or else why none of them may. A
-// player who has not moved yet may edit the chunk that they are registered in. After a reset the released client connects again
-// and does not register before the next border: while nobody of the party is registered here, a connection may edit its chunk.
+// checkBuilder returns the player who places a block, of those whose connection this may be, or else why none of them
+// may. A player who has not moved yet may edit the chunk that they are registered in. After a reset the released client
+// connects again and does not register before the next border: while nobody of the party is registered here, a
+// connection may edit its chunk.
 func (r *registration) checkBuilder(ctx context.Context, pos grid.Pos, block chunk.Block) (by *guest, refused string) {
 	rules := r.party.of.Rules
 	rules.Reach += reachLeeway

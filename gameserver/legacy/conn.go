@@ -20,8 +20,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// conn is a connection of VoxelPopuli's own client to one chunk (§3.2.2.2). A client holds up to 82 connections and sends
-// only on the one to the chunk that its player is in; there the player is registered. The reader owns it.
+// conn is a connection of VoxelPopuli's own client to one chunk (§3.2.2.2). A client holds up to 82 connections and
+// sends only on the one to the chunk that its player is in; there the player is registered. The reader owns it.
 type conn struct {
 	registration
 	*Options
@@ -50,12 +50,12 @@ func (q *sequence) next(now time.Time) uint64 {
 	}
 }
 
-// readPause is the minimum time between two reads of a connection. It bounds the decoding work that one client can cause; of the
-// moves that arrived meanwhile only the newest counts.
+// readPause is the minimum time between two reads of a connection. It bounds the decoding work that one client can
+// cause; of the moves that arrived meanwhile only the newest counts.
 const readPause = 25 * time.Millisecond
 
-// registerTime bounds a registration, and the wait of a query for a player. A client whose address has registered or asked too often is
-// reset at once if it would have to wait longer.
+// registerTime bounds a registration, and the wait of a query for a player. A client whose address has registered or
+// asked too often is reset at once if it would have to wait longer.
 const registerTime = 5 * time.Second
 
 // read handles packets until the connection ends.
@@ -79,11 +79,12 @@ func (lc *conn) read(ctx context.Context) error {
 	}
 }
 
-// end closes the connection. The original protocol cannot send a reason; the client sees a reset, and queries dht again.
+// end closes the connection. The original protocol cannot send a reason; the client sees a reset, and queries dht
+// again.
 func (lc *conn) end() { lc.link.End() }
 
-// handle applies a packet; nil is one without an effect. Names in packets are ignored, except for the name that a player
-// registers under: all other packets apply to the player registered on the connection.
+// handle applies a packet; nil is one without an effect. Names in packets are ignored, except for the name that a
+// player registers under: all other packets apply to the player registered on the connection.
 func (lc *conn) handle(ctx context.Context, packet legacymsg.Packet) error {
 	if m, ok := packet.(legacymsg.PlayerMove); ok {
 		lc.latest = &m
@@ -161,8 +162,8 @@ func (lc *conn) deregister() {
 	lc.Players.Save(p)
 }
 
-// applyMove moves the player to the newest place that was read. A place that the rules do not allow is ignored: the original
-// protocol has no correction.
+// applyMove moves the player to the newest place that was read. A place that the rules do not allow is ignored: the
+// original protocol has no correction.
 func (lc *conn) applyMove() {
 	p := lc.latest
 	lc.latest = nil
@@ -206,8 +207,8 @@ func (lc *conn) applyMove() {
 	}
 }
 
-// write requests a block change. The client sends each change to all its connections; the one whose chunk contains the block
-// applies it. The slab's lowest layer is always shown as solid (legacymsg.SlabOf), and cannot be changed.
+// write requests a block change. The client sends each change to all its connections; the one whose chunk contains the
+// block applies it. The slab's lowest layer is always shown as solid (legacymsg.SlabOf), and cannot be changed.
 func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 	pos := p.Pos
 	if pos.Y < 0 || pos.Y >= world.OriginalHeight || pos.Chunk() != lc.at {
@@ -243,8 +244,9 @@ func (lc *conn) write(ctx context.Context, p legacymsg.BlockWrite) {
 	lc.sub.Edit(nodemsg.Intent{Player: by.id, Seq: lc.seqs.next(lc.Wall()), Pos: pos, Block: block, Proof: nodemsg.Proof{Name: by.label}}, lc)
 }
 
-// endByReset makes a connection end by a reset, whether this gateway closes it or the system does because the process has died.
-// The released client treats the end of a stream as an empty read and hangs; after a reset it queries dht again.
+// endByReset makes a connection end by a reset, whether this gateway closes it or the system does because the process
+// has died. The released client treats the end of a stream as an empty read and hangs; after a reset it queries dht
+// again.
 //
 // Such a connection may be silent for hours, so only TCP's keepalive detects that its client is gone: within 25 s.
 func endByReset(c net.Conn) {

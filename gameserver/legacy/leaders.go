@@ -47,8 +47,8 @@ func newLeaders(o *Options) *leaders {
 	return &leaders{Options: o, confirmed: confirmed, founded: founded}
 }
 
-// wait waits until a client may request a chunk that may have to be founded, or whose leader is to be confirmed anew. Other land that was
-// requested recently costs nothing: its region existed then.
+// wait waits until a client may request a chunk that may have to be founded, or whose leader is to be confirmed anew.
+// Other land that was requested recently costs nothing: its region existed then.
 func (ld *leaders) wait(ctx context.Context, remote net.Addr, pos grid.ChunkPos, anew bool) error {
 	if !anew && ld.founded.Contains(grid.CellAt(pos, grid.FoundingLabel)) {
 		return nil
@@ -59,13 +59,14 @@ func (ld *leaders) wait(ctx context.Context, remote net.Addr, pos grid.ChunkPos,
 // generateTimeout bounds the search for a chunk's region, founding included.
 const generateTimeout = 20 * time.Second
 
-// viewDistance is how far around the chunk of its player a client asks for others, in chunks: it holds 9×9 connections, and asks before it
-// has crossed a border.
+// viewDistance is how far around the chunk of its player a client asks for others, in chunks: it holds 9×9 connections,
+// and asks before it has crossed a border.
 const viewDistance = 5
 
-// region returns the region that covers the chunk. Where clients begin it is founded if necessary: around the spawn and the first place of
-// the released client. Elsewhere a stranger's question must not make land: the error is region.ErrNotFounded until a player has come near
-// (see settle). Programs on this machine may have land founded anywhere within the border, ten times as often as players of an address.
+// region returns the region that covers the chunk. Where clients begin it is founded if necessary: around the spawn and
+// the first place of the released client. Elsewhere a stranger's question must not make land: the error is
+// region.ErrNotFounded until a player has come near (see settle). Programs on this machine may have land founded
+// anywhere within the border, ten times as often as players of an address.
 func (ld *leaders) region(ctx context.Context, client admission.Client, pos grid.ChunkPos) (nodemsg.Region, error) {
 	info, err := ld.find(ctx, client, pos)
 	switch cell := grid.CellAt(pos, grid.FoundingLabel); {
@@ -131,12 +132,12 @@ func (ld *leaders) generate(ctx context.Context, remote net.Addr, pos grid.Chunk
 // confirmedFor is how long a leader's confirmation is trusted.
 const confirmedFor = 2 * time.Second
 
-// lastSearch is the longest pause between two questions whether land has been founded. Each of them counts against the limits of the
-// address, as the first one does.
+// lastSearch is the longest pause between two questions whether land has been founded. Each of them counts against the
+// limits of the address, as the first one does.
 const lastSearch = 10 * time.Second
 
-// led returns the region that covers the chunk, with a node that confirmed that it leads it: just now, or, unless anew is set,
-// recently. A region's route alone may name an old leader, and the released client does not accept `no`.
+// led returns the region that covers the chunk, with a node that confirmed that it leads it: just now, or, unless anew
+// is set, recently. A region's route alone may name an old leader, and the released client does not accept `no`.
 func (ld *leaders) led(ctx context.Context, client admission.Client, pos grid.ChunkPos, anew bool) (nodemsg.Region, error) {
 	if anew { // the node that was named may have died, and it led other regions too
 		ld.doubted.Store(int64(ld.Now()))
@@ -178,19 +179,21 @@ func (ld *leaders) led(ctx context.Context, client admission.Client, pos grid.Ch
 	}
 }
 
-// lately returns the region of a route as it was when its leader confirmed its leadership. Ok is false if that was not recently. The route
-// may be of a part of a region that was divided since, or name another leader: then another one confirmed.
+// lately returns the region of a route as it was when its leader confirmed its leadership. Ok is false if that was not
+// recently. The route may be of a part of a region that was divided since, or name another leader: then another one
+// confirmed.
 func (ld *leaders) lately(route nodemsg.Region) (info nodemsg.Region, ok bool) {
 	last, ok := ld.confirmed.Get(route.Cell)
 	return last.region, ok && last.region.Leader == route.Leader && ld.Now()-last.at < confirmedFor && int64(last.at) > ld.doubted.Load()
 }
 
-// residentTimeout bounds the search for a region's new leader during a handshake: the released client waits 1 s for the answer.
+// residentTimeout bounds the search for a region's new leader during a handshake: the released client waits 1 s for the
+// answer.
 const residentTimeout = 700 * time.Millisecond
 
-// resident refuses a connection to a chunk whose region is not led here, and any connection of a client that may not play. A member of the
-// region accepts it although another one leads: it may have led when dht named it, and the released client survives the reset of a
-// connection that it has, but not a `no`.
+// resident refuses a connection to a chunk whose region is not led here, and any connection of a client that may not
+// play. A member of the region accepts it although another one leads: it may have led when dht named it, and the
+// released client survives the reset of a connection that it has, but not a `no`.
 func (ld *leaders) resident(ctx context.Context, remote net.Addr, name string, pos grid.ChunkPos) error {
 	if err := ld.Admit(remote, name); err != nil {
 		return err

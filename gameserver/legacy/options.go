@@ -46,12 +46,14 @@ type Link interface {
 
 // Permissions are what the policy lets clients do.
 type Permissions struct {
-	// Admit returns why a client of the original protocol with that name, "" if it is not known yet, may not play here; nil if it may.
+	// Admit returns why a client of the original protocol with that name, "" if it is not known yet, may not play here;
+	// nil if it may.
 	Admit func(remote net.Addr, name string) error
 	// Registered reports whether a name is registered: no client may be shown under it. The one in a handshake may be.
 	Registered func(name string) bool
-	// RefuseEdit returns why a client may not change a block, as a code of wire; empty if it may. Keeps reports whether a claim keeps it from
-	// going from one block into another, and MayGo whether the border lets it go from one place to another.
+	// RefuseEdit returns why a client may not change a block, as a code of wire; empty if it may. Keeps reports whether
+	// a claim keeps it from going from one block into another, and MayGo whether the border lets it go from one place
+	// to another.
 	RefuseEdit func(remote net.Addr, name string, at grid.Pos) string
 	Keeps      func(from, to grid.Pos) bool
 	MayGo      func(from, to motion.Pose) bool

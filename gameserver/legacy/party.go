@@ -19,15 +19,15 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// This file decides which connections of the original protocol belong to one player. The protocol identifies players by name
-// only, the released client has one name built in, and a player holds many connections. So players of the same name are
-// distinguished by address, and those of the same name and address by two rules: a client is registered on one connection at a
-// time, and it has at most one connection to each chunk.
+// This file decides which connections of the original protocol belong to one player. The protocol identifies players by
+// name only, the released client has one name built in, and a player holds many connections. So players of the same
+// name are distinguished by address, and those of the same name and address by two rules: a client is registered on one
+// connection at a time, and it has at most one connection to each chunk.
 
 const (
 	// handoverTime bounds how long a registration waits while another player of the same name and address is registered
-	// elsewhere. The two may be the same player: a client that crosses a border deregisters on one connection and registers on
-	// another, and these are read in any order.
+	// elsewhere. The two may be the same player: a client that crosses a border deregisters on one connection and
+	// registers on another, and these are read in any order.
 	handoverTime = time.Second
 	// labelMemory is how long a guest with a suffix keeps it when they move to another node.
 	labelMemory = 10 * time.Minute
@@ -67,8 +67,8 @@ func newParties(o *Options) *parties {
 	return ps
 }
 
-// party is the connections of one name and address, and the players behind them. It exists from the first of these connections to
-// the last.
+// party is the connections of one name and address, and the players behind them. It exists from the first of these
+// connections to the last.
 type party struct {
 	of  *parties
 	key partyKey
@@ -165,8 +165,9 @@ func (p *party) all() []*guest {
 	return slices.Clone(p.mu.guests)
 }
 
-// claim returns the player who registers on a connection, under a name: the previous player of the connection, or else the one
-// who deregistered nearest to it, or else a new one. Whoever has a name that was registered since is none of them.
+// claim returns the player who registers on a connection, under a name: the previous player of the connection, or else
+// the one who deregistered nearest to it, or else a new one. Whoever has a name that was registered since is none of
+// them.
 func (p *party) claim(ctx context.Context, r *registration, name string) (*guest, error) {
 	late := time.NewTimer(handoverTime)
 	defer late.Stop()
@@ -196,9 +197,9 @@ func (p *party) claim(ctx context.Context, r *registration, name string) (*guest
 	return p.add(ctx, r.at, r, player.NameFrom(name)), nil
 }
 
-// registerFree registers a player who is not registered. With wait it may return a channel instead, which is closed when a player
-// has deregistered: one who is registered elsewhere may be about to, and only a player who deregistered just now, or was registered
-// on this connection before, is a better match.
+// registerFree registers a player who is not registered. With wait it may return a channel instead, which is closed
+// when a player has deregistered: one who is registered elsewhere may be about to, and only a player who deregistered
+// just now, or was registered on this connection before, is a better match.
 func (p *party) registerFree(r *registration, wait bool) (who *guest, released <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -251,8 +252,8 @@ func (p *party) add(ctx context.Context, at grid.ChunkPos, r *registration, name
 	return who
 }
 
-// anybody returns the player of a connection's party who deregistered last; a new one if it has none whose name is not registered, or nil
-// if too many have come from the address.
+// anybody returns the player of a connection's party who deregistered last; a new one if it has none whose name is not
+// registered, or nil if too many have come from the address.
 func (p *party) anybody(ctx context.Context, r *registration) *guest {
 	for _, who := range slices.Backward(p.all()) {
 		if !p.of.Registered(who.label) {
@@ -265,8 +266,8 @@ func (p *party) anybody(ctx context.Context, r *registration) *guest {
 	return p.add(ctx, r.at, nil, p.key.name)
 }
 
-// labelFor returns the label of a player who is new here, unless it is taken here, and the record of the label. A player who had
-// a suffix on another node until recently keeps it. The plain name may be in use on another node.
+// labelFor returns the label of a player who is new here, unless it is taken here, and the record of the label. A
+// player who had a suffix on another node until recently keeps it. The plain name may be in use on another node.
 func (p *party) labelFor(ctx context.Context, name string, at grid.ChunkPos) (label string, last nodemsg.PlayerRecord) {
 	suffixed := player.Namesake(name, p.key.from.String(), 0)
 	records := p.of.loadGuests(ctx, name, suffixed)
@@ -329,8 +330,8 @@ func (p *party) registered() []*registration {
 	return all
 }
 
-// registeredElsewhere appends the players who are registered for another chunk. If one of their bodies is in this chunk, it may
-// be the own player of a client that watches it.
+// registeredElsewhere appends the players who are registered for another chunk. If one of their bodies is in this
+// chunk, it may be the own player of a client that watches it.
 func (p *party) registeredElsewhere(dst []player.ID, at grid.ChunkPos) []player.ID {
 	p.mu.Lock()
 	defer p.mu.Unlock()

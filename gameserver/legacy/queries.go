@@ -18,15 +18,16 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
-// Limits on one connection's queries for players and for chunks; further ones wait. Those for players who are not here, those for land
-// that may have to be founded, and repeated ones for a chunk count against the limits of their address, too.
+// Limits on one connection's queries for players and for chunks; further ones wait. Those for players who are not here,
+// those for land that may have to be founded, and repeated ones for a chunk count against the limits of their address,
+// too.
 const (
 	playerQueriesPerSecond, playerQueriesAtOnce = 20, 100
 	chunkQueriesPerSecond, chunkQueriesAtOnce   = 100, 1000
 )
 
-// ServeQueries answers where chunks and players are, one query after the other (§3.2.4.1). A client queries when it crosses a
-// border, and is otherwise silent for as long as it runs.
+// ServeQueries answers where chunks and players are, one query after the other (§3.2.4.1). A client queries when it
+// crosses a border, and is otherwise silent for as long as it runs.
 func (s *Server) ServeQueries(ctx context.Context, c net.Conn, in *bufio.Reader) error {
 	endByReset(c)
 	defer c.Close()                                      //nolint:errcheck // by a reset: see endByReset
@@ -87,8 +88,8 @@ func (s *Server) ServeQueries(ctx context.Context, c net.Conn, in *bufio.Reader)
 // answerTimeout bounds the writing of an answer.
 const answerTimeout = 10 * time.Second
 
-// queryTimeout bounds the search for a chunk's leader. The released client waits for the answer as long as it takes, and does not
-// survive the end of the connection.
+// queryTimeout bounds the search for a chunk's leader. The released client waits for the answer as long as it takes,
+// and does not survive the end of the connection.
 const queryTimeout = 10 * time.Minute
 
 // askedChunks is how many queried chunks of a client are remembered: as many as it holds at most.
@@ -114,8 +115,9 @@ func (s *Server) whereIsChunk(ctx context.Context, q legacymsg.WhereIsChunk, cli
 	return nil, fmt.Errorf("game address of chunk %v: its leader is not a member", q.Chunk)
 }
 
-// whereIsPlayer returns where a player of that name at the address is or was last, or else a guest of that name. Players with a
-// key have no unique name here: they are found by key only. New players start where those of sessions do.
+// whereIsPlayer returns where a player of that name at the address is or was last, or else a guest of that name.
+// Players with a key have no unique name here: they are found by key only. New players start where those of sessions
+// do.
 func (s *Server) whereIsPlayer(ctx context.Context, q legacymsg.WhereIsPlayer, remote net.Addr) (motion.Pose, error) {
 	key := partyOf(q.Name, remote)
 	if pose, known := s.parties.lastPose(key); known {
@@ -141,8 +143,8 @@ func (s *Server) whereIsPlayer(ctx context.Context, q legacymsg.WhereIsPlayer, r
 	return pose, nil
 }
 
-// appendPlace appends the answer to a query for a player. A place below or above the slab becomes one on top of it, from where
-// the client falls to the ground.
+// appendPlace appends the answer to a query for a player. A place below or above the slab becomes one on top of it,
+// from where the client falls to the ground.
 func (s *Server) appendPlace(p motion.Pose) ([]byte, error) {
 	y := p.Y - float64(s.World.OriginalBase)
 	if y < 1 || y > legacymsg.SlabHeight {

@@ -14,8 +14,8 @@ import (
 const (
 	// resolveTime bounds the lookup of a name.
 	resolveTime = 5 * time.Second
-	// resolvedFor is how long its result is used again, failedFor how long it is if there was none, and maxResolved how many results are
-	// remembered. Nodes name each other's hosts, and every query of a client may ask for one.
+	// resolvedFor is how long its result is used again, failedFor how long it is if there was none, and maxResolved how
+	// many results are remembered. Nodes name each other's hosts, and every query of a client may ask for one.
 	resolvedFor, failedFor, maxResolved = time.Minute, 5 * time.Second, 1024
 )
 

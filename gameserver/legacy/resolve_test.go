@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A name is looked up once a minute for many queries, and a name that has no address every few seconds. While the lookup fails, the last
-// address counts. Addresses are not looked up.
+// A name is looked up once a minute for many queries, and a name that has no address every few seconds. While the
+// lookup fails, the last address counts. Addresses are not looked up.
 func TestNamesAreResolvedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lookups, broken := 0, false

@@ -1,10 +1,11 @@
 // Package legacy serves VoxelPopuli's own clients: connections to chunks, and queries where chunks and players are.
 //
-// A client holds a connection to each chunk in view. The protocol has no sessions: which connections belong to one player is
-// decided by name and address (see party). Each connection's reader owns it; Server.Run sends the time of day.
+// A client holds a connection to each chunk in view. The protocol has no sessions: which connections belong to one
+// player is decided by name and address (see party). Each connection's reader owns it; Server.Run sends the time of
+// day.
 //
-// Locks, in the order in which they may be taken: Server.mu, then registration.mu, then those of mirror, then party.mu. parties.mu
-// is taken before party.mu, and never under another one of these.
+// Locks, in the order in which they may be taken: Server.mu, then registration.mu, then those of mirror, then party.mu.
+// parties.mu is taken before party.mu, and never under another one of these.
 //
 // Only package gameserver imports legacy. What the protocol needs of a gateway is in Options.
 package legacy
@@ -55,8 +56,8 @@ func NewServer(o Options) *Server {
 	return s
 }
 
-// Generate ensures that the chunk's region exists (§3.1.3), or returns why not: clients found land only where they begin, and in view of
-// their players.
+// Generate ensures that the chunk's region exists (§3.1.3), or returns why not: clients found land only where they
+// begin, and in view of their players.
 func (s *Server) Generate(ctx context.Context, remote net.Addr, pos grid.ChunkPos) error {
 	if err := s.Admit(remote, ""); err != nil {
 		return err
@@ -70,8 +71,8 @@ func (s *Server) Resident(ctx context.Context, remote net.Addr, h legacymsg.Hand
 	return s.leaders.resident(ctx, remote, player.NameFrom(h.Player), h.Chunk)
 }
 
-// Serve serves a connection to a chunk after the handshake was answered with ok. Most of a client's connections stay silent for
-// as long as it runs, so only TCP's keepalive ends a silent one.
+// Serve serves a connection to a chunk after the handshake was answered with ok. Most of a client's connections stay
+// silent for as long as it runs, so only TCP's keepalive ends a silent one.
 func (s *Server) Serve(ctx context.Context, c net.Conn, in *bufio.Reader, h legacymsg.Handshake) error {
 	endByReset(c)
 	lc := &conn{Options: s.Options, seqs: &s.seqs, shown: make(map[player.ID]struct{})}
@@ -160,7 +161,8 @@ func (s *Server) AppendPlayers(dst []players.Presence) []players.Presence {
 	return dst
 }
 
-// CountPlayers adds the players here to the numbers of players in the regions. It reports whether any client is connected.
+// CountPlayers adds the players here to the numbers of players in the regions. It reports whether any client is
+// connected.
 func (s *Server) CountPlayers(in map[*mirror.Subscription]int) (connected bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

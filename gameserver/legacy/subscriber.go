@@ -67,8 +67,8 @@ func (lc *conn) sendSlab(c *mirror.Chunk) {
 	}
 }
 
-// show sends the client a player in the chunk. It reports whether the player was not shown before and is to be: the client's own
-// player, and those who may be, are not shown.
+// show sends the client a player in the chunk. It reports whether the player was not shown before and is to be: the
+// client's own player, and those who may be, are not shown.
 func (lc *conn) show(body nodemsg.Body) bool {
 	var buffer [4]player.ID
 	if _, shown := lc.shown[body.Player]; shown || slices.Contains(lc.hiddenPlayers(buffer[:0]), body.Player) {
@@ -86,8 +86,8 @@ func (lc *conn) unshow(body nodemsg.Body) {
 	}
 }
 
-// hiddenPlayers appends the players that the client is not shown: its own player, and, unless that one is registered, those who may be its
-// own.
+// hiddenPlayers appends the players that the client is not shown: its own player, and, unless that one is registered,
+// those who may be its own.
 func (lc *conn) hiddenPlayers(dst []player.ID) []player.ID {
 	who := lc.who.Load()
 	if who != nil {

@@ -47,8 +47,8 @@ func (a *avatars) id() uint16 {
 	}
 }
 
-// move shows the players in view where they are now, as far as the client's space reaches. Where somebody walks may be lost: the next place
-// follows soon, and the last one is sent once more.
+// move shows the players in view where they are now, as far as the client's space reaches. Where somebody walks may be
+// lost: the next place follows soon, and the last one is sent once more.
 func (a *avatars) move(now time.Time, o origin, put func(packet), putLossy func([]byte)) {
 	var gone []uint16
 	hide := func(v *games.Other[shown]) {

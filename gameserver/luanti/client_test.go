@@ -51,7 +51,8 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// The directions of the two games agree, though one space is the other's mirror image: both sides look at the same thing.
+// The directions of the two games agree, though one space is the other's mirror image: both sides look at the same
+// thing.
 func TestAngles(t *testing.T) {
 	for _, c := range []struct {
 		yaw, pitch float64 // in Luanti: 0 looks along its +Z, 90 along -X, and pitch 90 straight down

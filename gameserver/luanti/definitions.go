@@ -11,8 +11,8 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 )
 
-// tileFiles are the textures of blocks, which the browser's client draws (web/src/render/tiles.ts): "npm --prefix web run test" compares
-// them, and writes them anew with TILES=write.
+// tileFiles are the textures of blocks, which the browser's client draws (web/src/render/tiles.ts): "npm --prefix web
+// run test" compares them, and writes them anew with TILES=write.
 //
 //go:embed tiles/*.png
 var tileFiles embed.FS

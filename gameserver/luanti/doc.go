@@ -1,8 +1,9 @@
 // Package luanti serves clients of Luanti, once called Minetest: network protocol 39, which version 5.6 speaks.
 //
-// A Listener gives UDP peers as connections that carry whole packets: what one Write writes is what one Read of the other side returns, in
-// order. An Adapter makes a Client of each, which translates: packets of the client become messages of a session, and those of the session
-// become packets (package games). A Client checks nothing that the session checks; it keeps what the other protocol needs:
+// A Listener gives UDP peers as connections that carry whole packets: what one Write writes is what one Read of the
+// other side returns, in order. An Adapter makes a Client of each, which translates: packets of the client become
+// messages of a session, and those of the session become packets (package games). A Client checks nothing that the
+// session checks; it keeps what the other protocol needs:
 //
 //   - An address gets no memory before it has sent back a number that was sent to it, and that answer is no longer than the question.
 //   - The game's Z runs the other way: its space is left-handed. Blocks have their middle at whole numbers, and places are in tenths.
@@ -11,6 +12,7 @@
 //     chunks in view are kept packed, with the changes since.
 //   - The client cannot be asked where it is. After a correction, what it sends is ignored until it says that it is where it was put.
 //
-// Goroutines: the session's reader calls Read, its writer Send, Flush and Close, and a third one Tick when no flush was one. The lock of a
-// Client guards what they share. A Listener has two of its own: one reads the socket, and one sends again what was not acknowledged.
+// Goroutines: the session's reader calls Read, its writer Send, Flush and Close, and a third one Tick when no flush was
+// one. The lock of a Client guards what they share. A Listener has two of its own: one reads the socket, and one sends
+// again what was not acknowledged.
 package luanti

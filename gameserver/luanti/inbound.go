@@ -40,8 +40,8 @@ func (cl *Client) Read() (sessionmsg.FromClient, error) {
 	return m, nil
 }
 
-// boundRead bounds the next read, unless the connection was closed: the client says nothing while it loads, or its player stands still. A
-// connection whose client is gone ends by itself.
+// boundRead bounds the next read, unless the connection was closed: the client says nothing while it loads, or its
+// player stands still. A connection whose client is gone ends by itself.
 func (cl *Client) boundRead() error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()

@@ -21,7 +21,8 @@ var atHand = [slotsAcross]chunk.Block{
 	chunk.Stone, chunk.Cobble, chunk.Brick, chunk.Dirt, chunk.Planks, chunk.Log, chunk.Glass, chunk.Lamp,
 }
 
-// firstSlots are the slots of a player who joins: a block of each kind that can be placed, without its states. They are never used up.
+// firstSlots are the slots of a player who joins: a block of each kind that can be placed, without its states. They are
+// never used up.
 func firstSlots() []chunk.Block {
 	slots := slices.Clone(atHand[:])
 	for b := chunk.Air + 1; b.Known(); b++ {
@@ -58,8 +59,8 @@ func inventoryForm(slots []chunk.Block) packet {
 	return begin(toInventoryForm).blob([]byte(form))
 }
 
-// move exchanges two slots, if a player's inventory action does that: "Move 1 current_player main 3 current_player main 0". Others, as
-// dropping a block, have no effect.
+// move exchanges two slots, if a player's inventory action does that: "Move 1 current_player main 3 current_player main
+// 0". Others, as dropping a block, have no effect.
 func move(slots []chunk.Block, action string) {
 	words := strings.Fields(action)
 	if len(words) != 8 || words[0] != "Move" {

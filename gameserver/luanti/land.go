@@ -13,9 +13,11 @@ import (
 const (
 	// side is that of a map block, in nodes.
 	side, nodes = 16, side * side * side
-	// airAbove is how many layers of map blocks above the world are sent as air. In what it was not sent, the client does not move.
+	// airAbove is how many layers of map blocks above the world are sent as air. In what it was not sent, the client
+	// does not move.
 	airAbove = 4
-	// nearby is how far the player may be, in chunks, from a chunk of which the client has dropped a part, when it is sent again.
+	// nearby is how far the player may be, in chunks, from a chunk of which the client has dropped a part, when it is
+	// sent again.
 	nearby = 2
 )
 

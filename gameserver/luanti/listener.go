@@ -17,10 +17,11 @@ const (
 	protocolID = 0x4f457403
 	headerSize = 7 // of a datagram: protocol, sender, channel
 	serverID   = 1 // the server as a peer
-	// maxDatagram is the longest datagram that is sent or read, without what IP and UDP add. Clients send 512 bytes at most.
+	// maxDatagram is the longest datagram that is sent or read, without what IP and UDP add. Clients send 512 bytes at
+	// most.
 	maxDatagram = 1200
-	// maxPeers bounds the peers of a socket, maxOfAddress those of one address, which may have been refused a moment ago, and maxWaiting those
-	// that are not accepted yet.
+	// maxPeers bounds the peers of a socket, maxOfAddress those of one address, which may have been refused a moment
+	// ago, and maxWaiting those that are not accepted yet.
 	maxPeers, maxOfAddress, maxWaiting = 4096, 256, 64
 	// resendEvery is how often peers are looked at for what was not acknowledged.
 	resendEvery = 50 * time.Millisecond
@@ -191,7 +192,8 @@ func (l *Listener) send(to netip.AddrPort, channel byte, body []byte) {
 // datagrams are buffers.
 var datagrams = sync.Pool{New: func() any { return new([maxDatagram]byte) }}
 
-// resend sends again what was not acknowledged, and gives up on peers that are silent, until the last peer of a closed Listener is gone.
+// resend sends again what was not acknowledged, and gives up on peers that are silent, until the last peer of a closed
+// Listener is gone.
 func (l *Listener) resend() {
 	ticker := time.NewTicker(resendEvery)
 	defer ticker.Stop()

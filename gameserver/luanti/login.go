@@ -20,8 +20,9 @@ const srpBytes, saltBytes = 256, 16
 // maxTries is how many packets of a handshake are read.
 const maxTries = 32
 
-// readLogin reads the client's handshake, and returns the name. Players are guests: whatever their password is, it is not checked, and
-// nothing of it is kept. Clients cannot go without, so they are sent numbers with which they can make their proof.
+// readLogin reads the client's handshake, and returns the name. Players are guests: whatever their password is, it is
+// not checked, and nothing of it is kept. Clients cannot go without, so they are sent numbers with which they can make
+// their proof.
 func readLogin(c net.Conn) (name string, err error) {
 	buffer := make([]byte, maxPacket)
 	for range maxTries {

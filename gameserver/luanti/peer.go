@@ -36,7 +36,8 @@ const (
 	maxPacket, maxInbox = 16 << 10, 256
 	// maxBacklog is how many bytes may wait to be sent, or for an acknowledgement, before Write waits.
 	maxBacklog = 2 << 20
-	// A window is how many packets of a channel wait for an acknowledgement: it grows with each, and is halved when one is missing.
+	// A window is how many packets of a channel wait for an acknowledgement: it grows with each, and is halved when one
+	// is missing.
 	firstWindow, maxWindow = 16, 128
 	// Packets are sent again after firstRetry, and then after twice as long, up to maxRetry.
 	firstRetry, maxRetry = 250 * time.Millisecond, 2 * time.Second

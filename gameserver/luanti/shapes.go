@@ -5,7 +5,8 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 )
 
-// upperHalves is added to the number of a door's node where it is the upper half, which has a texture of its own. There are fewer blocks.
+// upperHalves is added to the number of a door's node where it is the upper half, which has a texture of its own. There
+// are fewer blocks.
 const upperHalves = 1024
 
 // nodeOf returns the number of a block's node, by the block below.
@@ -19,7 +20,8 @@ func nodeOf(b, below chunk.Block) uint16 {
 // hasStates reports whether a block has states, of which one is chosen when it is placed.
 func hasStates(b chunk.Block) bool { return (b + 1).Known() && (b+1).Base() == b }
 
-// shades reports whether a block stops the light of the sky. Some light reaches into slabs and stairs, as otherwise they would be black.
+// shades reports whether a block stops the light of the sky. Some light reaches into slabs and stairs, as otherwise
+// they would be black.
 func shades(b chunk.Block) bool { return b.Opaque() || b >= chunk.StoneSlab && b < chunk.PlankFence }
 
 // joined appends the nodes to which a block's node is joined.

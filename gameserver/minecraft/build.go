@@ -13,7 +13,8 @@ import (
 // faces are the directions of the faces of a block: down, up, north, south, west, east.
 var faces = [...]grid.Pos{{Y: -1}, {Y: 1}, {Z: -1}, {Z: 1}, {X: -1}, {X: 1}}
 
-// readDig returns the edit that breaks a block. In creative mode that is done at once; what else the packet reports is acknowledged.
+// readDig returns the edit that breaks a block. In creative mode that is done at once; what else the packet reports is
+// acknowledged.
 func (cl *Client) readDig(f *fields, now time.Time) (sessionmsg.FromClient, error) {
 	action, pos := f.varint(), f.position()
 	f.u8() // the face

@@ -412,7 +412,8 @@ func checkColumns(t *testing.T, blocks []chunk.Block) {
 	}
 }
 
-// Fences, panes and doors look as in the whole world, however its chunks arrive and change: within them, over their borders, and above each other.
+// Fences, panes and doors look as in the whole world, however its chunks arrive and change: within them, over their
+// borders, and above each other.
 func TestFittings(t *testing.T) {
 	const height, rounds = grid.ChunkSize, 60
 	random := rand.New(rand.NewPCG(1, 2))
@@ -511,8 +512,8 @@ func TestFittingsAreBounded(t *testing.T) {
 	}
 }
 
-// A click uses both halves of a door, also with an empty hand, and a door is placed and broken as two. All edits of a request are answered
-// before it is acknowledged.
+// A click uses both halves of a door, also with an empty hand, and a door is placed and broken as two. All edits of a
+// request are answered before it is acknowledged.
 func TestDoors(t *testing.T) {
 	lower, upper := grid.Pos{X: 1, Y: 10, Z: 3}, grid.Pos{X: 1, Y: 11, Z: 3}
 	const door = chunk.Door + 2 // the player looks south

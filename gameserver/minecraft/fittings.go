@@ -7,7 +7,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// This file shows the blocks whose states depend on what is beside them. The client computes such states only for what its player does.
+// This file shows the blocks whose states depend on what is beside them. The client computes such states only for what
+// its player does.
 
 // land is a chunk in view.
 type land struct {

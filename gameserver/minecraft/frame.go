@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// maxPacket is the longest packet that a client may send, in bytes; the client's own bound for what it is sent is 2 MiB.
+	// maxPacket is the longest packet that a client may send, in bytes; the client's own bound for what it is sent is 2
+	// MiB.
 	maxPacket = 64 << 10
 	// compressFrom is the size from which packets are deflated, in bytes.
 	compressFrom = 512

@@ -150,7 +150,8 @@ func (cl *Client) readSettings(f *fields) sessionmsg.FromClient {
 	return sessionmsg.View{View: max(1, min(maxView, (distance+1)/2))}
 }
 
-// readChat returns the chat line that a message becomes. Its signature, if it has one, is of an account: nobody here checks it.
+// readChat returns the chat line that a message becomes. Its signature, if it has one, is of an account: nobody here
+// checks it.
 func readChat(f *fields) sessionmsg.FromClient {
 	text := f.text(wire.MaxChat)
 	if f.bad {

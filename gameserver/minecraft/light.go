@@ -39,8 +39,8 @@ func lightOf(blocks []chunk.Block) light {
 // lightBytes is the size of a section's light: half a byte for each block.
 const lightBytes = sectionBlocks / 2
 
-// appendTo appends the light of a column: which sections have some, which have none, and what the former have. There is one section more
-// below the world, and one above it.
+// appendTo appends the light of a column: which sections have some, which have none, and what the former have. There is
+// one section more below the world, and one above it.
 func (l *light) appendTo(p packet, x, z int) packet {
 	sections := l.height/sectionSize + 2
 	sky, block := make([][]byte, sections), make([][]byte, sections)

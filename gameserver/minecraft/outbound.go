@@ -10,7 +10,8 @@ import (
 
 // This file makes packets of what the session sends. The writer runs it, and the reader when the client begins to play.
 
-// flySpeed keeps a player who sprints in the air below the gateway's speed limit: 19.6 blocks/s. The game's own is 0.05.
+// flySpeed keeps a player who sprints in the air below the gateway's speed limit: 19.6 blocks/s. The game's own is
+// 0.05.
 const flySpeed = .045
 
 // SendTick shows a tick frame.

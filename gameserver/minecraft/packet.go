@@ -14,7 +14,8 @@ const (
 	versionName     = "1.20.2"
 )
 
-// Packets, by their first number, in the states of a connection. Numbers are big-endian; a varint has 7 bits in each byte, the lowest first.
+// Packets, by their first number, in the states of a connection. Numbers are big-endian; a varint has 7 bits in each
+// byte, the lowest first.
 const (
 	// Handshake, status and login, from the client.
 	packetHandshake     = 0x00
@@ -94,7 +95,8 @@ const (
 	digStart             = 0
 )
 
-// fields are the bytes of a packet that have not been read. After the first that is missing every read returns zero, and bad is set.
+// fields are the bytes of a packet that have not been read. After the first that is missing every read returns zero,
+// and bad is set.
 type fields struct {
 	data []byte
 	bad  bool

@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	// askEvery is how often the client is asked whether it is there, and answerWithin how long it may take to answer, or to begin to play.
+	// askEvery is how often the client is asked whether it is there, and answerWithin how long it may take to answer,
+	// or to begin to play.
 	askEvery, answerWithin = 10 * time.Second, 30 * time.Second
-	// timeEvery is how often the client is sent the time of day. In between it goes on by itself, at the pace of gameDay; in worlds with another
-	// day it does not, and is sent the time more often.
+	// timeEvery is how often the client is sent the time of day. In between it goes on by itself, at the pace of
+	// gameDay; in worlds with another day it does not, and is sent the time more often.
 	timeEvery, otherTimeEvery = 10 * time.Second, 200 * time.Millisecond
 	gameDay                   = 20 * time.Minute
 )

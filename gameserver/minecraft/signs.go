@@ -67,7 +67,8 @@ func showSign(cl *Client, pos grid.Pos, text string) {
 	cl.put(append(begin(packetBlockEntity).position(pos).varint(signEntity), marshal(data)...))
 }
 
-// ascii returns a text in JSON with escapes for what is not ASCII: the game's own encoding of texts in such data differs from UTF-8.
+// ascii returns a text in JSON with escapes for what is not ASCII: the game's own encoding of texts in such data
+// differs from UTF-8.
 func ascii(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -14,8 +14,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// builder generates terrain and encodes chunks outside the subscriptions: a chunk takes milliseconds, and must not delay the moves
-// of players.
+// builder generates terrain and encodes chunks outside the subscriptions: a chunk takes milliseconds, and must not
+// delay the moves of players.
 type builder struct {
 	*Options
 	metrics *metrics
@@ -31,7 +31,8 @@ func newBuilder(o *Options, m *metrics) *builder {
 	return &builder{Options: o, metrics: m, jobs: newJobs(), cache: cache}
 }
 
-// attempts is how often a builder tries to encode a chunk that keeps changing before it blocks the subscription to do so.
+// attempts is how often a builder tries to encode a chunk that keeps changing before it blocks the subscription to do
+// so.
 const attempts = 3
 
 // queue queues the chunk if there is something to do. The subscription's lock is held.
@@ -71,8 +72,8 @@ type buffers struct {
 
 func newBuffers() *buffers { return &buffers{packer: wire.NewDeflater()} }
 
-// build builds the land of a chunk and sends it to the subscribers that wait for it. Changes during that time (edits, a new
-// subscriber, a new link) are handled before it returns.
+// build builds the land of a chunk and sends it to the subscribers that wait for it. Changes during that time (edits, a
+// new subscriber, a new link) are handled before it returns.
 func (b *builder) build(c *Chunk, with *buffers) {
 	sub, l := c.sub, &c.land
 	for attempt := 0; ; attempt++ {
@@ -107,9 +108,9 @@ func (b *builder) build(c *Chunk, with *buffers) {
 	}
 }
 
-// applyEdits applies the edits to the terrain: to foreign if it is not nil, otherwise to this node's own. If the edits were made
-// on other terrain, it sets missing and returns the hash of that terrain as base. Land without changes is what the generator
-// made, and is not even unpacked.
+// applyEdits applies the edits to the terrain: to foreign if it is not nil, otherwise to this node's own. If the edits
+// were made on other terrain, it sets missing and returns the hash of that terrain as base. Land without changes is
+// what the generator made, and is not even unpacked.
 func (b *builder) applyEdits(c *Chunk, foreign *chunk.Chunk, with *buffers) (base [32]byte, missing bool) {
 	var ground *chunk.Chunk
 	var hash [32]byte
@@ -180,8 +181,8 @@ func (b *builder) terrain(at grid.ChunkPos, with *buffers) (own cachedTerrain, m
 	return own, made
 }
 
-// sendToWaiting sends the chunk to all subscribers that wait for it. The subscription's lock is held, and the latest snapshot is
-// of the current version.
+// sendToWaiting sends the chunk to all subscribers that wait for it. The subscription's lock is held, and the latest
+// snapshot is of the current version.
 func (c *Chunk) sendToWaiting() {
 	c.tick = c.sub.feedAt(c.at).tick
 	for by, has := range c.subscribers {
@@ -222,8 +223,8 @@ func (t *buffers) pack(land *chunk.Chunk) []byte {
 	return packed
 }
 
-// This file handles chunks whose edits were made on other terrain than this node generates: it fetches that terrain. Until it has
-// arrived, the chunk is not sent to new subscribers, and edits in it are refused as not loaded.
+// This file handles chunks whose edits were made on other terrain than this node generates: it fetches that terrain.
+// Until it has arrived, the chunk is not sent to new subscribers, and edits in it are refused as not loaded.
 
 // BaseRetry is the pause between attempts to fetch a base that was not found.
 const BaseRetry = 5 * time.Second

@@ -22,8 +22,8 @@ func (sub *Subscription) PublishChat(u nodemsg.ChatEvent, stamp vclock.Stamp) {
 	c.publish(d)
 }
 
-// subtractArriving subtracts events that arrive together with their entering authors from the authors' counts: these are to be
-// waited for.
+// subtractArriving subtracts events that arrive together with their entering authors from the authors' counts: these
+// are to be waited for.
 func subtractArriving(came []nodemsg.Body, events []nodemsg.ChatEvent) {
 	for i := range events {
 		for j := range came {

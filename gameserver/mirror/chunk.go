@@ -15,14 +15,15 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// Chunk is the mirror of one chunk that has subscribers here. The lock of its subscription guards it: subscribers may use it while
-// they are called.
+// Chunk is the mirror of one chunk that has subscribers here. The lock of its subscription guards it: subscribers may
+// use it while they are called.
 type Chunk struct {
 	at          grid.ChunkPos
 	sub         *Subscription
 	order       uint64 // among all chunks that players here have begun to watch: lower ones come first
 	subscribers map[Subscriber]subscriberState
-	// unconfirmed are the questions (feed.ask) that must be answered before a subscriber is sent the chunk; of those that wait for it.
+	// unconfirmed are the questions (feed.ask) that must be answered before a subscriber is sent the chunk; of those
+	// that wait for it.
 	unconfirmed map[Subscriber]uint64
 	everyMove   int    // subscribers that get moves from deltas
 	hasState    bool   // the region has sent its state
@@ -76,8 +77,8 @@ func (c *Chunk) PackedForm(codec any, encode func(packed []byte) any) any {
 	return s.forms.get(codec, func() any { return encode(s.packed) })
 }
 
-// BlocksForm is the same for a codec that needs the blocks that subscribers see. It returns nil if there are none. Only Subscriber.SendChunk
-// and SendDelta may call it: all that are called for the same reason get the same form.
+// BlocksForm is the same for a codec that needs the blocks that subscribers see. It returns nil if there are none. Only
+// Subscriber.SendChunk and SendDelta may call it: all that are called for the same reason get the same form.
 func (c *Chunk) BlocksForm(codec any, encode func(*chunk.Chunk) any) any {
 	l := &c.land
 	if !l.known() && l.previous == nil {
@@ -102,8 +103,8 @@ func (c *Chunk) hasUnserved() bool {
 	return false
 }
 
-// due reports whether a subscriber waits for the whole chunk, and can be sent it: after they began to wait, a majority has confirmed that
-// the region's state is the newest, or they have waited for that for long enough.
+// due reports whether a subscriber waits for the whole chunk, and can be sent it: after they began to wait, a majority
+// has confirmed that the region's state is the newest, or they have waited for that for long enough.
 func (c *Chunk) due(by Subscriber, has subscriberState) bool {
 	if has != awaitsChunk && has != awaitsRefresh {
 		return false
@@ -252,8 +253,8 @@ func (l *land) fold() {
 // pristine reports whether the land was never changed, as far as known here.
 func (l *land) pristine() bool { return !l.edited && len(l.base)+len(l.edits)+len(l.ahead) == 0 }
 
-// visible returns the blocks that subscribers see; nil if there are none. While the land is rebuilt, these are the previous ones, with the
-// changes that have come since.
+// visible returns the blocks that subscribers see; nil if there are none. While the land is rebuilt, these are the
+// previous ones, with the changes that have come since.
 func (l *land) visible() *chunk.Chunk {
 	if l.known() {
 		return l.load()
@@ -314,7 +315,8 @@ func (l *land) setAhead(at chunk.Index, b chunk.Block) {
 	l.ahead[at] = struct{}{}
 }
 
-// build applies the edits to the terrain. It reports whether subscribers that have an older state must be sent the chunk again.
+// build applies the edits to the terrain. It reports whether subscribers that have an older state must be sent the
+// chunk again.
 func (l *land) build(terrain *chunk.Chunk) (changed bool) {
 	for _, b := range l.edits {
 		terrain.Set(b.At, b.Block)
@@ -340,8 +342,8 @@ type Delta struct {
 	forms forms
 }
 
-// Form returns the delta as a codec has encoded it, and encodes it first if necessary: once for all subscribers. The codec is any
-// value that is comparable and unique to the encoding.
+// Form returns the delta as a codec has encoded it, and encodes it first if necessary: once for all subscribers. The
+// codec is any value that is comparable and unique to the encoding.
 func (d *Delta) Form(codec any, encode func() any) any { return d.forms.get(codec, encode) }
 
 // empty reports whether there is nothing to send.
@@ -366,20 +368,21 @@ func (f *forms) get(codec any, encode func() any) any {
 	return encoded
 }
 
-// Subscriber watches chunks, on behalf of one connection of a client. Unless a method's comment says otherwise, it is called with
-// the subscription's lock held: it must not block, nor call the subscription.
+// Subscriber watches chunks, on behalf of one connection of a client. Unless a method's comment says otherwise, it is
+// called with the subscription's lock held: it must not block, nor call the subscription.
 type Subscriber interface {
-	// SendChunk sends a chunk with everybody who is in it, or sends it again in its current state. Again means that entering and
-	// leaving since then were published as deltas.
+	// SendChunk sends a chunk with everybody who is in it, or sends it again in its current state. Again means that
+	// entering and leaving since then were published as deltas.
 	SendChunk(c *Chunk, again bool)
-	// HasRoom reports whether the subscriber can take another whole chunk. If not, it calls Chunk.Retry when it can, if it still watches.
+	// HasRoom reports whether the subscriber can take another whole chunk. If not, it calls Chunk.Retry when it can, if
+	// it still watches.
 	HasRoom(c *Chunk) bool
 	// SendDelta sends the delta of a chunk in view.
 	SendDelta(d *Delta)
 	// WantsEveryMove reports whether the subscriber gets moves from deltas instead of the frame loop. It never changes.
 	WantsEveryMove() bool
-	// Predictable reports whether the region may be sent predictions of the subscriber's player instead of every move. It never
-	// changes.
+	// Predictable reports whether the region may be sent predictions of the subscriber's player instead of every move.
+	// It never changes.
 	Predictable() bool
 	// SendResult sends the result of an edit. It reports whether the result waits for Flush.
 	SendResult(r nodemsg.EditResult) (waits bool)

@@ -94,8 +94,8 @@ func (n *newcomers) warned(what string, asOf time.Time) {
 	}
 }
 
-// Whoever begins to watch a chunk is sent it once the region has answered a question of after that, also if the mirror has the chunk
-// already. The mirror may be of a leader that was deposed.
+// Whoever begins to watch a chunk is sent it once the region has answered a question of after that, also if the mirror
+// has the chunk already. The mirror may be of a leader that was deposed.
 func TestNewcomersAreShownWhatWasConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNewcomers(t)
@@ -248,7 +248,8 @@ func TestWarnedSubscribersAreForgotten(t *testing.T) {
 	})
 }
 
-// A feed that takes over land of another one knows when that was confirmed, and its questions are not those of the other.
+// A feed that takes over land of another one knows when that was confirmed, and its questions are not those of the
+// other.
 func TestQuestionsAfterADivision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNewcomers(t)
@@ -285,8 +286,8 @@ func TestQuestionsAfterADivision(t *testing.T) {
 	})
 }
 
-// Whatever happens to links, questions and answers, whoever begins to watch is allowed the chunk after the answer to a question of after
-// that, or warned, and soon; and what they are told is not later than the last answer of a majority.
+// Whatever happens to links, questions and answers, whoever begins to watch is allowed the chunk after the answer to a
+// question of after that, or warned, and soon; and what they are told is not later than the last answer of a majority.
 func TestConfirmation(t *testing.T) {
 	t.Parallel()
 	type newcomer struct {
@@ -441,7 +442,8 @@ func TestUnansweredEditEndsTheLink(t *testing.T) {
 	})
 }
 
-// A gateway names the leader that it cannot reach, if others can, for as long as players stand on its land and are told that it is away.
+// A gateway names the leader that it cannot reach, if others can, for as long as players stand on its land and are told
+// that it is away.
 func TestCutOffIsNamed(t *testing.T) {
 	m := newTestMirror()
 	at := grid.ChunkPos{X: 1}

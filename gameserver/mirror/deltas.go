@@ -24,12 +24,12 @@ func (sub *Subscription) Apply(frame nodemsg.FromRegion) error {
 	return f.apply(frame)
 }
 
-// apply applies one update. An error means that the leader sent something invalid, or that the feed has ended; the link is then
-// unusable.
+// apply applies one update. An error means that the leader sent something invalid, or that the feed has ended; the link
+// is then unusable.
 //
 // Deltas are encoded once for all subscribers. BenchmarkFanOut, 50 moves and a block in one chunk: 23 µs, 14 KB and 62
-// allocations a tick, nearly all of them in the encoding; then, up to the written frame, 0.2 µs and no allocation for each
-// session.
+// allocations a tick, nearly all of them in the encoding; then, up to the written frame, 0.2 µs and no allocation for
+// each session.
 func (f *feed) apply(frame nodemsg.FromRegion) error {
 	sub := f.sub
 	sub.mu.Lock()
@@ -68,8 +68,8 @@ func (f *feed) apply(frame nodemsg.FromRegion) error {
 	return nil
 }
 
-// applyDelta applies a region's delta of one chunk, and publishes it. After is how many ticks ago the last frame was, and events
-// is the chat that has arrived with the delta.
+// applyDelta applies a region's delta of one chunk, and publishes it. After is how many ticks ago the last frame was,
+// and events is the chat that has arrived with the delta.
 func (f *feed) applyDelta(c *Chunk, n nodemsg.ChunkDelta, after float32, events []nodemsg.ChatEvent) {
 	sub := f.sub
 	if sub.m.Overlay.Enabled() {
@@ -147,8 +147,8 @@ func (sub *Subscription) republish(lost []player.ID) {
 	}
 }
 
-// CatchUp sends a subscriber that has missed moves of the chunk the places of everybody in it. It is called without a lock, and
-// calls caughtUp before anything is sent, with the subscription's lock held.
+// CatchUp sends a subscriber that has missed moves of the chunk the places of everybody in it. It is called without a
+// lock, and calls caughtUp before anything is sent, with the subscription's lock held.
 func (c *Chunk) CatchUp(by Subscriber, caughtUp func()) {
 	sub := c.sub
 	sub.mu.Lock()
@@ -167,9 +167,9 @@ func (c *Chunk) CatchUp(by Subscriber, caughtUp func()) {
 	}
 }
 
-// sendResults sends the results of edits to the subscribers that wait for them, each once. It applies committed edits to the
-// mirror: the region answers at once, but may send the delta only with its next tick (actor.actor.PublishEarly), and until then a
-// player would collide with a block that they broke.
+// sendResults sends the results of edits to the subscribers that wait for them, each once. It applies committed edits
+// to the mirror: the region answers at once, but may send the delta only with its next tick (actor.actor.PublishEarly),
+// and until then a player would collide with a block that they broke.
 func (f *feed) sendResults(results []nodemsg.EditResult) {
 	sub := f.sub
 	for _, r := range results {
@@ -218,9 +218,9 @@ func (sub *Subscription) Block(pos grid.Pos) (b chunk.Block, known bool) {
 	return chunk.Air, false
 }
 
-// VisitSolid calls visit with each block of a chunk, from low to high inclusive, that stops a player's body, as far as known here. Low.Y and
-// high.Y must be in the world. A block that the player has requested to break does not stop them: the client need not wait for the answer.
-// Visit must not call the subscription.
+// VisitSolid calls visit with each block of a chunk, from low to high inclusive, that stops a player's body, as far as
+// known here. Low.Y and high.Y must be in the world. A block that the player has requested to break does not stop them:
+// the client need not wait for the answer. Visit must not call the subscription.
 func (sub *Subscription) VisitSolid(at grid.ChunkPos, low, high grid.Pos, id player.ID, visit func(grid.Pos, chunk.Block)) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()

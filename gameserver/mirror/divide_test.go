@@ -15,8 +15,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// A feed that finds a smaller region keeps what lies in it; the rest gets a feed that goes on with the chat and the notice of the
-// first. One that finds a larger region takes over; what the other does afterwards has no effect.
+// A feed that finds a smaller region keeps what lies in it; the rest gets a feed that goes on with the chat and the
+// notice of the first. One that finds a larger region takes over; what the other does afterwards has no effect.
 func TestFeedsFollowTheCells(t *testing.T) {
 	founding := grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)
 	lower, upper := founding.Children()
@@ -104,8 +104,8 @@ func TestResultOfAnotherRegion(t *testing.T) {
 	}
 }
 
-// A player who crosses into another region while their chat still waits for the old one enters with it counted: nobody waits for
-// it there.
+// A player who crosses into another region while their chat still waits for the old one enters with it counted: nobody
+// waits for it there.
 func TestCrossingCountsWaitingChat(t *testing.T) {
 	founding := grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)
 	lower, upper := founding.Children()
@@ -138,8 +138,8 @@ func TestCrossingCountsWaitingChat(t *testing.T) {
 	}
 }
 
-// Chat that was sent over a link which has broken is sent again over the next one, unless the region has sent it back, or has had the time
-// to: a region that was divided or merged ignores what is still on its way to it.
+// Chat that was sent over a link which has broken is sent again over the next one, unless the region has sent it back,
+// or has had the time to: a region that was divided or merged ignores what is still on its way to it.
 func TestChatIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		founding := grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel)

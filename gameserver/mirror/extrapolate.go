@@ -5,11 +5,11 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// This file moves the mirror on between two messages of a region: predicted bodies are extrapolated, and this gateway's own
-// players who have stopped are reported.
+// This file moves the mirror on between two messages of a region: predicted bodies are extrapolated, and this gateway's
+// own players who have stopped are reported.
 
-// advance extrapolates all predicted bodies by the given number of ticks since the previous frame, and sends the region players
-// who have stopped.
+// advance extrapolates all predicted bodies by the given number of ticks since the previous frame, and sends the region
+// players who have stopped.
 func (sub *Subscription) advance(ticks uint64) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()

@@ -25,8 +25,8 @@ const (
 	FirstRetry = 100 * time.Millisecond
 	// LastRetry is the longest one.
 	LastRetry = 1500 * time.Millisecond
-	// NoticeAfter is how long a region must be unreachable before players are notified. A link counts when it has held for
-	// LastRetry.
+	// NoticeAfter is how long a region must be unreachable before players are notified. A link counts when it has held
+	// for LastRetry.
 	NoticeAfter = 5 * time.Second
 	// AnswerTime is how long an edit may be unanswered over a link before the region's members are asked who leads it,
 	// whatever else arrives: a leader whose disk hangs still sends moves. They are asked again after askPause. If they
@@ -283,13 +283,14 @@ func (f *feed) takeOut() nodemsg.ToRegion {
 	sub := f.sub
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
-	// A region sends changes of a chunk only on links that have received the chunk. A player who sent chat before that would not
-	// see it.
+	// A region sends changes of a chunk only on links that have received the chunk. A player who sent chat before that
+	// would not see it.
 	return f.out.swap(func(u *nodemsg.ChatEvent) bool {
 		if c := sub.mu.chunks[u.Chunk]; c != nil && !c.shown {
 			return false
 		}
-		// The author's body contains that the region is sent the event: over the next link it would be too late to wait for it.
+		// The author's body contains that the region is sent the event: over the next link it would be too late to wait
+		// for it.
 		if stamp, counted := u.Clock(); counted && sub.mu.bodies[u.Player] != nil {
 			b := sub.mu.bodies[u.Player]
 			b.Said = max(b.Said, stamp.Own())
@@ -331,8 +332,8 @@ func (f *feed) receive(ctx context.Context, link region.Link) (err error) {
 	}
 }
 
-// SendPause is how long messages for a region are collected into one, except edits, which go at once, and moves of a poller
-// round, which have waited already.
+// SendPause is how long messages for a region are collected into one, except edits, which go at once, and moves of a
+// poller round, which have waited already.
 const SendPause = 15 * time.Millisecond
 
 // promptLink is a region.Link that can send without blocking.
@@ -341,8 +342,8 @@ type promptLink interface {
 	TrySend(take func() nodemsg.ToRegion) bool
 }
 
-// sender sends a feed's messages to its region. Its lock is held from taking a message out until it is sent, which keeps messages
-// in order. It is locked before the subscription's.
+// sender sends a feed's messages to its region. Its lock is held from taking a message out until it is sent, which
+// keeps messages in order. It is locked before the subscription's.
 type sender struct {
 	feed *feed
 
@@ -464,8 +465,8 @@ func (f *feed) noteCutOff(err error) {
 	f.cutOff = cut.Leader
 }
 
-// CutOff returns a node that leads land where players of this gateway stand, and that cannot be reached from here, although other members
-// can, for NoticeAfter; empty if there is none.
+// CutOff returns a node that leads land where players of this gateway stand, and that cannot be reached from here,
+// although other members can, for NoticeAfter; empty if there is none.
 func (m *Mirror) CutOff() (leader string) {
 	for _, sub := range m.appendSubscriptions(nil) {
 		if leader := sub.playersCutOff(); leader != "" {

@@ -17,9 +17,9 @@ type job struct {
 	order uint64 // of the chunk, when it was queued
 }
 
-// jobs is the queue of the builders: any goroutine puts, and each builder takes one job at a time. Chunks are served in the order
-// in which players began to watch them, over all subscriptions: sessions watch near chunks before far ones. So a job waits
-// briefly for earlier ones whose region has not answered yet.
+// jobs is the queue of the builders: any goroutine puts, and each builder takes one job at a time. Chunks are served in
+// the order in which players began to watch them, over all subscriptions: sessions watch near chunks before far ones.
+// So a job waits briefly for earlier ones whose region has not answered yet.
 type jobs struct {
 	wake wake.Signal // set while the list may have a job
 

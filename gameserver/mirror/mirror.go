@@ -44,12 +44,13 @@ type Interest interface {
 	ClearChunk(at grid.ChunkPos, in interest.Occupants)
 }
 
-// Overlay has newer places of some players than regions have; a *p2p.Driver. Its methods are called with a subscription's lock
-// held.
+// Overlay has newer places of some players than regions have; a *p2p.Driver. Its methods are called with a
+// subscription's lock held.
 type Overlay interface {
 	// Enabled reports whether there is an overlay at all. It never changes.
 	Enabled() bool
-	// Merge removes from a region's delta what the overlay has newer. Holds reports whether a player is in the mirrored chunk.
+	// Merge removes from a region's delta what the overlay has newer. Holds reports whether a player is in the mirrored
+	// chunk.
 	Merge(n *nodemsg.ChunkDelta, holds func(player.ID) bool)
 	// Clear records that a chunk is no longer in the mirror.
 	Clear(pos grid.ChunkPos)
@@ -92,8 +93,8 @@ type Mirror struct {
 	}
 }
 
-// checkBlocks rejects deltas with blocks outside of the world: a broken or hostile leader. A block of a later version is passed on: it is
-// solid, and clients show it as something that they do not know.
+// checkBlocks rejects deltas with blocks outside of the world: a broken or hostile leader. A block of a later version
+// is passed on: it is solid, and clients show it as something that they do not know.
 func (m *Mirror) checkBlocks(n *nodemsg.ChunkDelta) error {
 	blocks := n.Blocks
 	if n.State != nil {

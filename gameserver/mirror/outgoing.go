@@ -17,9 +17,9 @@ const (
 	chatReturns = 10 * time.Second
 )
 
-// outgoing is the next message to a region. While there is no link, only chat is collected: the next link begins with the whole
-// state. A message's lists take effect in the order of nodemsg.ToRegion, so a call that revokes an earlier one removes it from the
-// message. The subscription's lock guards it.
+// outgoing is the next message to a region. While there is no link, only chat is collected: the next link begins with
+// the whole state. A message's lists take effect in the order of nodemsg.ToRegion, so a call that revokes an earlier
+// one removes it from the message. The subscription's lock guards it.
 type outgoing struct {
 	linked  bool
 	message nodemsg.ToRegion
@@ -27,8 +27,8 @@ type outgoing struct {
 	sent    []nodemsg.ChatEvent // over this link, and not come back yet: a region that was divided or merged may not have received it
 }
 
-// reset drops everything but chat: the link has broken. Chat that was sent and has not come back waits again, before the rest. If others
-// have received it, they do not show it twice.
+// reset drops everything but chat: the link has broken. Chat that was sent and has not come back waits again, before
+// the rest. If others have received it, they do not show it twice.
 func (o *outgoing) reset(now time.Time) {
 	var again []nodemsg.ChatEvent
 	for _, u := range o.sent {
@@ -139,7 +139,8 @@ func (o *outgoing) move(m nodemsg.BodyMove) (added bool) {
 	return true
 }
 
-// chat adds a chat event. It reports false, and drops the event, when too many wait for a region that cannot be reached.
+// chat adds a chat event. It reports false, and drops the event, when too many wait for a region that cannot be
+// reached.
 func (o *outgoing) chat(u nodemsg.ChatEvent) bool {
 	if len(o.message.Chat) >= maxChatEvents {
 		return false

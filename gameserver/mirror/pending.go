@@ -13,8 +13,8 @@ import (
 // MaxPending bounds a subscription's pending edits, well below wire.MaxBodies; more are refused.
 const MaxPending = 4096
 
-// pendingEdits are the edits that a region has not answered, in order. They are requested over every new link until they are
-// answered. The subscription's lock guards them.
+// pendingEdits are the edits that a region has not answered, in order. They are requested over every new link until
+// they are answered. The subscription's lock guards them.
 type pendingEdits []pendingEdit
 
 // pendingEdit is an edit and the subscriber that waits for its result; nil once it was sent that.
@@ -24,8 +24,8 @@ type pendingEdit struct {
 	sent      time.Time // over the current link
 }
 
-// add adds an edit. It reports whether it is new: one that is requested again, perhaps by the player's next session, is not, but
-// that session gets the result. Refused says why the edit cannot be added.
+// add adds an edit. It reports whether it is new: one that is requested again, perhaps by the player's next session, is
+// not, but that session gets the result. Refused says why the edit cannot be added.
 func (p *pendingEdits) add(e nodemsg.Intent, by Subscriber) (added bool, refused string) {
 	i := slices.IndexFunc(*p, func(i pendingEdit) bool { return i.Player == e.Player && i.Seq == e.Seq })
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// This file is what subscribers request of a region. Each method changes the subscription's state, and while there is a link also
-// the feed's next message.
+// This file is what subscribers request of a region. Each method changes the subscription's state, and while there is a
+// link also the feed's next message.
 
 // watch adds a subscriber to a chunk. It reports false when the subscription is closed.
 func (sub *Subscription) watch(pos grid.ChunkPos, by Subscriber) bool {
@@ -124,8 +124,8 @@ func (sub *Subscription) Leave(id player.ID, owner Subscriber) {
 	b.leave()
 }
 
-// Move sets the newest pose of a subscriber's body; alone means that nobody sees it well. It reports whether the region needs the
-// update, and the caller must call Wake or Flush: not if the prediction covers the move.
+// Move sets the newest pose of a subscriber's body; alone means that nobody sees it well. It reports whether the region
+// needs the update, and the caller must call Wake or Flush: not if the prediction covers the move.
 func (sub *Subscription) Move(id player.ID, pose motion.Pose, owner Subscriber, alone bool) (needsUpdate bool) {
 	sub.mu.Lock()
 	defer sub.unlock()
@@ -191,8 +191,8 @@ func (f *feed) flush() {
 	}
 }
 
-// Edit requests a block change, and requests it again over every new link until it is answered. The subscriber gets one result,
-// which is "committed" only if the region answered so.
+// Edit requests a block change, and requests it again over every new link until it is answered. The subscriber gets one
+// result, which is "committed" only if the region answered so.
 func (sub *Subscription) Edit(e nodemsg.Intent, by Subscriber) {
 	sendNow, answered := sub.addEdit(e, by)
 	if sendNow != nil {
@@ -203,8 +203,9 @@ func (sub *Subscription) Edit(e nodemsg.Intent, by Subscriber) {
 	}
 }
 
-// addEdit adds a pending edit. It returns the feed that the caller should flush now, nil for none, and reports whether to flush the
-// refusal. If others are pending it wakes the sender instead, which then sends all that has been collected.
+// addEdit adds a pending edit. It returns the feed that the caller should flush now, nil for none, and reports whether
+// to flush the refusal. If others are pending it wakes the sender instead, which then sends all that has been
+// collected.
 func (sub *Subscription) addEdit(e nodemsg.Intent, by Subscriber) (sendNow *feed, answered bool) {
 	sub.mu.Lock()
 	defer sub.unlock()
@@ -228,8 +229,8 @@ func (sub *Subscription) addEdit(e nodemsg.Intent, by Subscriber) (sendNow *feed
 	return nil, false
 }
 
-// SendChat sends a chat event to everybody who sees the chunk. It reports false, and drops the event, when too many wait for a
-// region that cannot be reached.
+// SendChat sends a chat event to everybody who sees the chunk. It reports false, and drops the event, when too many
+// wait for a region that cannot be reached.
 func (sub *Subscription) SendChat(u nodemsg.ChatEvent) bool {
 	sub.mu.Lock()
 	defer sub.unlock()

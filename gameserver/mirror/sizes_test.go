@@ -62,9 +62,9 @@ func heapBytes() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// What a chunk of natural land costs: on the wire, in memory while it is in view, and when it is not in view any more. Where
-// players move blocks are read, and the land is unpacked: here in one chunk of nine. The heap also holds what the runtime and earlier
-// tests keep for a while, so the smallest of some measurements counts.
+// What a chunk of natural land costs: on the wire, in memory while it is in view, and when it is not in view any more.
+// Where players move blocks are read, and the land is unpacked: here in one chunk of nine. The heap also holds what the
+// runtime and earlier tests keep for a while, so the smallest of some measurements counts.
 func TestNaturalLandIsSmall(t *testing.T) {
 	sent, each, left := measureLand(t)
 	for again := 0; again < 4 && (each > 4700 || left > 128); again++ {
@@ -83,7 +83,8 @@ func TestNaturalLandIsSmall(t *testing.T) {
 	}
 }
 
-// measureLand returns the bytes that a section takes on the wire and in memory, and those of a chunk that is not in view any more.
+// measureLand returns the bytes that a section takes on the wire and in memory, and those of a chunk that is not in
+// view any more.
 func measureLand(t *testing.T) (sent, each, left int64) {
 	t.Helper()
 	const sections = 4 * natural * natural

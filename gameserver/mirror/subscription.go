@@ -14,8 +14,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// Subscription is the gateway's subscription to the land of one founding cell. That is one region, or several since it was
-// divided; each has a feed. Subscribers need not know: what they request goes to the feed of the chunk.
+// Subscription is the gateway's subscription to the land of one founding cell. That is one region, or several since it
+// was divided; each has a feed. Subscribers need not know: what they request goes to the feed of the chunk.
 type Subscription struct {
 	m    *Mirror
 	cell grid.Cell
@@ -93,8 +93,8 @@ func (sub *Subscription) feedAt(pos grid.ChunkPos) *feed {
 	return nil
 }
 
-// feed returns the feed of a chunk in the subscription's land. If there is none it starts one, of the largest cell that overlaps
-// no other's; the caller must call unlock.
+// feed returns the feed of a chunk in the subscription's land. If there is none it starts one, of the largest cell that
+// overlaps no other's; the caller must call unlock.
 func (sub *Subscription) feed(pos grid.ChunkPos) *feed {
 	if f := sub.feedAt(pos); f != nil {
 		f.unusedSince = time.Time{}
@@ -153,10 +153,10 @@ func (f *feed) usedPlace() (pos grid.ChunkPos, used bool) {
 	return grid.ChunkPos{}, false
 }
 
-// setRegion records the region that the feed was linked with, and reports whether its cell is new. A smaller cell than before means
-// that the region was divided: what is used of the rest gets feeds of its own. A larger one means that regions were merged: the
-// other feeds in it end, and this one takes over. Chunks, bodies and pending edits stay where they are: the next link of a feed
-// begins with those in its cell. Chat that waits goes on with the feed of its chunk.
+// setRegion records the region that the feed was linked with, and reports whether its cell is new. A smaller cell than
+// before means that the region was divided: what is used of the rest gets feeds of its own. A larger one means that
+// regions were merged: the other feeds in it end, and this one takes over. Chunks, bodies and pending edits stay where
+// they are: the next link of a feed begins with those in its cell. Chat that waits goes on with the feed of its chunk.
 func (f *feed) setRegion(info nodemsg.Region) (moved bool, err error) {
 	sub := f.sub
 	sub.mu.Lock()
@@ -264,8 +264,8 @@ func (sub *Subscription) LedElsewhere(pos grid.ChunkPos) bool {
 	return f != nil && f.leader != "" && f.leader != sub.m.Peer
 }
 
-// body is a player's body and its owner, the last subscriber to enter it: an older connection of the player that is still ending
-// does not remove it.
+// body is a player's body and its owner, the last subscriber to enter it: an older connection of the player that is
+// still ending does not remove it.
 type body struct {
 	nodemsg.Body               // its Velocity matters only in messages to the region
 	at           grid.ChunkPos // the newest chunk of the body that the subscription covers
@@ -274,12 +274,12 @@ type body struct {
 	predictor    motion.Predictor
 }
 
-// predictionCrowd is the maximum number of players in a chunk for predictions to be sent. The region receives updates of a larger
-// crowd in each tick anyway, and players in a crowd must be shown exactly.
+// predictionCrowd is the maximum number of players in a chunk for predictions to be sent. The region receives updates
+// of a larger crowd in each tick anyway, and players in a crowd must be shown exactly.
 const predictionCrowd = 16
 
-// regionHas reports whether the region has exactly the newest pose, and does not extrapolate the player. The subscription's lock
-// is held, as below.
+// regionHas reports whether the region has exactly the newest pose, and does not extrapolate the player. The
+// subscription's lock is held, as below.
 func (b *body) regionHas() bool { return b.predictor.LastSent() == b.Pose && !b.predictor.Predicts() }
 
 // predictable reports whether the region is sent predictions for the body.

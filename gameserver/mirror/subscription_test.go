@@ -64,8 +64,8 @@ func TestAnswerChangesFoldedLand(t *testing.T) {
 	}
 }
 
-// A lone edit is sent by the goroutine that requests it; while others are pending, or sending would block, the sender sends it
-// with whatever else has been collected.
+// A lone edit is sent by the goroutine that requests it; while others are pending, or sending would block, the sender
+// sends it with whatever else has been collected.
 func TestEditAloneIsSentAtOnce(t *testing.T) {
 	sub := newSubscription(newTestMirror(), grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
 	onlyFeed(sub).resume(soundLink(), false)
@@ -134,8 +134,8 @@ func (p *promptOne) TrySend(take func() nodemsg.ToRegion) bool {
 	return !p.waits
 }
 
-// Two edits of one block may be in one message: the delta of the later one, and the result of the earlier one. The mirror keeps
-// the later one.
+// Two edits of one block may be in one message: the delta of the later one, and the result of the earlier one. The
+// mirror keeps the later one.
 func TestResultDoesNotUndoDelta(t *testing.T) {
 	sub := newSubscription(newTestMirror(), grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
 	pos := grid.Pos{X: 3, Y: 25, Z: 4}
@@ -177,8 +177,8 @@ func TestOneFrameATick(t *testing.T) {
 	}
 }
 
-// Between the newest state and the rebuilt chunk, a subscriber gets who enters and leaves, and what is built; a new one does not.
-// None gets anything twice.
+// Between the newest state and the rebuilt chunk, a subscriber gets who enters and leaves, and what is built; a new one
+// does not. None gets anything twice.
 func TestDeltasWhileAChunkIsRebuilt(t *testing.T) {
 	pos := grid.ChunkPos{}
 	sub := newSubscription(newTestMirror(), grid.CellAt(pos, grid.FoundingLabel))
@@ -265,8 +265,8 @@ func TestRefusalNamesTheBlock(t *testing.T) {
 	}
 }
 
-// While land is rebuilt, a refusal names the block that subscribers see, and a result changes it. If the delta never comes, since the region
-// sends its state instead, the others are sent the chunk again.
+// While land is rebuilt, a refusal names the block that subscribers see, and a result changes it. If the delta never
+// comes, since the region sends its state instead, the others are sent the chunk again.
 func TestResultsWhileLandIsRebuilt(t *testing.T) {
 	sub := newSubscription(newTestMirror(), grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
 	place, got, ann := grid.Pos{X: 3, Y: 0, Z: 3}, &recorderSub{}, player.GuestID("ann")

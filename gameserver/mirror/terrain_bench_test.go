@@ -7,8 +7,8 @@ import (
 	"github.com/voxelpopuli/voxeld/terrain"
 )
 
-// BenchmarkTerrain measures a chunk that was not requested recently: generating, packing and hashing land of four sections, here
-// in a square of 64 chunks a side.
+// BenchmarkTerrain measures a chunk that was not requested recently: generating, packing and hashing land of four
+// sections, here in a square of 64 chunks a side.
 func BenchmarkTerrain(b *testing.B) {
 	land, err := terrain.New(terrain.Params{Seed: 1, Sections: 4, Version: terrain.Version})
 	if err != nil {

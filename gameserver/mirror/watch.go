@@ -55,8 +55,8 @@ func (m *Mirror) Enter(b nodemsg.Body, owner Subscriber) *Subscription {
 	}
 }
 
-// Advance extrapolates all predicted bodies by the given number of ticks since the previous frame, and sends regions the players
-// who have stopped. One goroutine calls it: the frame loop.
+// Advance extrapolates all predicted bodies by the given number of ticks since the previous frame, and sends regions
+// the players who have stopped. One goroutine calls it: the frame loop.
 func (m *Mirror) Advance(ticks uint64) {
 	m.subs = m.appendSubscriptions(m.subs[:0])
 	for _, sub := range m.subs {

@@ -10,8 +10,8 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// Absent looks for the player whom a command names who is to be kicked, banned or muted. The error says that there is nobody to kick. The
-// warning says that a name may be mistyped: nobody has registered it, or plays under it now.
+// Absent looks for the player whom a command names who is to be kicked, banned or muted. The error says that there is
+// nobody to kick. The warning says that a name may be mistyped: nobody has registered it, or plays under it now.
 func Absent(ctx context.Context, text string, players *elsewhere.Players) (warning string, err error) {
 	words := strings.Fields(text)
 	if len(words) < 2 || words[0] != "kick" && words[0] != "ban" && words[0] != "mute" || !isName(words[1]) {

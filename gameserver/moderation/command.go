@@ -16,8 +16,8 @@ import (
 // maxLines is the most lines that answer a command.
 const maxLines = 40
 
-// Command carries out a command of the player, in the goroutine that handles their messages. What has to wait for others is run in the
-// background, one after the other. An error ends the session.
+// Command carries out a command of the player, in the goroutine that handles their messages. What has to wait for
+// others is run in the background, one after the other. An error ends the session.
 func (s *Permissions) Command(m sessionmsg.Command, g Gateway) error {
 	text := wire.Known(m.Text)
 	c, rest, local := policy.Local(text)

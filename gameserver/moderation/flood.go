@@ -11,8 +11,9 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// This file acts on players who flood the chat: who sends more than is allowed is warned, and who goes on is muted for a minute, on this node
-// and also after joining again. If the policy says so, who then goes on may not join this node for some time.
+// This file acts on players who flood the chat: who sends more than is allowed is warned, and who goes on is muted for
+// a minute, on this node and also after joining again. If the policy says so, who then goes on may not join this node
+// for some time.
 
 const (
 	// floodLines is how many lines or commands within floodTime, beyond those that are allowed, are a flood.
@@ -71,8 +72,8 @@ func (f *floods) of(id player.ID) flooder {
 	return known
 }
 
-// note counts a line that was sent too fast, and returns what follows; empty if nothing does. Ban is for how long a flood of a player who is
-// muted bans them; 0: not at all.
+// note counts a line that was sent too fast, and returns what follows; empty if nothing does. Ban is for how long a
+// flood of a player who is muted bans them; 0: not at all.
 func (f *floods) note(id player.ID, now time.Time, ban time.Duration) (outcome string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

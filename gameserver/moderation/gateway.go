@@ -17,8 +17,8 @@ type Terrain interface {
 	ChunkIn(room *terrain.Room, pos grid.ChunkPos) *chunk.Chunk
 }
 
-// Gateway is what commands need of a player's session, and of its gateway. Teleport and SetHome are called in the goroutine that handles the
-// player's messages.
+// Gateway is what commands need of a player's session, and of its gateway. Teleport and SetHome are called in the
+// goroutine that handles the player's messages.
 type Gateway struct {
 	elsewhere.Here
 	Elsewhere *elsewhere.Players
@@ -33,8 +33,8 @@ type Gateway struct {
 	TimeOfDay func() float64 // in minutes since midnight
 
 	Background func(task func(context.Context))
-	// Charge counts a command of a kind against the player's address, which may give so many a day, and reports whether it may. Any
-	// goroutine.
+	// Charge counts a command of a kind against the player's address, which may give so many a day, and reports whether
+	// it may. Any goroutine.
 	Charge func(kind policy.Kind, daily int) bool
 }
 

@@ -136,7 +136,8 @@ func silent(missing []rollback.Missing) string {
 	return fmt.Sprintf(" %s did not answer.", english.Plural(len(missing), "region", ""))
 }
 
-// sendPreview sends what a rollback would do in the Extent, and returns a sentence about the command that orders it, if it would do anything.
+// sendPreview sends what a rollback would do in the Extent, and returns a sentence about the command that orders it, if
+// it would do anything.
 func (s *Permissions) sendPreview(players string, since int64, p rollback.Progress) string {
 	preview := sessionmsg.RollbackPreview{Command: policy.RevertText(players, since, p.Extent), Of: players, Blocks: p.Left, Min: p.Extent.Min, Max: p.Extent.Max}
 	for _, c := range p.Columns[:min(len(p.Columns), sessionmsg.MaxPreviewChunks)] {
@@ -149,7 +150,8 @@ func (s *Permissions) sendPreview(players string, since int64, p rollback.Progre
 	return " To order this rollback: /" + preview.Command
 }
 
-// areaOf returns the box of a rollback that a player wants who is at a block; everywhere means that it is to be searched for.
+// areaOf returns the box of a rollback that a player wants who is at a block; everywhere means that it is to be
+// searched for.
 func (s *Permissions) areaOf(w wantedRollback, at grid.Pos) (box grid.Box, everywhere bool, err error) {
 	r := w.radius
 	switch {
@@ -183,8 +185,8 @@ func (s *Permissions) rollbackLines() (lines []string) {
 	return lines
 }
 
-// follow shows the player how far the rollback is that a command has begun, as the answer to the command says, until it is complete, or they begin
-// another one.
+// follow shows the player how far the rollback is that a command has begun, as the answer to the command says, until it
+// is complete, or they begin another one.
 func (s *Permissions) follow(ctx context.Context, answer string, g Gateway) {
 	var id int
 	if _, err := fmt.Sscanf(answer, "Rollback %d has begun.", &id); err != nil {

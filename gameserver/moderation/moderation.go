@@ -1,5 +1,5 @@
-// Package moderation applies the world's policy (package policy) to the players of one gateway: who may join, chat and build, under which
-// name, and their commands.
+// Package moderation applies the world's policy (package policy) to the players of one gateway: who may join, chat and
+// build, under which name, and their commands.
 //
 // Any goroutine may use an Enforcer and a Permissions.
 package moderation
@@ -107,8 +107,8 @@ func (e *Enforcer) Registered(name string) bool {
 	return is
 }
 
-// Refresh takes the claims and the border from the policy, after a change of it. What the other methods of the Enforcer and of Permissions answer
-// about them takes no lock.
+// Refresh takes the claims and the border from the policy, after a change of it. What the other methods of the Enforcer
+// and of Permissions answer about them takes no lock.
 func (e *Enforcer) Refresh() {
 	e.Read(func(p *policy.State) {
 		e.claims.Store(p.Claims())

@@ -31,7 +31,8 @@ func (e *Enforcer) AdmitOriginal(remote net.Addr, name string) error {
 	return e.refusal(e.judgeOriginal(remote, name))
 }
 
-// RefuseOriginal returns why a client of the original protocol may not change a block, as a code of wire; empty if it may.
+// RefuseOriginal returns why a client of the original protocol may not change a block, as a code of wire; empty if it
+// may.
 func (e *Enforcer) RefuseOriginal(remote net.Addr, name string, at grid.Pos) string {
 	who := subject(player.GuestID(name), name, true, remote)
 	v := e.judge(who)
@@ -46,7 +47,8 @@ func (e *Enforcer) KeepsOriginal(from, to grid.Pos) bool {
 	return e.claims.Load().Keeps(player.ID{}, policy.Visitor, from, to) != nil
 }
 
-// MayGoOriginal reports whether the border of the world lets a client of the original protocol go from one place to another.
+// MayGoOriginal reports whether the border of the world lets a client of the original protocol go from one place to
+// another.
 func (e *Enforcer) MayGoOriginal(from, to motion.Pose) bool {
 	return e.border.Load().Allows(from.X, from.Z, to.X, to.Z)
 }

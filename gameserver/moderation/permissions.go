@@ -23,7 +23,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// travelEvery and travelsAtOnce limit how often a player may be brought elsewhere: each time they are sent the land there.
+// travelEvery and travelsAtOnce limit how often a player may be brought elsewhere: each time they are sent the land
+// there.
 const (
 	travelEvery   = 2 * time.Second
 	travelsAtOnce = 5
@@ -63,7 +64,8 @@ type Permissions struct {
 	}
 }
 
-// Admit judges a player who joins: a guest, or the owner of a key. An error means that they may not. Messages to the player go to send.
+// Admit judges a player who joins: a guest, or the owner of a key. An error means that they may not. Messages to the
+// player go to send.
 func (e *Enforcer) Admit(id player.ID, name string, key ed25519.PublicKey, remote net.Addr, send func(sessionmsg.FromServer)) (*Permissions, error) {
 	s := &Permissions{enforcer: e, send: send, key: key, who: subject(id, name, key == nil, remote), travels: newTravels()}
 	var err error
@@ -79,7 +81,8 @@ func (e *Enforcer) Admit(id player.ID, name string, key ed25519.PublicKey, remot
 // Name returns the name under which the player plays.
 func (s *Permissions) Name() string { return s.who.Name }
 
-// Judge judges the player again, and returns why they may not play any more; nil if they may. The client is told what has changed.
+// Judge judges the player again, and returns why they may not play any more; nil if they may. The client is told what
+// has changed.
 func (s *Permissions) Judge() error {
 	v := s.enforcer.judge(s.who)
 	s.verdict.Store(&v)
@@ -124,8 +127,8 @@ func (s *Permissions) tellAnswers() {
 	}
 }
 
-// SeenAt enters that the player came back, as their login at a gateway proves, if a name or a claim of theirs is to be confirmed by that.
-// After an error it is tried again when they join the next time.
+// SeenAt enters that the player came back, as their login at a gateway proves, if a name or a claim of theirs is to be
+// confirmed by that. After an error it is tried again when they join the next time.
 func (s *Permissions) SeenAt(ctx context.Context, gateway string, login player.Login) error {
 	unconfirmed := false
 	s.enforcer.Read(func(p *policy.State) { unconfirmed = p.Unconfirmed(login.Player(), s.enforcer.wall()) })
@@ -150,8 +153,8 @@ func (s *Permissions) refuseName() error {
 	return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf("another player has registered the name %s: join again%s", s.who.Name, advice)}
 }
 
-// border returns the border that holds for the player; nil for none. Each move asks for it: most worlds have none, and then the verdict need
-// not be loaded.
+// border returns the border that holds for the player; nil for none. Each move asks for it: most worlds have none, and
+// then the verdict need not be loaded.
 func (s *Permissions) border() *place.Border {
 	if s.enforcer.border.Load() == nil {
 		return nil
@@ -164,8 +167,9 @@ func (s *Permissions) MayGo(from, to motion.Pose) bool {
 	return s.border().Allows(from.X, from.Z, to.X, to.Z)
 }
 
-// BringInside returns where a player is to be brought who is outside of the border of the world, such as one that was set where they were, and tells
-// them; outside is false if they may be where they are. The height is left to the caller.
+// BringInside returns where a player is to be brought who is outside of the border of the world, such as one that was
+// set where they were, and tells them; outside is false if they may be where they are. The height is left to the
+// caller.
 func (s *Permissions) BringInside(at motion.Pose) (to motion.Pose, outside bool) {
 	to = at
 	if to.X, to.Z, outside = s.border().Nearest(at.X, at.Z); outside {
@@ -227,7 +231,8 @@ func (s *Permissions) commands(role policy.Role) []policy.Command {
 	return slices.DeleteFunc(policy.For(role), func(c policy.Command) bool { return s.key == nil && !c.Local })
 }
 
-// TooFast is called for a line or a command that the player has sent too fast, and which was not carried out. An error ends the session.
+// TooFast is called for a line or a command that the player has sent too fast, and which was not carried out. An error
+// ends the session.
 func (s *Permissions) TooFast() error {
 	now := s.enforcer.wall()
 	ban := time.Duration(s.enforcer.Settings().FloodBan) * time.Millisecond
@@ -300,7 +305,8 @@ func (s *Permissions) RefuseEdit(at grid.Pos) string {
 	return s.enforcer.refuseEdit(s.who, *s.verdict.Load(), at)
 }
 
-// RefuseText returns why the player may not write the text of an edit, and tells them if they are muted; empty if they may.
+// RefuseText returns why the player may not write the text of an edit, and tells them if they are muted; empty if they
+// may.
 func (s *Permissions) RefuseText(e sessionmsg.Edit) string {
 	if !chunk.Block(e.Block).IsSign() || wire.CheckSign(e.Text) != nil {
 		return wire.RefusedText
@@ -330,7 +336,8 @@ type around struct {
 	radius int32
 }
 
-// Surround sends the claims around the player, who is in a chunk and sees so many in each direction, unless the client knows them.
+// Surround sends the claims around the player, who is in a chunk and sees so many in each direction, unless the client
+// knows them.
 func (s *Permissions) Surround(at grid.ChunkPos, view int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,7 +23,8 @@ type wantedRollback struct {
 	hasBox  bool
 }
 
-// parseRollback reads PLAYERS TIME [RADIUS | CORNER CORNER]. Words such as player:eve, time:2h, radius:50 and area:-9,-9:9,9 may be anywhere.
+// parseRollback reads PLAYERS TIME [RADIUS | CORNER CORNER]. Words such as player:eve, time:2h, radius:50 and
+// area:-9,-9:9,9 may be anywhere.
 func parseRollback(args []string) (w wantedRollback, err error) {
 	var players, plain []string
 	var ago, radius, area string

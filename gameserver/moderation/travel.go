@@ -58,7 +58,8 @@ func (s *Permissions) destination(command string, args []string, g Gateway) (to 
 	return to, wrongUsage
 }
 
-// findPlayer returns where a player is, here or on another node. It waits for the answers of other gateways, a second at most.
+// findPlayer returns where a player is, here or on another node. It waits for the answers of other gateways, a second
+// at most.
 func findPlayer(name string, g Gateway) (motion.Pose, string) {
 	if it, here := g.FindPlayer(name); here {
 		return it.Pose, ""

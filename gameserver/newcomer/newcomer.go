@@ -25,9 +25,11 @@ const (
 	// recent is how old changes may be, and maxChanges how many of the newest are looked at.
 	recent     = 14 * 24 * time.Hour
 	maxChanges = 1024
-	// lot is the width of the squares of which that with the most new blocks is chosen, and enough how many these are at least.
+	// lot is the width of the squares of which that with the most new blocks is chosen, and enough how many these are
+	// at least.
 	lot, enough = 16, 12
-	// farthest and nearest are the distances from the middle of the new blocks between which a newcomer may stand, margin how far from any change.
+	// farthest and nearest are the distances from the middle of the new blocks between which a newcomer may stand,
+	// margin how far from any change.
 	farthest, nearest, margin = 28, 4, 3
 	directions                = 16
 	// fresh is for how long a choice stands, patience how long a newcomer waits for one.
@@ -51,7 +53,8 @@ type Sources struct {
 	Wall    func() time.Time
 }
 
-// Chooser chooses places. A choice costs other nodes a question about the history around the spawn, and one about the surface.
+// Chooser chooses places. A choice costs other nodes a question about the history around the spawn, and one about the
+// surface.
 type Chooser struct {
 	Sources
 
@@ -66,8 +69,8 @@ type Chooser struct {
 // New returns a Chooser.
 func New(s Sources) *Chooser { return &Chooser{Sources: s} }
 
-// Pose returns where a new player starts. It is the spawn if an administrator has set it, if nothing was built near it, or if a part of the
-// land around does not answer.
+// Pose returns where a new player starts. It is the spawn if an administrator has set it, if nothing was built near it,
+// or if a part of the land around does not answer.
 func (c *Chooser) Pose(ctx context.Context, spawn motion.Pose) motion.Pose {
 	set := false
 	c.Policy(func(p *policy.State) { set = p.Settings().Spawn != nil })
@@ -130,8 +133,8 @@ func (c *Chooser) choose(ctx context.Context, spawn motion.Pose) motion.Pose {
 	return pose
 }
 
-// busiest returns the middle of the lot in which most blocks were placed and are left, as far as the changes say, which are the newest
-// first; false if there are too few.
+// busiest returns the middle of the lot in which most blocks were placed and are left, as far as the changes say, which
+// are the newest first; false if there are too few.
 func busiest(changes []nodemsg.HistoryRecord) (middle grid.Pos, ok bool) {
 	seen := make(map[grid.Pos]bool)
 	lots := make(map[column][]grid.Pos)
@@ -195,8 +198,9 @@ func (l *land) addSurface(chunks []nodemsg.ChunkSurface) {
 	}
 }
 
-// beside returns a place from which buildings are seen. It goes towards their middle until it comes to the first change, and takes the last
-// place where one can stand: so the way out is open. The direction of the spawn is tried first.
+// beside returns a place from which buildings are seen. It goes towards their middle until it comes to the first
+// change, and takes the last place where one can stand: so the way out is open. The direction of the spawn is tried
+// first.
 func (l *land) beside(middle, spawn grid.Pos, free func(grid.Pos) bool) (motion.Pose, bool) {
 	first := math.Atan2(float64(spawn.Z-middle.Z), float64(spawn.X-middle.X))
 	for i := range directions {
@@ -235,7 +239,8 @@ func (l *land) changedNear(at column) bool {
 	return false
 }
 
-// stand returns the height at which a player stands on the ground of a column, and false where it is water, a tree or too steep.
+// stand returns the height at which a player stands on the ground of a column, and false where it is water, a tree or
+// too steep.
 func (l *land) stand(at column) (y int32, ok bool) {
 	ground := l.top(at)
 	for _, side := range []column{{at.x - 1, at.z}, {at.x + 1, at.z}, {at.x, at.z - 1}, {at.x, at.z + 1}, at} {

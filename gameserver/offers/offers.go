@@ -1,4 +1,5 @@
-// Package offers keeps what a session has offered to its client, which may have it already (docs/adr/0052-chunks-by-hash.md).
+// Package offers keeps what a session has offered to its client, which may have it already
+// (docs/adr/0052-chunks-by-hash.md).
 package offers
 
 import (
@@ -12,8 +13,8 @@ type Chunks struct {
 	On bool // the client understands hashes; set before first use
 
 	mu sync.Mutex
-	// By chunk, whether the client has requested its data, and has not been sent it yet. A chunk is here once its hash was sent,
-	// until it leaves the view or its data is sent.
+	// By chunk, whether the client has requested its data, and has not been sent it yet. A chunk is here once its hash
+	// was sent, until it leaves the view or its data is sent.
 	requested map[grid.ChunkPos]bool
 }
 
@@ -35,8 +36,8 @@ func (o *Chunks) Offer(at grid.ChunkPos) bool {
 	return true
 }
 
-// Request records a request for a chunk's data. It reports false if there is none to send: the client's session has no hash of it, or
-// the data was requested before.
+// Request records a request for a chunk's data. It reports false if there is none to send: the client's session has no
+// hash of it, or the data was requested before.
 func (o *Chunks) Request(at grid.ChunkPos) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,12 +1,12 @@
-// Package p2p drives the overlay machines of a gateway: under an overlay other than relay, gateways send one another the moves of
-// their players without the leaders of regions (docs/overlays.md).
+// Package p2p drives the overlay machines of a gateway: under an overlay other than relay, gateways send one another
+// the moves of their players without the leaders of regions (docs/overlays.md).
 //
-// Each avatar of a session here has a machine of package overlay, which is stepped once a round; what the machines send to avatars
-// of another gateway travels as one packet. Regions still send all places a few times a second: that introduces avatars to one
-// another, and is authoritative for all without updates over the overlay.
+// Each avatar of a session here has a machine of package overlay, which is stepped once a round; what the machines send
+// to avatars of another gateway travels as one packet. Regions still send all places a few times a second: that
+// introduces avatars to one another, and is authoritative for all without updates over the overlay.
 //
-// The goroutine of Driver.Run steps the machines, and starts and awaits a queue for each other gateway. Only package gameserver
-// imports p2p.
+// The goroutine of Driver.Run steps the machines, and starts and awaits a queue for each other gateway. Only package
+// gameserver imports p2p.
 package p2p
 
 import (
@@ -42,15 +42,16 @@ const (
 	relayRounds = 5
 	// introduceRounds is the interval, in rounds, at which a machine is given all avatars around it.
 	introduceRounds = 8
-	// maxVision is the range of updates between avatars, in blocks: sessions get those of avatars farther away only as often as
-	// regions send them.
+	// maxVision is the range of updates between avatars, in blocks: sessions get those of avatars farther away only as
+	// often as regions send them.
 	maxVision = 48
-	// maxReach is the maximum distance from the origin, in blocks: farther out the places in packets are too coarse, and
-	// movement goes through regions.
+	// maxReach is the maximum distance from the origin, in blocks: farther out the places in packets are too coarse,
+	// and movement goes through regions.
 	maxReach = 1 << 17
 )
 
-// Avatar is the avatar of a session here. Two values are equal if they are of the same session. Any goroutine may call it.
+// Avatar is the avatar of a session here. Two values are equal if they are of the same session. Any goroutine may call
+// it.
 type Avatar interface {
 	Player() player.ID
 	// Pose returns where the avatar is, and reports whether it is in a region.
@@ -80,7 +81,8 @@ type peerPlaces struct {
 	places []overlay.Update
 }
 
-// Driver exchanges the movement of avatars with other gateways. Its lock is a leaf: it may be taken under a subscription's.
+// Driver exchanges the movement of avatars with other gateways. Its lock is a leaf: it may be taken under a
+// subscription's.
 type Driver struct {
 	Options
 	metrics  metrics
@@ -138,8 +140,8 @@ func (d *Driver) Carries(a Avatar) bool {
 	return m != nil && m.Avatar == a
 }
 
-// Merge records a region's delta of a chunk, and removes from it what the overlay has newer. Holds reports whether a player is in
-// the chunk of the mirror. The lock of the mirror is held.
+// Merge records a region's delta of a chunk, and removes from it what the overlay has newer. Holds reports whether a
+// player is in the chunk of the mirror. The lock of the mirror is held.
 func (d *Driver) Merge(n *nodemsg.ChunkDelta, holds func(player.ID) bool) {
 	if !d.Enabled() {
 		return
@@ -317,8 +319,8 @@ func (d *Driver) around(self overlay.ID, at overlay.Point, now uint32) (near []o
 	return near
 }
 
-// deliverHere puts messages for this gateway's avatars into their inboxes, which are read in the next round. It returns the
-// places in them, so that sessions need not wait for that. The lock is held.
+// deliverHere puts messages for this gateway's avatars into their inboxes, which are read in the next round. It returns
+// the places in them, so that sessions need not wait for that. The lock is held.
 func (d *Driver) deliverHere(messages []overlay.Message) (places []overlay.Update) {
 	var last overlay.Payload // most go to many
 	for _, msg := range messages {

@@ -56,7 +56,8 @@ func TestGatheringWaitsForWhoSentLastTime(t *testing.T) {
 	}
 }
 
-// A gateway whose clock is set back by an hour exchanges updates with the others again at once. A small step does not count rounds twice.
+// A gateway whose clock is set back by an hour exchanges updates with the others again at once. A small step does not
+// count rounds twice.
 func TestClockIsSetBack(t *testing.T) {
 	for _, kind := range []string{PSense, Areacast} {
 		t.Run(kind, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
 )
 
-// This file sends packets of movement to other gateways, over one stream each. A gateway that falls behind misses packets; later
-// ones make up for them.
+// This file sends packets of movement to other gateways, over one stream each. A gateway that falls behind misses
+// packets; later ones make up for them.
 
 // Protocol is the protocol id of movement between gateways of a world; Driver.Serve serves it.
 const Protocol = "/overlay/2"

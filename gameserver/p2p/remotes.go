@@ -15,19 +15,20 @@ import (
 )
 
 const (
-	// silentRounds is the number of rounds without an update of an avatar after which the region's state is used again; gateways'
-	// clocks may differ by as much.
+	// silentRounds is the number of rounds without an update of an avatar after which the region's state is used again;
+	// gateways' clocks may differ by as much.
 	silentRounds = 40
-	// quietRounds is the number of rounds without an update of an avatar after which the region's state is used again if it is
-	// newer by as many: the avatar has left the overlay's range. Regions are slower, but not by so much.
+	// quietRounds is the number of rounds without an update of an avatar after which the region's state is used again
+	// if it is newer by as many: the avatar has left the overlay's range. Regions are slower, but not by so much.
 	quietRounds = 12
-	// maxSpeedFactor bounds the apparent speed of other avatars, as a multiple of the fastest one of a player: updates queue up
-	// on the way.
+	// maxSpeedFactor bounds the apparent speed of other avatars, as a multiple of the fastest one of a player: updates
+	// queue up on the way.
 	maxSpeedFactor = 2
 )
 
-// remoteAvatars merges the movement of other gateways' avatars, as the overlay and as regions send it: for an avatar with recent
-// updates over the overlay, the region's state is older, and is held back until the overlay is silent. The Driver's lock guards it.
+// remoteAvatars merges the movement of other gateways' avatars, as the overlay and as regions send it: for an avatar
+// with recent updates over the overlay, the region's state is older, and is held back until the overlay is silent. The
+// Driver's lock guards it.
 type remoteAvatars struct {
 	rules   player.Rules
 	refused prometheus.Counter
@@ -50,14 +51,15 @@ type remoteAvatar struct {
 	routed uint32
 }
 
-// relocation is an avatar's way from one place of the mirror to another one; chunks may be the same. A nil chunk is nowhere.
+// relocation is an avatar's way from one place of the mirror to another one; chunks may be the same. A nil chunk is
+// nowhere.
 type relocation struct {
 	body     nodemsg.Body
 	from, to *grid.ChunkPos
 }
 
-// applyUpdate applies an update of the overlay if it is newer than the last one and within the distance that a player can have
-// covered.
+// applyUpdate applies an update of the overlay if it is newer than the last one and within the distance that a player
+// can have covered.
 func (r *remoteAvatars) applyUpdate(u overlay.Update, steps []relocation) []relocation {
 	a := r.byID[u.Origin]
 	off := int32(u.Round - r.round)
@@ -107,16 +109,16 @@ func (r *remoteAvatars) restoreSilent(steps []relocation) []relocation {
 	return steps
 }
 
-// startAgain records that the clock was set back to a round by more than gateways' clocks may differ: all that is known is as old as it may be. Else
-// nobody would take this gateway's updates, nor it theirs, until the clock has caught up.
+// startAgain records that the clock was set back to a round by more than gateways' clocks may differ: all that is known
+// is as old as it may be. Else nobody would take this gateway's updates, nor it theirs, until the clock has caught up.
 func (r *remoteAvatars) startAgain(now uint32) {
 	for _, a := range r.byID {
 		a.overlayRound, a.regionRound, a.routed = now-silentRounds-1, now, 0
 	}
 }
 
-// merge records a region's delta of a chunk, and removes from it what the overlay has newer. Holds reports whether a player is in
-// the chunk of the mirror.
+// merge records a region's delta of a chunk, and removes from it what the overlay has newer. Holds reports whether a
+// player is in the chunk of the mirror.
 func (r *remoteAvatars) merge(n *nodemsg.ChunkDelta, holds func(player.ID) bool) {
 	if n.State != nil {
 		state := *n.State

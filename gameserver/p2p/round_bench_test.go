@@ -13,8 +13,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// One round of four gateways' machines, whose players all see one another and walk at random. Reported are the time of one
-// gateway, and the bytes that it sends.
+// One round of four gateways' machines, whose players all see one another and walk at random. Reported are the time of
+// one gateway, and the bytes that it sends.
 func BenchmarkRound(b *testing.B) {
 	for _, kind := range []string{PSense, Areacast} {
 		for _, players := range []int{100, 300} {

@@ -9,19 +9,19 @@ import (
 	"github.com/voxelpopuli/voxeld/overlay"
 )
 
-// This file schedules the rounds. Rounds begin at multiples of their length by the wall clock, for all gateways at the same time.
-// Half a round before, a gateway steps its machines: they process what has arrived, and choose the recipients. When the round
-// begins it fills in the current places, and sends. So the packets of all gateways arrive at nearly the same time, and their
-// places are sent with the next frame, which is requested as soon as all are there.
+// This file schedules the rounds. Rounds begin at multiples of their length by the wall clock, for all gateways at the
+// same time. Half a round before, a gateway steps its machines: they process what has arrived, and choose the
+// recipients. When the round begins it fills in the current places, and sends. So the packets of all gateways arrive at
+// nearly the same time, and their places are sent with the next frame, which is requested as soon as all are there.
 
 const (
-	// gatherTime is how long after the beginning of a round the frame waits for the packets of gateways that sent one in the
-	// round before.
+	// gatherTime is how long after the beginning of a round the frame waits for the packets of gateways that sent one
+	// in the round before.
 	gatherTime = round * 2 / 5
 	// clocksApart is the maximum difference of clocks at which a packet counts for the round of its sender.
 	clocksApart = round / 2
-	// stepLead is how long before its round a turn is taken: when the packets of the round before have arrived and are shown, and
-	// long before anything is sent.
+	// stepLead is how long before its round a turn is taken: when the packets of the round before have arrived and are
+	// shown, and long before anything is sent.
 	stepLead = round / 2
 )
 

@@ -13,7 +13,8 @@ import (
 
 // This file receives the packets of other gateways.
 
-// Serve receives another gateway's packets, until the stream or ctx ends. It may be called by any goroutine, while Run runs.
+// Serve receives another gateway's packets, until the stream or ctx ends. It may be called by any goroutine, while Run
+// runs.
 func (d *Driver) Serve(ctx context.Context, peer string, stream io.ReadWriteCloser) {
 	stop := context.AfterFunc(ctx, func() { stream.Close() }) //nolint:errcheck // the read below reports it
 	defer stop()

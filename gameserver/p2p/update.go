@@ -21,8 +21,8 @@ func RoundOf(t time.Time) uint32 { return uint32(t.UnixMilli() / round.Milliseco
 // untilRound returns the time until the next round begins.
 func untilRound(t time.Time) time.Duration { return round - time.Duration(t.UnixNano())%round }
 
-// numberOf returns a player's number in the overlay: the same at all gateways. If two players nearby have the same number, the
-// second one's movement goes through regions.
+// numberOf returns a player's number in the overlay: the same at all gateways. If two players nearby have the same
+// number, the second one's movement goes through regions.
 func numberOf(id player.ID) overlay.ID {
 	return overlay.ID(binary.BigEndian.Uint32(id[:])) &^ overlay.FirstServer
 }
@@ -32,8 +32,8 @@ func UpdateOf(id player.ID, pose motion.Pose, round uint32) overlay.Update {
 	return overlay.Update{Origin: numberOf(id), Round: round, At: overlay.Point{X: pose.X, Z: pose.Z}, GameData: bodyOf(pose)}
 }
 
-// bodyOf and poseOf pack the parts of a pose that the overlay does not handle: height in 1/32 blocks, yaw and pitch as in tick
-// frames.
+// bodyOf and poseOf pack the parts of a pose that the overlay does not handle: height in 1/32 blocks, yaw and pitch as
+// in tick frames.
 func bodyOf(p motion.Pose) uint64 {
 	at := sessionmsg.PlaceOf(p.Chunk(), p)
 	return 1 | uint64(at.Yaw)<<1 | uint64(uint8(at.Pitch))<<9 | uint64(at.Y)<<17

@@ -12,8 +12,8 @@ import (
 // doubtMemory is how long a doubt is kept for a player who is not here: they may be about to join.
 const doubtMemory = time.Minute
 
-// doubt concerns a player who came when the network did not answer: it may have a newer record than this node. Theirs is not
-// published before it has answered, since it would replace the other one.
+// doubt concerns a player who came when the network did not answer: it may have a newer record than this node. Theirs
+// is not published before it has answered, since it would replace the other one.
 type doubt struct {
 	began   row       // this node's record when they came; the zero row: none
 	since   time.Time // when they came, or were last here
@@ -21,8 +21,8 @@ type doubt struct {
 	newer   *nodemsg.PlayerRecord
 }
 
-// merge sets the home of the player's record to that of the network's newer record, unless they have chosen another since. A nil doubt
-// changes nothing.
+// merge sets the home of the player's record to that of the network's newer record, unless they have chosen another
+// since. A nil doubt changes nothing.
 func (d *doubt) merge(r *nodemsg.PlayerRecord) {
 	if d == nil || d.newer == nil {
 		return
@@ -38,7 +38,8 @@ func (d *doubt) merge(r *nodemsg.PlayerRecord) {
 
 func sameHome(a, b *motion.Pose) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// doubts are those about players who are here, are being published, or came a short while ago. A Store's are guarded by its mutex.
+// doubts are those about players who are here, are being published, or came a short while ago. A Store's are guarded by
+// its mutex.
 type doubts map[player.ID]*doubt
 
 // note begins a doubt about a player, whose row is given.
@@ -50,7 +51,8 @@ func (ds doubts) note(id player.ID, began row) {
 	ds[id] = &doubt{began: began, since: time.Now()}
 }
 
-// settle ends the doubt about a player, if there is one, with the network's record of them; the zero one if it has none.
+// settle ends the doubt about a player, if there is one, with the network's record of them; the zero one if it has
+// none.
 func (ds doubts) settle(id player.ID, remembered nodemsg.PlayerRecord, now time.Time) {
 	d := ds[id]
 	if d == nil || d.settled {

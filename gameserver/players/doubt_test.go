@@ -26,7 +26,8 @@ func elsewhere(name string, login int64, x float64) nodemsg.PlayerRecord {
 	return r
 }
 
-// A session that ends after the player has logged in elsewhere, and has even left there, neither puts them back nor takes their home.
+// A session that ends after the player has logged in elsewhere, and has even left there, neither puts them back nor
+// takes their home.
 func TestStaleSessionEndsLast(t *testing.T) {
 	login := time.Now().UnixMilli() - 500
 	for name, c := range map[string]struct {
@@ -72,8 +73,8 @@ func TestStaleSessionEndsLast(t *testing.T) {
 	}
 }
 
-// While the network does not answer, players play, but the record that it may have of them is not replaced. Then theirs gets its home,
-// unless they have chosen another one.
+// While the network does not answer, players play, but the record that it may have of them is not replaced. Then theirs
+// gets its home, unless they have chosen another one.
 func TestNetworkThatDoesNotAnswer(t *testing.T) {
 	for name, login := range map[string]int64{"guest": 0, "key": 1} {
 		t.Run(name, func(t *testing.T) {

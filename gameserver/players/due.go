@@ -9,25 +9,27 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// This file decides when the places of players who are here are saved, and when they are published: when they arrive, when they
-// have gone far, and periodically, but in a crowd only so many a second: each record is signed, and a walker soon has gone far
-// again.
+// This file decides when the places of players who are here are saved, and when they are published: when they arrive,
+// when they have gone far, and periodically, but in a crowd only so many a second: each record is signed, and a walker
+// soon has gone far again.
 
 const (
-	// saveEvery is the interval at which players who moved are saved on this node's disk; it bounds what a killed node loses.
+	// saveEvery is the interval at which players who moved are saved on this node's disk; it bounds what a killed node
+	// loses.
 	saveEvery = time.Second
 	// PublishEvery is the interval at which a player who is here is published.
 	PublishEvery = time.Minute
-	// publishDistance is how far, in blocks, a player may go from their published place before they are published again, but not
-	// within publishPause of the last time. It bounds how far players are set back if their gateway is killed: by half a minute
-	// of walking, and by up to a minute and more in a crowd of more than 120. A record is verified by five nodes and written to
-	// the disk by each: with 15 s the records of a thousand walkers on a hundred nodes took a sixth of a core.
+	// publishDistance is how far, in blocks, a player may go from their published place before they are published
+	// again, but not within publishPause of the last time. It bounds how far players are set back if their gateway is
+	// killed: by half a minute of walking, and by up to a minute and more in a crowd of more than 120. A record is
+	// verified by five nodes and written to the disk by each: with 15 s the records of a thousand walkers on a hundred
+	// nodes took a sixth of a core.
 	publishDistance, publishPause = 16, 30 * time.Second
-	// At each save, once a second, enough players are published that everybody has a turn once in PublishEvery, those with the
-	// oldest record first; but at least publishLeast, which is what 120 walkers need, and at most publishMost. A record is signed
-	// and sent to several nodes near its key, and those nodes verify it and write it to disk: with 50 a second, each of four
-	// gateways of a crowd spent more on records than on motion, and with 10 for each quarter of a crowd of 1,000 still a seventh
-	// of all that it spent.
+	// At each save, once a second, enough players are published that everybody has a turn once in PublishEvery, those
+	// with the oldest record first; but at least publishLeast, which is what 120 walkers need, and at most publishMost.
+	// A record is signed and sent to several nodes near its key, and those nodes verify it and write it to disk: with
+	// 50 a second, each of four gateways of a crowd spent more on records than on motion, and with 10 for each quarter
+	// of a crowd of 1,000 still a seventh of all that it spent.
 	publishLeast, publishMost = 4, 10
 )
 
@@ -49,8 +51,9 @@ type lastPublished struct {
 	at   time.Time
 }
 
-// dueOf returns those of the players here who are to be published: they have arrived, have another home or have gone far
-// since they were published, or were published long ago. It also returns the marks of all published players who are here, as of now.
+// dueOf returns those of the players here who are to be published: they have arrived, have another home or have gone
+// far since they were published, or were published long ago. It also returns the marks of all published players who are
+// here, as of now.
 func dueOf(here []Presence, before map[player.ID]lastPublished) (due []Presence, marks map[player.ID]lastPublished) {
 	now := time.Now()
 	marks = make(map[player.ID]lastPublished, len(here))

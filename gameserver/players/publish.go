@@ -14,7 +14,8 @@ import (
 
 // Network stores player records in the network; a *dht.DHT.
 type Network interface {
-	// Player returns the newest record of a player, nodemsg.ErrNoRecord if there is none, or another error if that is not known.
+	// Player returns the newest record of a player, nodemsg.ErrNoRecord if there is none, or another error if that is
+	// not known.
 	Player(ctx context.Context, id player.ID) (nodemsg.PlayerRecord, error)
 	PutPlayer(ctx context.Context, record nodemsg.PlayerRecord) error
 }
@@ -28,8 +29,8 @@ const (
 	publishers = 16
 )
 
-// publisher publishes records to the network, of each player the newest. Records of players who left go first, since they may join
-// another node next.
+// publisher publishes records to the network, of each player the newest. Records of players who left go first, since
+// they may join another node next.
 type publisher struct {
 	network Network
 	confirm func(ctx context.Context, r nodemsg.PlayerRecord) (nodemsg.PlayerRecord, error) // returns a record as it is to be published

@@ -1,5 +1,5 @@
-// Package players loads, saves and publishes the records of players: on this node's disk, and in the network, where other gateways
-// find them.
+// Package players loads, saves and publishes the records of players: on this node's disk, and in the network, where
+// other gateways find them.
 //
 // A Store is used by any goroutine; Store.Run starts and awaits its own.
 package players
@@ -30,10 +30,11 @@ const (
 	// (newcomer.Chooser). Together they are half a second less than the 3 s within which whoever joins is welcomed,
 	// whichever node does not answer: the rest is for the machine.
 	loadTimeout = 1500 * time.Millisecond
-	// confirmTimeout bounds a later lookup. It is longer than the network's own limit, after which what was found by then counts.
+	// confirmTimeout bounds a later lookup. It is longer than the network's own limit, after which what was found by
+	// then counts.
 	confirmTimeout = 12 * time.Second
-	// expireEvery is how often expired guests are deleted, and expireAtOnce how many in one commit. It is long, so that a clock that is wrong
-	// after a start has been set before.
+	// expireEvery is how often expired guests are deleted, and expireAtOnce how many in one commit. It is long, so that
+	// a clock that is wrong after a start has been set before.
 	expireEvery  = 24 * time.Hour
 	expireAtOnce = 1000
 	// maxRows is the number of players that are kept on this node's disk: anybody can log in with any number of keys.
@@ -59,8 +60,8 @@ type Options struct {
 
 // Store saves players where they left, and loads them when they return.
 //
-// One goroutine makes all records and writes all rows, so that a newer one is never overwritten by an older one; others publish,
-// since the network may take seconds.
+// One goroutine makes all records and writes all rows, so that a newer one is never overwritten by an older one; others
+// publish, since the network may take seconds.
 type Store struct {
 	Options
 	publisher *publisher
@@ -94,9 +95,9 @@ func NewStore(o Options) *Store {
 	return ps
 }
 
-// Load returns the newest record of a player on this node and in the network. If the network does not answer, only this node's
-// record counts, and the player's is not published before it has answered. A guest who has been away for 30 days is not known. The
-// record returned has the login of the network's: the player's next one must be later.
+// Load returns the newest record of a player on this node and in the network. If the network does not answer, only this
+// node's record counts, and the player's is not published before it has answered. A guest who has been away for 30 days
+// is not known. The record returned has the login of the network's: the player's next one must be later.
 func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerRecord, known bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
@@ -177,7 +178,8 @@ func (ps *Store) readRow(id player.ID) (r row, err error) {
 		return row{}, nil
 	}
 	if now := ps.Wall(); !r.Plausible(now) {
-		// This node's clock was far ahead when it was saved. Its numbers start again: no other node would accept the next ones.
+		// This node's clock was far ahead when it was saved. Its numbers start again: no other node would accept the
+		// next ones.
 		r.Seq, r.Done, r.SavedAt = 1, 0, now.UnixMilli()
 	}
 	if value, err = ps.Storage.Get(basesTable, id[:]); err != nil {
@@ -260,8 +262,8 @@ func (ps *Store) enqueueSave(p Presence) <-chan struct{} {
 	return d.saved
 }
 
-// Run saves the players who are here from time to time and those who leave at once. When ctx ends it saves those who are left and
-// returns when all are published; publishing in progress is not aborted, but must end within publishLast.
+// Run saves the players who are here from time to time and those who leave at once. When ctx ends it saves those who
+// are left and returns when all are published; publishing in progress is not aborted, but must end within publishLast.
 func (ps *Store) Run(ctx context.Context, here func() []Presence) {
 	patient, deadline := context.WithCancel(context.WithoutCancel(ctx))
 	defer deadline()
@@ -396,7 +398,8 @@ func (ps *Store) saveMoved(here []Presence, before map[player.ID]place) map[play
 	return poses
 }
 
-// records returns the next record of each player. Sequences are milliseconds since 1970 where clocks allow, and always grow.
+// records returns the next record of each player. Sequences are milliseconds since 1970 where clocks allow, and always
+// grow.
 func (ps *Store) records(people []Presence) []nodemsg.PlayerRecord {
 	now := ps.Wall().UnixMilli()
 	records := make([]nodemsg.PlayerRecord, len(people))
@@ -436,7 +439,8 @@ func (ps *Store) store(records []nodemsg.PlayerRecord) error {
 	return ps.Storage.Commit(writes)
 }
 
-// baseOf returns the base that is stored beside a record. A guest's record has none, unless it is in doubt: its number says all.
+// baseOf returns the base that is stored beside a record. A guest's record has none, unless it is in doubt: its number
+// says all.
 func (ps *Store) baseOf(r nodemsg.PlayerRecord) (b base, based bool) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -463,7 +467,8 @@ func (ps *Store) settle(id player.ID, remembered nodemsg.PlayerRecord) {
 	ps.mu.doubts.settle(id, remembered, ps.Wall())
 }
 
-// confirm returns a record as it is to be published. If the network did not answer when the player came, it is asked again first.
+// confirm returns a record as it is to be published. If the network did not answer when the player came, it is asked
+// again first.
 func (ps *Store) confirm(ctx context.Context, r nodemsg.PlayerRecord) (nodemsg.PlayerRecord, error) {
 	ps.mu.Lock()
 	d := ps.mu.doubts[r.Player]

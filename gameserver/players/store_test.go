@@ -177,7 +177,8 @@ func TestRecallTakesTheNewest(t *testing.T) {
 	}
 }
 
-// A player who has come to another gateway since is where they left that one, although the clock of this one was ahead when they were here.
+// A player who has come to another gateway since is where they left that one, although the clock of this one was ahead
+// when they were here.
 func TestLaterLoginElsewhereCounts(t *testing.T) {
 	for name, c := range map[string]struct {
 		gateway string
@@ -275,7 +276,8 @@ func TestWhoLeavesIsPublishedFirst(t *testing.T) {
 		pass(2 * saveEvery)
 		g.leave("ann")
 		pass(100 * time.Millisecond)
-		// Those in progress, and the first after. If the record of her arrival was among them, she is that after its end.
+		// Those in progress, and the first after. If the record of her arrival was among them, she is that after its
+		// end.
 		for range 2 * publishers {
 			select {
 			case g.network.Gate <- struct{}{}:
@@ -436,8 +438,8 @@ func TestDiskThatFails(t *testing.T) {
 	})
 }
 
-// Of a crowd that walks about only so many players are published a second, the oldest records first, and in time all of them:
-// those of a crowd that is not too large once a minute.
+// Of a crowd that walks about only so many players are published a second, the oldest records first, and in time all of
+// them: those of a crowd that is not too large once a minute.
 func TestCrowdIsPublishedInTurn(t *testing.T) {
 	for players, each := range map[int]int{120: publishLeast, 240: 4, 360: 6, 1000: publishMost} {
 		t.Run(fmt.Sprint(players), func(t *testing.T) { publishInTurn(t, players, each) })
@@ -511,8 +513,8 @@ func enqueueDue(ps *Store, here []Presence, before map[player.ID]lastPublished) 
 	return marks
 }
 
-// The record of a guest who has been away for a month expires, on the disk too; that of a player with a key does not. The guest's next
-// record is newer all the same.
+// The record of a guest who has been away for a month expires, on the disk too; that of a player with a key does not.
+// The guest's next record is newer all the same.
 func TestGuestsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := run(t)
@@ -544,8 +546,8 @@ func TestGuestsExpire(t *testing.T) {
 	})
 }
 
-// A record from when this node's clock was years ahead is used, but not its numbers: no node would accept the next ones.
-// A node keeps so many players on its disk: those who were saved last.
+// A record from when this node's clock was years ahead is used, but not its numbers: no node would accept the next
+// ones. A node keeps so many players on its disk: those who were saved last.
 func TestRowsAreBounded(t *testing.T) {
 	ps := newTestStore(playerstest.NewMemory(), playerstest.NewMemory())
 	ps.maxRows = 3

@@ -28,10 +28,10 @@ func (p Proxies) trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(a.Unmap().WithZone("")) })
 }
 
-// Handler passes on requests with the client's address as their RemoteAddr: the address of the connection, or, if that is a trusted
-// proxy's, the last one in X-Forwarded-For that is not. Each proxy appends the address from which it received the request, so
-// entries before the first one of a stranger may be invented. If there seems to be a proxy nearby that is not trusted, that is logged
-// once.
+// Handler passes on requests with the client's address as their RemoteAddr: the address of the connection, or, if that
+// is a trusted proxy's, the last one in X-Forwarded-For that is not. Each proxy appends the address from which it
+// received the request, so entries before the first one of a stranger may be invented. If there seems to be a proxy
+// nearby that is not trusted, that is logged once.
 func (p Proxies) Handler(next http.Handler, log *slog.Logger) http.Handler {
 	var warned sync.Once
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -70,8 +70,8 @@ func parseEntry(entry string) (netip.Addr, error) {
 	return netip.ParseAddr(entry)
 }
 
-// Conn is a connection from a trusted proxy. Its remote address is the one that the proxy names in a header of the PROXY protocol, or
-// the proxy's own if there is no such header. RemoteAddr, Read and Write wait for the first bytes.
+// Conn is a connection from a trusted proxy. Its remote address is the one that the proxy names in a header of the
+// PROXY protocol, or the proxy's own if there is no such header. RemoteAddr, Read and Write wait for the first bytes.
 type Conn struct{ *proxyproto.Conn }
 
 // CloseWrite ends the stream towards the client.
@@ -83,8 +83,8 @@ func (c Conn) CloseWrite() error {
 	return tcp.CloseWrite()
 }
 
-// Listener returns a listener whose connections from trusted proxies are of type Conn. All others are returned as they are: a PROXY
-// header is an invalid request there. A proxy must send the whole header within the timeout.
+// Listener returns a listener whose connections from trusted proxies are of type Conn. All others are returned as they
+// are: a PROXY header is an invalid request there. A proxy must send the whole header within the timeout.
 func (p Proxies) Listener(l net.Listener, timeout time.Duration) net.Listener {
 	if len(p) == 0 {
 		return l

@@ -57,7 +57,8 @@ func (t *Table[S]) Remove(id player.ID) {
 	delete(t.mu.of, id)
 }
 
-// Close has Take fail from now on. Begun is called before: a session that was taken is in All then, any other finds out.
+// Close has Take fail from now on. Begun is called before: a session that was taken is in All then, any other finds
+// out.
 func (t *Table[S]) Close(begun func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -85,7 +86,8 @@ func (t *Table[S]) Append(to []S) []S {
 	return to
 }
 
-// Reserve keeps the id of a player from sessions until Release. It reports false if a session or another reservation has it.
+// Reserve keeps the id of a player from sessions until Release. It reports false if a session or another reservation
+// has it.
 func (t *Table[S]) Reserve(id player.ID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,5 +1,6 @@
-// Package surroundings answers players who ask who is near them, who plays in the world, and what the land looks like from above. The answers are those of range
-// queries (docs/adr/0034) and of other gateways, which are bounded, and shared for some seconds by all who ask.
+// Package surroundings answers players who ask who is near them, who plays in the world, and what the land looks like
+// from above. The answers are those of range queries (docs/adr/0034) and of other gateways, which are bounded, and
+// shared for some seconds by all who ask.
 package surroundings
 
 import (
@@ -36,7 +37,8 @@ type Terrain interface {
 // Query runs a range query; that of a *region.Host.
 type Query func(context.Context, region.RangeQuery) (region.RangeResult, error)
 
-// Names returns the names of the players on this node and on the others, and how many there are. It takes a second at most.
+// Names returns the names of the players on this node and on the others, and how many there are. It takes a second at
+// most.
 type Names func(context.Context) (names []string, players uint64)
 
 // Surroundings answers the questions of all sessions of a gateway. Any goroutine may use it.

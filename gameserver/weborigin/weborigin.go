@@ -1,6 +1,7 @@
-// Package weborigin decides which web pages may reach a node. A browser on a player's machine reaches nodes on loopback and in the local
-// network that a stranger cannot, and runs the scripts of strangers' pages: their requests name their page in the header Origin, or, after
-// the name of the page was made to lead to the node (DNS rebinding), in the header Host. Programs that are no browsers send no Origin.
+// Package weborigin decides which web pages may reach a node. A browser on a player's machine reaches nodes on loopback
+// and in the local network that a stranger cannot, and runs the scripts of strangers' pages: their requests name their
+// page in the header Origin, or, after the name of the page was made to lead to the node (DNS rebinding), in the header
+// Host. Programs that are no browsers send no Origin.
 package weborigin
 
 import (
@@ -24,8 +25,8 @@ type Policy struct {
 	others func(ctx context.Context, origin string) bool
 }
 
-// New returns the policy of a node whose own pages have these origins. Others reports whether an origin is that of another node's pages: a
-// page stays while its player moves to another node; nil if there are none.
+// New returns the policy of a node whose own pages have these origins. Others reports whether an origin is that of
+// another node's pages: a page stays while its player moves to another node; nil if there are none.
 func New(own []string, others func(ctx context.Context, origin string) bool) *Policy {
 	p := &Policy{own: own, others: others}
 	for _, origin := range own {
@@ -36,7 +37,8 @@ func New(own []string, others func(ctx context.Context, origin string) bool) *Po
 	return p
 }
 
-// Of returns the origin of the pages of an http or https URL, as browsers write it, and reports whether the URL has one.
+// Of returns the origin of the pages of an http or https URL, as browsers write it, and reports whether the URL has
+// one.
 func Of(address string) (origin string, ok bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
@@ -54,8 +56,8 @@ func withoutDefaultPort(scheme, host string) string {
 	return strings.TrimSuffix(strings.ToLower(host), port)
 }
 
-// CheckHost returns an error if a request names a host that may be a stranger's. Names of the public DNS have several labels, and the
-// node's own are known. Over TLS the browser has compared the name with the certificate.
+// CheckHost returns an error if a request names a host that may be a stranger's. Names of the public DNS have several
+// labels, and the node's own are known. Over TLS the browser has compared the name with the certificate.
 func (p *Policy) CheckHost(r *http.Request) error {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -70,8 +72,8 @@ func (p *Policy) CheckHost(r *http.Request) error {
 	return fmt.Errorf("this node is not known as %q: open it by its address, or start it with %s http://%s", host, Option, r.Host)
 }
 
-// CheckOrigin returns an error if a request comes from a page that may not reach the node. CheckHost must have accepted the request. It may
-// wait for the answers of other nodes.
+// CheckOrigin returns an error if a request comes from a page that may not reach the node. CheckHost must have accepted
+// the request. It may wait for the answers of other nodes.
 func (p *Policy) CheckOrigin(r *http.Request) error {
 	header := r.Header.Get("Origin")
 	if header == "" { // no browser, or a request that the browser lets only pages of the same origin read
@@ -88,8 +90,8 @@ func (p *Policy) CheckOrigin(r *http.Request) error {
 	return fmt.Errorf("pages of %q may not use this node: open the node's own page, or start it with %s %s", header, Option, header)
 }
 
-// isLoopback reports whether a page comes from the machine that its browser runs on. A node's page that was opened as localhost goes on at
-// other nodes, too.
+// isLoopback reports whether a page comes from the machine that its browser runs on. A node's page that was opened as
+// localhost goes on at other nodes, too.
 func isLoopback(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return err == nil && a.IsLoopback() || strings.EqualFold(host, "localhost")

@@ -1,5 +1,5 @@
-// Package background runs goroutines that a blocking Run awaits, and shares one attempt among all callers that want the same
-// thing. Any goroutine may start tasks.
+// Package background runs goroutines that a blocking Run awaits, and shares one attempt among all callers that want the
+// same thing. Any goroutine may start tasks.
 package background
 
 import (
@@ -56,8 +56,8 @@ func (t *Tasks) Start(task func(context.Context)) bool {
 	}
 }
 
-// Shared shares one attempt among all callers that want the same key at the same time. The attempt runs as a task with its own
-// context, so that a first caller who gives up does not fail the others. The zero value is ready to use.
+// Shared shares one attempt among all callers that want the same key at the same time. The attempt runs as a task with
+// its own context, so that a first caller who gives up does not fail the others. The zero value is ready to use.
 type Shared[V any] struct {
 	group singleflight.Group
 }

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 )
 
-// A first caller that gives up does not fail the other callers waiting for the same attempt. An attempt that takes too long fails,
-// and the end of the tasks fails all attempts.
+// A first caller that gives up does not fail the other callers waiting for the same attempt. An attempt that takes too
+// long fails, and the end of the tasks fails all attempts.
 func TestAttemptOutlivesItsFirstCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tasks := NewTasks()

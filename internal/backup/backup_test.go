@@ -167,8 +167,8 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// An incremental backup is refused after one of another world. A region that it could not read comes from an earlier backup, and takes the
-// place of the copies that it has now.
+// An incremental backup is refused after one of another world. A region that it could not read comes from an earlier
+// backup, and takes the place of the copies that it has now.
 func TestLatest(t *testing.T) {
 	sum := ID{1}
 	world1, world2 := testGenesis, testGenesis
@@ -220,7 +220,8 @@ func TestCheckGroup(t *testing.T) {
 	}
 }
 
-// A row of a table that another node could send in a record fits into the records that are written, whatever comes before it.
+// A row of a table that another node could send in a record fits into the records that are written, whatever comes
+// before it.
 func TestTableRecords(t *testing.T) {
 	n := 0
 	w := TableWriter{Name: BasesTable, Emit: func(r Record) error {

@@ -22,7 +22,8 @@ type Contents struct {
 	Groups  []Group // the catalog first
 	Sums    map[uint64]ID
 	Splits  map[uint64]uint64 // by region, of those that are split: the log index of that (nodemsg.Region.Split)
-	// Voters are the members with a vote (peer ids) that the catalog lists, by region; for the catalog, its own members.
+	// Voters are the members with a vote (peer ids) that the catalog lists, by region; for the catalog, its own
+	// members.
 	Voters  map[uint64][]string
 	Summary Summary
 	Edits   uint64 // edited blocks
@@ -108,8 +109,8 @@ func (s groupState) load(rows []kv.Write) error {
 	return nil
 }
 
-// CheckGroup returns an error unless the records are those of one group, with its rows and its end, in a world of that height, and the
-// region was split when the catalog says, or not at all.
+// CheckGroup returns an error unless the records are those of one group, with its rows and its end, in a world of that
+// height, and the region was split when the catalog says, or not at all.
 func CheckGroup(records []Record, height int32, split uint64) error {
 	var check groupReader
 	var into groupState
@@ -140,8 +141,8 @@ func CheckGroup(records []Record, height int32, split uint64) error {
 // errSplit is why a backup lacks the land of a region.
 var errSplit = errors.New("it was split while the backup was made, so that its land is in regions that the backup lacks: make the backup again")
 
-// checkSplit returns an error if the catalog of the backup lists a region as split that is not, or the other way round: then it lists the
-// wrong regions.
+// checkSplit returns an error if the catalog of the backup lists a region as split that is not, or the other way round:
+// then it lists the wrong regions.
 func (s groupState) checkSplit(split uint64) error {
 	if s.land != nil && s.land.Structure().Split != split {
 		return errSplit
@@ -358,8 +359,8 @@ func (chain Chain) Latest() []Latest {
 	return all
 }
 
-// Rows calls visit with the rows of the groups that want, and with those of the tables, in the order of the file. Group is nil for
-// the rows of a table.
+// Rows calls visit with the rows of the groups that want, and with those of the tables, in the order of the file. Group
+// is nil for the rows of a table.
 func (c Contents) Rows(want func(Group) bool, visit func(g *Group, table string, rows []kv.Write) error) error {
 	f, err := os.Open(c.File)
 	if err != nil {

@@ -10,9 +10,10 @@ import (
 	"path/filepath"
 )
 
-// Create writes a backup that produce writes to the file, under a temporary name until all of it is on disk. A backup that lacks something is
-// named incomplete instead, and never path. Create verifies everything that it writes, and returns what the backup has. Progress is called
-// after each group, if not nil. Of files that exist it replaces only backups and empty ones.
+// Create writes a backup that produce writes to the file, under a temporary name until all of it is on disk. A backup
+// that lacks something is named incomplete instead, and never path. Create verifies everything that it writes, and
+// returns what the backup has. Progress is called after each group, if not nil. Of files that exist it replaces only
+// backups and empty ones.
 func Create(path, incomplete string, produce func(io.Writer) error, progress func(groups int, rows uint64)) (c Contents, err error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return Contents{}, fmt.Errorf("create backup: %s is not a regular file (- is the standard output)", path)

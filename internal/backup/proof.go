@@ -11,9 +11,9 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// This file tells who has signed the rows of a backup. A member of a group signs the checksum of its copy as of the log index that the
-// backup has. Its certificate, and the charter that names whoever issued that, are in the backup, and the genesis names the root keys.
-// So nobody has to be asked, and who made the backup does not matter.
+// This file tells who has signed the rows of a backup. A member of a group signs the checksum of its copy as of the log
+// index that the backup has. Its certificate, and the charter that names whoever issued that, are in the backup, and
+// the genesis names the root keys. So nobody has to be asked, and who made the backup does not matter.
 
 // ErrOpenWorld is returned for a backup of a world whose genesis names no root keys.
 var ErrOpenWorld = errors.New("the world is open: nobody can tell whose the signatures are")
@@ -29,7 +29,8 @@ type Proof struct {
 // Majority reports whether a majority of the voters have signed the rows.
 func (p Proof) Majority() bool { return 2*len(p.Signed) > p.Voters }
 
-// Proofs returns the proofs of the groups whose rows the backup has, or ErrOpenWorld. KeyOf returns the key of a peer id.
+// Proofs returns the proofs of the groups whose rows the backup has, or ErrOpenWorld. KeyOf returns the key of a peer
+// id.
 func (c Contents) Proofs(keyOf func(peer string) (trust.Key, error)) ([]Proof, error) {
 	certificates, err := c.certificates()
 	if err != nil {
@@ -66,8 +67,8 @@ func (c Contents) Proofs(keyOf func(peer string) (trust.Key, error)) ([]Proof, e
 	return all, nil
 }
 
-// Vouched reports whether an issuer has signed who the catalog's members are. Otherwise whoever made the backup may have named others, who
-// have signed a catalog of theirs.
+// Vouched reports whether an issuer has signed who the catalog's members are. Otherwise whoever made the backup may
+// have named others, who have signed a catalog of theirs.
 func (c Contents) Vouched() (bool, error) {
 	g := c.Groups[0]
 	v := g.Voucher
@@ -109,9 +110,9 @@ func (c Contents) authority() (*trust.Authority, error) {
 	return authority, nil
 }
 
-// ChartersTo returns the charters that make a key the world's root key; none if it is the first. The last one has no issuers: what the
-// former ones had issued is worth nothing in a restored world, which does not know the revocations. An error means that it is not the root
-// key, or not any more.
+// ChartersTo returns the charters that make a key the world's root key; none if it is the first. The last one has no
+// issuers: what the former ones had issued is worth nothing in a restored world, which does not know the revocations.
+// An error means that it is not the root key, or not any more.
 func (c Contents) ChartersTo(root trust.Signer, now time.Time) ([][]byte, error) {
 	authority, err := c.authority()
 	switch {

@@ -59,8 +59,8 @@ func (id *ID) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Record is one part of a backup; exactly one field is set. The order is: Header, the catalog, regions, tables, Summary. After a
-// Group that has rows come its Rows and its End.
+// Record is one part of a backup; exactly one field is set. The order is: Header, the catalog, regions, tables,
+// Summary. After a Group that has rows come its Rows and its End.
 type Record struct {
 	Header  *Header  `cbor:"1,keyasint,omitempty"`
 	Group   *Group   `cbor:"2,keyasint,omitempty"`
@@ -117,7 +117,8 @@ type Group struct {
 	Voucher *Voucher `cbor:"10,keyasint,omitempty"`
 }
 
-// Voucher is an issuer's signature of who the catalog's members are, as of the epoch of its group (nodemsg.RegionStatus.VouchedText).
+// Voucher is an issuer's signature of who the catalog's members are, as of the epoch of its group
+// (nodemsg.RegionStatus.VouchedText).
 type Voucher struct {
 	nodemsg.Voucher
 	Members []nodemsg.Replica `cbor:"4,keyasint"`

@@ -69,7 +69,8 @@ func (w *Writer) Problem(text string) {
 	}
 }
 
-// Certify adds what tells whose the attestations are: the charters since the genesis, in order, and certificates of nodes.
+// Certify adds what tells whose the attestations are: the charters since the genesis, in order, and certificates of
+// nodes.
 func (w *Writer) Certify(charters, certificates [][]byte) {
 	w.summary.Charters, w.summary.Certificates = charters, certificates[:min(len(certificates), maxNodes)]
 }

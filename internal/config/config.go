@@ -120,7 +120,8 @@ type Logging struct {
 
 // Bounds of options.
 const (
-	// MinHistorySize and MaxHistorySize bound the history of a region, in bytes. It is in memory while the region is open.
+	// MinHistorySize and MaxHistorySize bound the history of a region, in bytes. It is in memory while the region is
+	// open.
 	MinHistorySize        = 64 << 10
 	MaxHistorySize        = 256 << 20
 	MaxViewDistance       = 12 // wire.MaxView

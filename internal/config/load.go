@@ -18,7 +18,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Sources holds the sources of a configuration, in order of increasing precedence. The defaults of Options come before all.
+// Sources holds the sources of a configuration, in order of increasing precedence. The defaults of Options come before
+// all.
 type Sources struct {
 	File    string              // a TOML file; empty: the file that VOXELD_CONFIG names, or else Default
 	Default string              // a TOML file that is read if it exists, and neither a file nor a data directory is named
@@ -26,7 +27,8 @@ type Sources struct {
 	Flags   map[string][]string // values of the flags that were set, by Option.Name
 }
 
-// SystemFile is the configuration of the node that a package installs: commands without --config and --data-dir mean this node.
+// SystemFile is the configuration of the node that a package installs: commands without --config and --data-dir mean
+// this node.
 const SystemFile = "/etc/voxeld/voxeld.toml"
 
 // Source is the kind of source that set a value.
@@ -215,7 +217,8 @@ func prefixed(prefix string, err error) error {
 	return errors.Join(all...)
 }
 
-// fromFile reads a TOML file. It refuses unknown keys and values of another type than the option's, and leaves them out.
+// fromFile reads a TOML file. It refuses unknown keys and values of another type than the option's, and leaves them
+// out.
 func fromFile(path string) (map[string]any, error) {
 	var values map[string]any
 	data, err := os.ReadFile(path)
@@ -248,7 +251,8 @@ func fromFile(path string) (map[string]any, error) {
 	return known, errors.Join(problems...)
 }
 
-// serviceLink matches the variables that Kubernetes sets in every container if a service is named voxeld. They are ignored.
+// serviceLink matches the variables that Kubernetes sets in every container if a service is named voxeld. They are
+// ignored.
 var serviceLink = regexp.MustCompile(`^VOXELD_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
 // fromEnviron reads the VOXELD_ variables. file is the value of VOXELD_CONFIG.

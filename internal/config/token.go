@@ -13,8 +13,8 @@ import (
 	"github.com/voxelpopuli/voxeld/trust"
 )
 
-// Token invites a daemon to a world. Its text form is "vx2", or "vx1" without a secret, and then base32 in lower case: it fits into one
-// line of a chat and can be typed by hand.
+// Token invites a daemon to a world. Its text form is "vx2", or "vx1" without a secret, and then base32 in lower case:
+// it fits into one line of a chat and can be typed by hand.
 type Token struct {
 	World  string        // world id; at most MaxTokenWorld bytes
 	Secret *trust.Secret // with which the daemon is admitted; nil if anybody may run nodes of the world

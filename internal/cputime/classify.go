@@ -23,8 +23,9 @@ var subsystems = []string{regions, gateway, replication, storage, network, gener
 
 const module = "github.com/voxelpopuli/voxeld/"
 
-// packages maps packages, by the beginning of their path, to subsystems; the longest match counts. What is not listed is charged to
-// its callers: the standard library, and the packages that all subsystems use, such as wire, motion and chunk.
+// packages maps packages, by the beginning of their path, to subsystems; the longest match counts. What is not listed
+// is charged to its callers: the standard library, and the packages that all subsystems use, such as wire, motion and
+// chunk.
 var packages = map[string]string{
 	module + "region":           regions,
 	module + "region/transport": network,
@@ -46,8 +47,8 @@ var packages = map[string]string{
 // collectors are the functions of the garbage collector. Assists run within the goroutines that allocate.
 var collectors = []string{"runtime.gcBgMarkWorker", "runtime.gcAssistAlloc", "runtime.bgsweep", "runtime.bgscavenge", "runtime.gcStart"}
 
-// classify returns the subsystem that a sample is charged to: the garbage collector if it runs, else that of the innermost function
-// that belongs to one.
+// classify returns the subsystem that a sample is charged to: the garbage collector if it runs, else that of the
+// innermost function that belongs to one.
 func classify(s *profile.Sample) string {
 	subsystem := ""
 	inRuntime := true // all functions are the runtime's

@@ -26,7 +26,8 @@ import (
 )
 
 const (
-	// sampleEvery is the time from the beginning of one profile to that of the next, and sampleFor is how long one takes.
+	// sampleEvery is the time from the beginning of one profile to that of the next, and sampleFor is how long one
+	// takes.
 	sampleEvery, sampleFor = 15 * time.Second, time.Second
 	// interruptAgain is the pause between two attempts to end the Sampler's profile.
 	interruptAgain = 10 * time.Millisecond
@@ -89,8 +90,8 @@ func (s *Sampler) Run(ctx context.Context) error {
 	}
 }
 
-// sample takes a profile, and returns the CPU time of each subsystem and how long it took. It returns nothing while another profile
-// is taken.
+// sample takes a profile, and returns the CPU time of each subsystem and how long it took. It returns nothing while
+// another profile is taken.
 func (s *Sampler) sample(ctx context.Context) (used map[string]time.Duration, took time.Duration, err error) {
 	var b bytes.Buffer
 	if took, err = s.record(ctx, &b); err != nil {

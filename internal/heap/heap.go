@@ -5,8 +5,8 @@
 // the heap of a small node may grow to five times its live size, by at most Room; the heap of a large one doubles as
 // usual.
 //
-// One goroutine: the caller of Run. Floor 6: only programs import this package, because it changes a setting of the whole
-// process.
+// One goroutine: the caller of Run. Floor 6: only programs import this package, because it changes a setting of the
+// whole process.
 package heap
 
 import (
@@ -29,8 +29,8 @@ const (
 // live is the metric of the bytes that survived the last collection.
 const live = "/gc/heap/live:bytes"
 
-// Run keeps the collector's percentage up to date until ctx ends. If GOGC is set, Run leaves the collector alone and only
-// waits.
+// Run keeps the collector's percentage up to date until ctx ends. If GOGC is set, Run leaves the collector alone and
+// only waits.
 func Run(ctx context.Context) error {
 	if os.Getenv("GOGC") != "" {
 		<-ctx.Done()

@@ -1,6 +1,6 @@
-// Package isolate lets a panic end one connection, subscription or stream of a node instead of the daemon. It is for goroutines whose
-// state others do not depend on, and for locks that are released by defer. A region's loop and raft must not use it: their state is
-// shared with other nodes.
+// Package isolate lets a panic end one connection, subscription or stream of a node instead of the daemon. It is for
+// goroutines whose state others do not depend on, and for locks that are released by defer. A region's loop and raft
+// must not use it: their state is shared with other nodes.
 //
 // Floor 0: of this module it imports only metric.
 package isolate
@@ -38,8 +38,8 @@ func New(log *slog.Logger, r prometheus.Registerer) *Panics {
 	return &Panics{count, log}
 }
 
-// Recover ends a panic: it logs it with its stack and the attributes, counts it, and calls end. It must be deferred itself. Without a
-// panic it does nothing.
+// Recover ends a panic: it logs it with its stack and the attributes, counts it, and calls end. It must be deferred
+// itself. Without a panic it does nothing.
 func (p *Panics) Recover(where string, end func(), attributes ...any) {
 	v := recover()
 	if v == nil {

@@ -1,7 +1,7 @@
 // Package kv defines Write, a change to a table, which the storage engine shares with its users.
 //
-// Stores, replicas and the DHT all persist data, but may not import one another (docs/ARCHITECTURE.md). Each declares the
-// small storage interface that it needs in terms of this type. Any package may import kv.
+// Stores, replicas and the DHT all persist data, but may not import one another (docs/ARCHITECTURE.md). Each declares
+// the small storage interface that it needs in terms of this type. Any package may import kv.
 package kv
 
 import "errors"

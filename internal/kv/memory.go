@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// Tables is a store in memory: rows by table and key. It is not safe for concurrent use. Whoever reads a value must not change it.
+// Tables is a store in memory: rows by table and key. It is not safe for concurrent use. Whoever reads a value must not
+// change it.
 type Tables map[string]map[string][]byte
 
 // Get returns the value of a row, or nil.

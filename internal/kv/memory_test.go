@@ -9,8 +9,8 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
-// A store in memory has what the last write of each key says: no row after a deletion, and an empty one after an empty value. Rows are
-// scanned in the order of their keys, and copies do not change.
+// A store in memory has what the last write of each key says: no row after a deletion, and an empty one after an empty
+// value. Rows are scanned in the order of their keys, and copies do not change.
 func TestMemoryKeepsTheLastWrite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var m kv.Memory

@@ -6,11 +6,12 @@ import (
 	"net/netip"
 )
 
-// bits6 is the length of the network that counts as one IPv6 address: a single customer has at least a /64, and any address in it.
+// bits6 is the length of the network that counts as one IPv6 address: a single customer has at least a /64, and any
+// address in it.
 const bits6 = 64
 
-// Charged returns what clients at an address are charged to: an IPv4 address, or the /64 of an IPv6 address. It is the zero Prefix for the
-// zero Addr.
+// Charged returns what clients at an address are charged to: an IPv4 address, or the /64 of an IPv6 address. It is the
+// zero Prefix for the zero Addr.
 func Charged(a netip.Addr) netip.Prefix {
 	a = a.Unmap().WithZone("")
 	switch {
@@ -31,8 +32,8 @@ func ChargedFrom(remote net.Addr) netip.Prefix {
 	return Charged(from.Addr())
 }
 
-// Parse parses an address, or a network such as 203.0.113.0/24, of which the smallest is what Charged returns. It reports false for
-// anything else.
+// Parse parses an address, or a network such as 203.0.113.0/24, of which the smallest is what Charged returns. It
+// reports false for anything else.
 func Parse(text string) (netip.Prefix, bool) {
 	if a, err := netip.ParseAddr(text); err == nil {
 		return Charged(a), a.Zone() == ""

@@ -1,8 +1,9 @@
-// Package signature verifies the signatures of edits, many at once, and remembers the results: a node meets an edit of a region that it
-// leads when the edit arrives, and again when the edit is applied.
+// Package signature verifies the signatures of edits, many at once, and remembers the results: a node meets an edit of
+// a region that it leads when the edit arrives, and again when the edit is applied.
 //
-// What is valid is defined by ZIP 215 (https://zips.z.cash/zip-0215), so that verifying many signatures at once never has another result
-// than verifying one: all members of a region must decide the same. Any goroutine may use a Verifier.
+// What is valid is defined by ZIP 215 (https://zips.z.cash/zip-0215), so that verifying many signatures at once never
+// has another result than verifying one: all members of a region must decide the same. Any goroutine may use a
+// Verifier.
 package signature
 
 import (
@@ -18,12 +19,13 @@ import (
 )
 
 const (
-	// remembered is how many results a Verifier remembers at least: those of the edits that are under way in a node's regions. It holds
-	// up to twice as many, at about 200 bytes each.
+	// remembered is how many results a Verifier remembers at least: those of the edits that are under way in a node's
+	// regions. It holds up to twice as many, at about 200 bytes each.
 	remembered = 16384
 	// keys is how many players' keys are kept decoded, at about 1.5 kB each.
 	keys = 1024
-	// atOnce is how many signatures are verified together: 64 take half of the time that they take one by one, and more hardly less.
+	// atOnce is how many signatures are verified together: 64 take half of the time that they take one by one, and more
+	// hardly less.
 	atOnce = 64
 )
 

@@ -54,7 +54,8 @@ func TestSigned(t *testing.T) {
 	})
 }
 
-// A signature with a component of small order is valid together with others just if it is valid alone; otherwise members would differ.
+// A signature with a component of small order is valid together with others just if it is valid alone; otherwise
+// members would differ.
 func TestTogetherAsAlone(t *testing.T) {
 	identity := nodemsg.Intent{Seq: 1, Block: chunk.Brick}
 	identity.Key[0], identity.Signature[0] = 1, 1 // the neutral element, which has "signed" everything

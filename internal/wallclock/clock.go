@@ -1,9 +1,10 @@
 // Package wallclock keeps the time of a world, for all that lasts or is deleted.
 //
-// A machine's clock may be set at any moment, wrongly, and back again minutes later. So a Clock reads it once, when the node starts, and begins
-// with that, or with the newest time that the node has stored, if that is later. From then on its time goes on with the monotonic clock, which
-// nobody sets, and is corrected by what most other nodes say. The machine's clock counts again once it has gone evenly for ten minutes, and then
-// as one vote among the others' (docs/adr/0092).
+// A machine's clock may be set at any moment, wrongly, and back again minutes later. So a Clock reads it once, when the
+// node starts, and begins with that, or with the newest time that the node has stored, if that is later. From then on
+// its time goes on with the monotonic clock, which nobody sets, and is corrected by what most other nodes say. The
+// machine's clock counts again once it has gone evenly for ten minutes, and then as one vote among the others'
+// (docs/adr/0092).
 package wallclock
 
 import (
@@ -25,7 +26,8 @@ func New(stored time.Time) *Clock {
 	return &Clock{start: now, state: newState(now.Round(0), stored)}
 }
 
-// Now returns the time. It has no reading of the monotonic clock: it may be stored and compared with times of other runs and nodes.
+// Now returns the time. It has no reading of the monotonic clock: it may be stored and compared with times of other
+// runs and nodes.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,8 +69,8 @@ func (c *Clock) Heard(at time.Time, age time.Duration, asked time.Time, took tim
 	return r
 }
 
-// Consider corrects the clock by what other nodes that answer say, and by the machine's clock. It returns by how much. It is to be called
-// every few seconds.
+// Consider corrects the clock by what other nodes that answer say, and by the machine's clock. It returns by how much.
+// It is to be called every few seconds.
 func (c *Clock) Consider(others []Reading) (corrected time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,10 +8,11 @@ import (
 const (
 	// apart is how far two clocks that are right may be apart.
 	apart = 2 * time.Second
-	// harmless is how far a clock may be corrected without losing the right to delete: nothing is kept for so short a time.
+	// harmless is how far a clock may be corrected without losing the right to delete: nothing is kept for so short a
+	// time.
 	harmless = time.Minute
-	// evenly is how long the machine's clock must go evenly before it counts again, and how long a node must be alone before that alone
-	// counts.
+	// evenly is how long the machine's clock must go evenly before it counts again, and how long a node must be alone
+	// before that alone counts.
 	evenly = 10 * time.Minute
 	// settling is how long a clock must run before it may delete, unless other nodes confirm it.
 	settling = 24 * time.Hour
@@ -86,7 +87,8 @@ func (s *state) consider(gone time.Duration, machine time.Time, others []Reading
 // together is how far apart two clocks may have begun without one being the older one: times are told in seconds.
 const together = 5 * time.Second
 
-// median returns the median of the votes: of the settled ones if these are half of all. Of two in the middle the older one counts.
+// median returns the median of the votes: of the settled ones if these are half of all. Of two in the middle the older
+// one counts.
 func median(gone time.Duration, votes []Reading) time.Time {
 	settled := slices.Clone(votes)
 	settled = slices.DeleteFunc(settled, func(r Reading) bool { return !r.settled(gone) })

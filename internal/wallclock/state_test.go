@@ -61,7 +61,8 @@ func (n *network) settled() (count int) {
 	return count
 }
 
-// Steps of any machines that are taken back within ten minutes change no clock, and nothing that is too young can be deleted.
+// Steps of any machines that are taken back within ten minutes change no clock, and nothing that is too young can be
+// deleted.
 func TestStepsChangeNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -166,8 +167,8 @@ func TestTheOlderCounts(t *testing.T) {
 	n.check(t, "four nodes that begin together", 0, 0, 0, 0)
 }
 
-// A node begins with the newest time that it has stored if its machine's clock is behind that. A stored time from the future is put right by
-// others at once, and without others when the machine's clock has gone evenly for ten minutes.
+// A node begins with the newest time that it has stored if its machine's clock is behind that. A stored time from the
+// future is put right by others at once, and without others when the machine's clock has gone evenly for ten minutes.
 func TestStoredTime(t *testing.T) {
 	t.Parallel()
 	const dead = -20 * 365 * day // a machine without a battery

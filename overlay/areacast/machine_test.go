@@ -107,8 +107,8 @@ func TestAreacastDeliversOnlyWhatIsNewest(t *testing.T) {
 	})
 }
 
-// "if its knowledge about q is older than three rounds": an update that came in one hop keeps its origin in a view for two
-// rounds more.
+// "if its knowledge about q is older than three rounds": an update that came in one hop keeps its origin in a view for
+// two rounds more.
 func TestAreacastRemovesSilentPlayers(t *testing.T) {
 	m, input := crowded(Paper(), 2, 0, 0)
 	var out overlay.Output

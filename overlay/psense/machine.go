@@ -1,6 +1,7 @@
-// Package psense is the machine of the paper "A Dynamic Localized Peer-to-Peer Overlay Network for Massively Multiplayer
-// Online Games" (2008). Comments cite its sections and steps. Each avatar sends its position to the near nodes in its vision
-// range and to one sensor node for each sector outside of it; receivers forward it to those whom it should have reached.
+// Package psense is the machine of the paper "A Dynamic Localized Peer-to-Peer Overlay Network for Massively
+// Multiplayer Online Games" (2008). Comments cite its sections and steps. Each avatar sends its position to the near
+// nodes in its vision range and to one sensor node for each sector outside of it; receivers forward it to those whom it
+// should have reached.
 //
 // A Machine belongs to one goroutine (see package overlay). gameserver and research/sim may import the package.
 package psense

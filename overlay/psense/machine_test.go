@@ -71,8 +71,8 @@ func TestSensorPassesOnToTheClosest(t *testing.T) {
 	}
 }
 
-// §3.3: for each sector the closest node outside of the vision range is the sensor node, and §3.5, figure 2(c): asked, a
-// sensor node names a better one.
+// §3.3: for each sector the closest node outside of the vision range is the sensor node, and §3.5, figure 2(c): asked,
+// a sensor node names a better one.
 func TestSensorNodes(t *testing.T) {
 	m := plainMachine(1, overlay.Point{X: 0, Z: 0}, 10,
 		overlay.Update{Origin: 2, Round: 10, At: overlay.Point{X: 250, Z: 10}}, overlay.Update{Origin: 3, Round: 10, At: overlay.Point{X: 300, Z: 10}},
@@ -96,8 +96,8 @@ func TestSensorNodes(t *testing.T) {
 	t.Error("no answer to a question")
 }
 
-// §2, step c: what is sent fits under the cap, and the receiver lists name only who gets the update. Sensor messages are
-// never deleted.
+// §2, step c: what is sent fits under the cap, and the receiver lists name only who gets the update. Sensor messages
+// are never deleted.
 func TestCapHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := Paper(200)

@@ -26,8 +26,8 @@ func (m *Machine) note(u overlay.Update) {
 	}
 }
 
-// updateLists is step 2a: nodes in vision range (or soon in it) are near nodes; of the others the closest of each sector
-// is its sensor node; the rest is discarded.
+// updateLists is step 2a: nodes in vision range (or soon in it) are near nodes; of the others the closest of each
+// sector is its sensor node; the rest is discarded.
 func (m *Machine) updateLists() {
 	for i := range m.sensors {
 		m.sensors[i] = -1

@@ -9,8 +9,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Border encloses the part of the world that players may enter and build in: the blocks with X in [MinX, MaxX] and Z in [MinZ, MaxZ]. A nil
-// Border encloses everything.
+// Border encloses the part of the world that players may enter and build in: the blocks with X in [MinX, MaxX] and Z in
+// [MinZ, MaxZ]. A nil Border encloses everything.
 type Border struct {
 	MinX int32 `json:"min_x"`
 	MinZ int32 `json:"min_z"`
@@ -23,8 +23,8 @@ func (b *Border) Contains(pos grid.Pos) bool {
 	return b == nil || pos.X >= b.MinX && pos.X <= b.MaxX && pos.Z >= b.MinZ && pos.Z <= b.MaxZ
 }
 
-// Allows reports whether a player may go from one place to another, in blocks: to one inside, or one no farther outside than before, so that
-// those who are outside can come back.
+// Allows reports whether a player may go from one place to another, in blocks: to one inside, or one no farther outside
+// than before, so that those who are outside can come back.
 func (b *Border) Allows(fromX, fromZ, toX, toZ float64) bool {
 	if b == nil {
 		return true
@@ -35,7 +35,8 @@ func (b *Border) Allows(fromX, fromZ, toX, toZ float64) bool {
 // beyond returns how far a coordinate is outside of the blocks from low to high.
 func beyond(low, high int32, v float64) float64 { return max(float64(low)-v, 0, v-float64(high)-1) }
 
-// Nearest returns the middle of the block inside that is nearest to a place outside; for a place inside, outside is false.
+// Nearest returns the middle of the block inside that is nearest to a place outside; for a place inside, outside is
+// false.
 func (b *Border) Nearest(x, z float64) (toX, toZ float64, outside bool) {
 	if b == nil || beyond(b.MinX, b.MaxX, x)+beyond(b.MinZ, b.MaxZ, z) == 0 {
 		return x, z, false

@@ -24,8 +24,8 @@ const (
 	Mute Kind = "mute" // may not chat
 )
 
-// KickTime is how long somebody who was kicked may not join: long enough that no client joins again by itself at once, and that
-// every node has heard of it.
+// KickTime is how long somebody who was kicked may not join: long enough that no client joins again by itself at once,
+// and that every node has heard of it.
 const KickTime = 15 * time.Second
 
 // Target is whom a sanction concerns. Exactly one field is set.

@@ -19,7 +19,8 @@ const (
 	ReadContext = 8                    // bytes of the context with which heartbeats confirm reads: raft's own count of them, little-endian
 )
 
-// CampaignTransfer is the context of a vote request that the old leader asked for (raft's own constant is not exported).
+// CampaignTransfer is the context of a vote request that the old leader asked for (raft's own constant is not
+// exported).
 const CampaignTransfer = "CampaignTransfer"
 
 // ErrImplausible marks messages that no honest member sends.
@@ -61,8 +62,8 @@ func checkMessage(m *raftpb.Message) error {
 	return nil
 }
 
-// checkContext checks a message's context: votes carry one in a transfer, heartbeats when they confirm reads. Raft reads
-// 8 bytes of the latter without a check.
+// checkContext checks a message's context: votes carry one in a transfer, heartbeats when they confirm reads. Raft
+// reads 8 bytes of the latter without a check.
 func checkContext(m *raftpb.Message) error {
 	c := m.GetContext()
 	switch m.GetType() {

@@ -1,5 +1,5 @@
-// Package raftframe encodes, decodes and checks what members of a raft group send each other: messages and snapshots. What
-// it decodes is plausible on its own; package replica checks it against the group.
+// Package raftframe encodes, decodes and checks what members of a raft group send each other: messages and snapshots.
+// What it decodes is plausible on its own; package replica checks it against the group.
 //
 // It has no state.
 package raftframe
@@ -14,9 +14,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Raft messages between members travel in raft's own protobuf encoding. This file encodes and decodes it by hand: a busy
-// node does that tens of thousands of times a second, and the protobuf library looks up each field in its tables and
-// allocates each number separately. TestCodec checks that the bytes equal the library's.
+// Raft messages between members travel in raft's own protobuf encoding. This file encodes and decodes it by hand: a
+// busy node does that tens of thousands of times a second, and the protobuf library looks up each field in its tables
+// and allocates each number separately. TestCodec checks that the bytes equal the library's.
 
 // Numbers of the fields of raftpb.Message that travel between members, and of raftpb.Entry.
 const (
@@ -253,8 +253,8 @@ func (e *receivedEntry) parse(b []byte) error {
 	return nil
 }
 
-// countEntries inspects the encoding alone, so that decoding cannot need much more memory than the bytes: responses nest,
-// and an entry of two bytes becomes a hundred. Size is that of the entries' bytes.
+// countEntries inspects the encoding alone, so that decoding cannot need much more memory than the bytes: responses
+// nest, and an entry of two bytes becomes a hundred. Size is that of the entries' bytes.
 func countEntries(b []byte) (entries, size int, err error) {
 	for len(b) > 0 {
 		number, _, n := protowire.ConsumeField(b)

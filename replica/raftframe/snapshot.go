@@ -39,8 +39,8 @@ type OutgoingSnapshot struct {
 	Limit                 int                   // bytes of the rows
 }
 
-// Write collects the snapshot in memory, so that the view is open only for a short time, and then writes it. If its tables may be sent
-// in pieces, it collects one piece after the other.
+// Write collects the snapshot in memory, so that the view is open only for a short time, and then writes it. If its
+// tables may be sent in pieces, it collects one piece after the other.
 func (s OutgoingSnapshot) Write(storage raftlog.Storage, w io.Writer) error {
 	var b bytes.Buffer
 	pieces := raftlog.InPieces(s.Tables)
@@ -184,15 +184,16 @@ type Snapshot struct {
 	Index, EntryTerm uint64                 // the applied index, and the term of that entry
 	Conf             *raftlog.Configuration // as the receiver stores it
 	Rows             []kv.Write             // ascending by table and key; without those that Store has stored
-	// Store, if not nil, stores rows of tables in pieces, whenever Rows has so many bytes as Piece. They are deleted from Rows then.
+	// Store, if not nil, stores rows of tables in pieces, whenever Rows has so many bytes as Piece. They are deleted
+	// from Rows then.
 	Store func(rows []kv.Write) error
 	Piece int
 	// Stored reports whether all rows were stored by Store.
 	Stored bool
 }
 
-// Decode reads a snapshot of these tables. Budget is called before n bytes are allocated, and what is allocated is bounded
-// by what was read, too. The head is checked, also by admit, before the rows are read.
+// Decode reads a snapshot of these tables. Budget is called before n bytes are allocated, and what is allocated is
+// bounded by what was read, too. The head is checked, also by admit, before the rows are read.
 func (s *Snapshot) Decode(r io.Reader, tables []raftlog.TablePrefix, admit func() error, budget func(n int) error) error {
 	malformed := func(err error) error { return fmt.Errorf("%w: %w", ErrImplausible, err) }
 	held := 0 // bytes of the rows

@@ -3,8 +3,8 @@ package raftgroup
 import "go.etcd.io/raft/v3/raftpb"
 
 // A leader announces every commit to its followers at once, in a separate message, which each of them answers: half of
-// the messages of a busy group. In a busy group the next entries are about to be sent and carry the same commit index, so
-// those messages are withheld. If no entries follow after all, the next heartbeat carries the index, at most a tick
+// the messages of a busy group. In a busy group the next entries are about to be sent and carry the same commit index,
+// so those messages are withheld. If no entries follow after all, the next heartbeat carries the index, at most a tick
 // later; raft relies on that on any network that loses messages. A group that is not busy, and one whose members are
 // changing, announces commits at once.
 

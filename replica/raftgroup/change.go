@@ -9,8 +9,8 @@ import (
 	"github.com/voxelpopuli/voxeld/replica/raftlog"
 )
 
-// Configuration returns the newest committed configuration. Of a group that was joined and has no state yet it is the one
-// in the owner's JoinInfo, with Index 0.
+// Configuration returns the newest committed configuration. Of a group that was joined and has no state yet it is the
+// one in the owner's JoinInfo, with Index 0.
 func (g *Group) Configuration() Configured {
 	return NewConfigured(g.conf.Load())
 }
@@ -18,8 +18,8 @@ func (g *Group) Configuration() Configured {
 // NewestID returns the highest replica id that the group has ever given to a member, as far as this node can tell.
 func (g *Group) NewestID() uint64 { return g.conf.Load().Next - 1 }
 
-// AddLearner makes the leader add a member without a vote, under a replica id that was never used before. Once Configured
-// is delivered, the peer has to Join with that id; the leader then sends it a snapshot.
+// AddLearner makes the leader add a member without a vote, under a replica id that was never used before. Once
+// Configured is delivered, the peer has to Join with that id; the leader then sends it a snapshot.
 //
 // AddLearner, Promote and Remove never block. No error means that the change is in progress. Then either Configured
 // follows, or a Leadership or Failed as with Propose; after the latter two the outcome is unknown. Until then further
@@ -62,8 +62,8 @@ func (g *Group) Promote(peer string) error {
 	return nil
 }
 
-// Remove makes the leader remove a member. It cannot remove itself (ErrLeads), nor a member without which the active ones
-// are no majority (ErrMajority).
+// Remove makes the leader remove a member. It cannot remove itself (ErrLeads), nor a member without which the active
+// ones are no majority (ErrMajority).
 func (g *Group) Remove(peer string) error {
 	err := g.proposeChange(func(conf *raftlog.Configuration) (raftlog.Change, error) {
 		id := conf.ID(peer)
@@ -108,7 +108,8 @@ func (g *Group) proposeChange(make func(conf *raftlog.Configuration) (raftlog.Ch
 	return nil
 }
 
-// caughtUp reports whether the member is active and lacks no more entries than the log keeps for it. The caller holds mu.
+// caughtUp reports whether the member is active and lacks no more entries than the log keeps for it. The caller holds
+// mu.
 func (g *Group) caughtUp(id uint64) bool {
 	i := slices.IndexFunc(g.mu.progress, func(p Progress) bool { return p.ID == id })
 	if i < 0 {
@@ -152,7 +153,8 @@ func (g *Group) pushRemoved() {
 	g.push(Removed{})
 }
 
-// pushRestored delivers a snapshot. It voids the owner's earlier calls of ReportApplied and the deliveries not yet taken.
+// pushRestored delivers a snapshot. It voids the owner's earlier calls of ReportApplied and the deliveries not yet
+// taken.
 func (g *Group) pushRestored(c Configured, index uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -170,9 +172,9 @@ func (g *Group) pushRestored(c Configured, index uint64) {
 
 // TrustMembers makes Receive accept messages from the members of a configuration that this node's log has not reached
 // yet. The owner calls it with a configuration from an authority (the catalog, or a trusted member), after the host has
-// refused a message of one of these members with ErrNotMember. Otherwise a member that was cut off while its group changed
-// could never be informed of that change, because it does not know the leader. The call is in effect until the log has
-// reached a configuration of that index.
+// refused a message of one of these members with ErrNotMember. Otherwise a member that was cut off while its group
+// changed could never be informed of that change, because it does not know the leader. The call is in effect until the
+// log has reached a configuration of that index.
 func (g *Group) TrustMembers(c Configured) error {
 	if len(c.Members) > raftlog.MaxMembers || slices.ContainsFunc(c.Members, func(m raftlog.Member) bool {
 		return m.ID == 0 || m.ID > raftlog.MaxNumber || m.Peer == "" || len(m.Peer) > raftlog.MaxPeer

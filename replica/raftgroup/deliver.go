@@ -6,8 +6,8 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// deliverEntries moves committed entries into the mailbox, as many as fit. fresh are entries that raft has just returned;
-// entries left over from earlier are read from the log.
+// deliverEntries moves committed entries into the mailbox, as many as fit. fresh are entries that raft has just
+// returned; entries left over from earlier are read from the log.
 func (r *Replica) deliverEntries(fresh []*raftpb.Entry) error {
 	for r.mailed < r.advanced {
 		var entry *raftpb.Entry

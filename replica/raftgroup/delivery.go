@@ -26,8 +26,8 @@ var (
 	ErrMajority = errors.New("the group would be left without a live majority")
 )
 
-// ErrReplaced marks that the group gave this node a later replica id than the stored one: the node was removed and added
-// again without noticing. The owner removes the old replica (Host.Remove) and joins with the new id.
+// ErrReplaced marks that the group gave this node a later replica id than the stored one: the node was removed and
+// added again without noticing. The owner removes the old replica (Host.Remove) and joins with the new id.
 var ErrReplaced = errors.New("this node's replica was replaced")
 
 // Delivery is an event for a group's owner: Committed, Leadership, Configured, Restored, Removed or Failed.
@@ -60,13 +60,13 @@ type Configured struct {
 // Host.Remove, which leaves the tombstone.
 type Removed struct{}
 
-// Restored reports that a snapshot replaced the entries up to Index. The owner's tables in storage are now what they were
-// on another member when it had applied that entry. The owner discards its state, and everything not yet passed to
+// Restored reports that a snapshot replaced the entries up to Index. The owner's tables in storage are now what they
+// were on another member when it had applied that entry. The owner discards its state, and everything not yet passed to
 // ReportApplied, loads its tables and continues from there. A Configured follows.
 type Restored struct{ Index uint64 }
 
-// Failed is the last delivery: the group has stopped on this node and acknowledges nothing more. It may be opened again,
-// which starts from what is stored.
+// Failed is the last delivery: the group has stopped on this node and acknowledges nothing more. It may be opened
+// again, which starts from what is stored.
 type Failed struct{ Err error }
 
 func (Committed) delivery()  {}

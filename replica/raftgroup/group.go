@@ -117,12 +117,12 @@ func (g *Group) Tables() []raftlog.TablePrefix { return g.tables }
 // ID returns the group's number.
 func (g *Group) ID() uint64 { return g.id }
 
-// AppliedIndex returns the index up to which the owner's stored tables contained the entries when the group was opened: 1
-// if the group was founded just now. Committed entries are delivered from the next index on.
+// AppliedIndex returns the index up to which the owner's stored tables contained the entries when the group was opened:
+// 1 if the group was founded just now. Committed entries are delivered from the next index on.
 func (g *Group) AppliedIndex() uint64 { return g.applied }
 
-// AppliedConfiguration returns the configuration as of AppliedIndex. Those that followed are delivered in their place among the entries;
-// Configuration may be ahead of them.
+// AppliedConfiguration returns the configuration as of AppliedIndex. Those that followed are delivered in their place
+// among the entries; Configuration may be ahead of them.
 func (g *Group) AppliedConfiguration() Configured { return g.opened }
 
 // Members returns the peers of the committed configuration, including learners, in the order of their replica ids.
@@ -189,8 +189,8 @@ func (g *Group) propose(entry []byte) error {
 	return nil
 }
 
-// Hung reports whether the disk of this node does not answer. Until it does, nothing of the group is sent, received or delivered here, so
-// that another member may lead it unnoticed.
+// Hung reports whether the disk of this node does not answer. Until it does, nothing of the group is sent, received or
+// delivered here, so that another member may lead it unnoticed.
 func (g *Group) Hung() bool { return g.node.Hung() }
 
 // Ready signals that Dequeue has deliveries. One signal may stand for many deliveries.
@@ -208,10 +208,11 @@ func (g *Group) Dequeue() []Delivery {
 	return taken
 }
 
-// ReportApplied reports to the host that the owner has applied the entries up to index, with the resulting writes to the
-// owner's tables. The host stores both in one transaction: with the next fsync, after 50 ms at the latest. It keeps the
-// writes, including keys and values. Index must not decrease, nor be beyond the last Committed that was delivered;
-// otherwise ReportApplied panics, because the owner has broken an invariant. Writes that a snapshot has made void are dropped.
+// ReportApplied reports to the host that the owner has applied the entries up to index, with the resulting writes to
+// the owner's tables. The host stores both in one transaction: with the next fsync, after 50 ms at the latest. It keeps
+// the writes, including keys and values. Index must not decrease, nor be beyond the last Committed that was delivered;
+// otherwise ReportApplied panics, because the owner has broken an invariant. Writes that a snapshot has made void are
+// dropped.
 func (g *Group) ReportApplied(index uint64, writes []kv.Write) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -230,10 +231,10 @@ func (g *Group) ReportApplied(index uint64, writes []kv.Write) {
 	g.enqueue()
 }
 
-// Close stores durably what was passed to ReportApplied, and closes the group. The outcome of proposals in flight is unknown.
-// It blocks for the next commit, so Run must run. If storage refuses, the group is closed all the same and Close returns
-// the error: what was applied and not stored is delivered again after the next Open. Closing a group that is closed or
-// failed does nothing.
+// Close stores durably what was passed to ReportApplied, and closes the group. The outcome of proposals in flight is
+// unknown. It blocks for the next commit, so Run must run. If storage refuses, the group is closed all the same and
+// Close returns the error: what was applied and not stored is delivered again after the next Open. Closing a group that
+// is closed or failed does nothing.
 func (g *Group) Close() error { return g.node.Close(g) }
 
 // enqueue notifies the host that the group's inbox is not empty. The caller holds mu.

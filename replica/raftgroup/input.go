@@ -114,7 +114,8 @@ func (r *Replica) propose() {
 }
 
 // campaignIfAhead campaigns when a member asks for a vote that it cannot get, because it lacks entries that this node
-// has, and there is no leader. So the member opened first need not be the one with the whole log, and no timeout passes.
+// has, and there is no leader. So the member opened first need not be the one with the whole log, and no timeout
+// passes.
 func (r *Replica) campaignIfAhead(m *raftpb.Message) error {
 	if m.GetType() != raftpb.MsgPreVote {
 		return nil

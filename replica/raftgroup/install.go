@@ -64,8 +64,8 @@ func (s *IncomingSnapshot) appendWrites(writes []kv.Write, log *raftlog.Log, gro
 // incoming is the received snapshot that was passed to raft and is not installed yet, if there is one.
 type incoming struct{ snapshot *IncomingSnapshot }
 
-// match checks that a Ready installs this snapshot or none, and reports which. A Ready without one means that raft could
-// use its own log: the snapshot is not needed any more.
+// match checks that a Ready installs this snapshot or none, and reports which. A Ready without one means that raft
+// could use its own log: the snapshot is not needed any more.
 func (in *incoming) match(rd raft.Ready) (install bool, err error) {
 	if raft.IsEmptySnap(rd.Snapshot) {
 		in.drop(nil)

@@ -6,8 +6,8 @@ import (
 	"log/slog"
 )
 
-// raftLogger forwards raft's log messages; raft's info level becomes debug. It formats nothing that is not logged. Fatal
-// and Panic panic: replica.guard turns that into the group's end.
+// raftLogger forwards raft's log messages; raft's info level becomes debug. It formats nothing that is not logged.
+// Fatal and Panic panic: replica.guard turns that into the group's end.
 type raftLogger struct{ logger *slog.Logger }
 
 func (l raftLogger) log(level slog.Level, text func() string) {

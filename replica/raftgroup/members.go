@@ -159,9 +159,10 @@ func (m *membership) enter(c *raftlog.Configuration) {
 	}
 }
 
-// removalNotices returns the messages that announce the commit index to a removed member: raft sends it nothing any more.
-// (A removed leader informs all members, because none of them may have the commit index yet.) They carry nothing that a
-// heartbeat of raft could not carry. If one is lost, the removed member's owner has to find out by asking an authority.
+// removalNotices returns the messages that announce the commit index to a removed member: raft sends it nothing any
+// more. (A removed leader informs all members, because none of them may have the commit index yet.) They carry nothing
+// that a heartbeat of raft could not carry. If one is lost, the removed member's owner has to find out by asking an
+// authority.
 func (m *membership) removalNotices(status raft.Status, term, removed, index uint64) (notices []*raftpb.Message) {
 	for _, to := range slices.Sorted(maps.Keys(status.Progress)) {
 		if to == m.id || to != removed && removed != m.id {

@@ -77,8 +77,8 @@ func (s Staged) stored() error {
 	return r.guard("act", func() error { return r.finish(rd) })
 }
 
-// Replacing reports whether the commit in progress replaces stored data, by a snapshot or by another leader's entries. If
-// it fails, it is unknown which of the two is stored, so the owner must open the group again.
+// Replacing reports whether the commit in progress replaces stored data, by a snapshot or by another leader's entries.
+// If it fails, it is unknown which of the two is stored, so the owner must open the group again.
 func (r *Replica) Replacing() bool {
 	return r.installing() != nil || r.inBatch && len(r.ready.Entries) > 0 && r.ready.Entries[0].GetIndex() <= r.log.Last
 }

@@ -38,10 +38,10 @@ func (r *Replica) Act() (store bool, err error) {
 	return r.inBatch, err
 }
 
-// sendAhead sends a leader's entries while its own disk still writes them (Ongaro's thesis, 10.2.1). They promise nothing
-// on behalf of this node: it counts itself only when raft learns, after the commit, that they are stored. Messages that
-// do promise something (votes, acknowledgements) wait for finish. So does everything else if the term or vote is not
-// stored yet.
+// sendAhead sends a leader's entries while its own disk still writes them (Ongaro's thesis, 10.2.1). They promise
+// nothing on behalf of this node: it counts itself only when raft learns, after the commit, that they are stored.
+// Messages that do promise something (votes, acknowledgements) wait for finish. So does everything else if the term or
+// vote is not stored yet.
 func (r *Replica) sendAhead(rd *raft.Ready) error {
 	if !raft.IsEmptyHardState(rd.HardState) && (rd.GetTerm() != r.term || rd.GetVote() != r.vote) {
 		return nil

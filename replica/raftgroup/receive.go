@@ -41,8 +41,9 @@ func (g *Group) Receive(peer string, message []byte) error {
 	return nil
 }
 
-// ReadSnapshot reads a snapshot that a peer sends; see Host.ReceiveSnapshot. Budget is called before n bytes are allocated. If the group
-// has nothing yet, and its tables allow it, store stores the rows of a large snapshot in pieces.
+// ReadSnapshot reads a snapshot that a peer sends; see Host.ReceiveSnapshot. Budget is called before n bytes are
+// allocated. If the group has nothing yet, and its tables allow it, store stores the rows of a large snapshot in
+// pieces.
 func (g *Group) ReadSnapshot(peer string, r io.Reader, budget func(n int) error, store func(rows []kv.Write) error) (*IncomingSnapshot, error) {
 	self := g.node.Self
 	if peer == self || !g.roster.Load().includes(peer) {
@@ -95,17 +96,18 @@ type messageCheck struct {
 	floor uint64
 	// log is the replica's, for entries up to the commit index of the last finished Ready, which never change.
 	log *raftlog.Log
-	// conflict: the log of a leader conflicts with a committed entry. No snapshot is installed until a leader has what is committed here: the next
-	// leader may lack the entry, too. It is kept after a restart.
+	// conflict: the log of a leader conflicts with a committed entry. No snapshot is installed until a leader has what
+	// is committed here: the next leader may lack the entry, too. It is kept after a restart.
 	conflict, conflictStored bool
 	told                     bool // that is logged
 	// lost: the leader counts on entries that this member has acknowledged, and does not have.
 	lost bool
 }
 
-// errConflict is why the messages of a leader are refused whose log conflicts with an entry that is committed here. Raft rules that out. So
-// some member has forgotten what it had acknowledged, because its storage was put back to an earlier state that nobody noticed, and
-// acknowledged entries are missing there. This copy has them, so it must not be changed.
+// errConflict is why the messages of a leader are refused whose log conflicts with an entry that is committed here.
+// Raft rules that out. So some member has forgotten what it had acknowledged, because its storage was put back to an
+// earlier state that nobody noticed, and acknowledged entries are missing there. This copy has them, so it must not be
+// changed.
 var errConflict = errors.New("the leader's log conflicts with an entry that is committed here: acknowledged edits are missing there; " +
 	"this copy is not changed")
 
@@ -119,8 +121,8 @@ func (c *messageCheck) conflicts(m *raftpb.Message, commit uint64) bool {
 		slices.ContainsFunc(m.GetEntries(), func(e *raftpb.Entry) bool { return differs(e.GetIndex(), e.GetTerm()) })
 }
 
-// admit checks a decoded message. Status is raft's at this moment, which may be newer than the log here: until a Ready is finished, the log may
-// still have a tail that raft has replaced. Commit is as of the last finished Ready.
+// admit checks a decoded message. Status is raft's at this moment, which may be newer than the log here: until a Ready
+// is finished, the log may still have a tail that raft has replaced. Commit is as of the last finished Ready.
 func (c *messageCheck) admit(m *raftpb.Message, status raft.BasicStatus, commit uint64, reads *reads) error {
 	term := status.GetTerm()
 	refuse := func(why string) error {

@@ -22,8 +22,8 @@ const (
 	maxInflightBytes = 4 << 20
 )
 
-// Replica is this node's member of an open group. Owned by the host's goroutine. After each call the host carries out the
-// effects.
+// Replica is this node's member of an open group. Owned by the host's goroutine. After each call the host carries out
+// the effects.
 type Replica struct {
 	node   *Node
 	group  uint64
@@ -192,8 +192,8 @@ func (r *Replica) String() string {
 }
 
 // guard runs f, which calls into raft. Raft panics when its invariants are broken (and on every error of its storage).
-// That must end this group and no other. The raft node is then discarded: nothing that it has done since the last commit
-// has left this function's callers.
+// That must end this group and no other. The raft node is then discarded: nothing that it has done since the last
+// commit has left this function's callers.
 func (r *Replica) guard(doing string, f func() error) (err error) {
 	defer func() {
 		if broken := recover(); broken != nil {

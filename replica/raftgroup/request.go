@@ -50,10 +50,10 @@ func (g *Group) RequestReadIndex() (<-chan ReadAnswer, error) {
 	return answer, nil
 }
 
-// Transfer makes the leader transfer its leadership to another voter. It does not block; a Leadership reports success. If
-// the member does not take over within the election timeout, this node continues to lead. Entries proposed meanwhile
-// wait. The error is ErrNotLeader, ErrNotMember (also for a learner), ErrMember (for this node itself), ErrBehind, or one
-// of Propose's.
+// Transfer makes the leader transfer its leadership to another voter. It does not block; a Leadership reports success.
+// If the member does not take over within the election timeout, this node continues to lead. Entries proposed meanwhile
+// wait. The error is ErrNotLeader, ErrNotMember (also for a learner), ErrMember (for this node itself), ErrBehind, or
+// one of Propose's.
 func (g *Group) Transfer(peer string) error {
 	if err := g.transfer(peer); err != nil {
 		return fmt.Errorf("transfer leadership to %q: %w", peer, err)

@@ -16,7 +16,8 @@ import (
 // maxSending is the number of snapshots that a node sends at a time.
 const maxSending = 2
 
-// maxDoublings is how often the time doubles, from two ticks, after which a snapshot that failed is sent again: the receiver may refuse all of them.
+// maxDoublings is how often the time doubles, from two ticks, after which a snapshot that failed is sent again: the
+// receiver may refuse all of them.
 const maxDoublings = 6
 
 // snapshotSender sends snapshots of one group. Owned by Host.Run.

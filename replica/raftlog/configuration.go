@@ -36,8 +36,8 @@ type Configuration struct {
 	Voters   []Member `cbor:"3,keyasint"`           // by ascending id
 	Learners []Member `cbor:"4,keyasint,omitempty"` // by ascending id
 	Own      uint64   `cbor:"5,keyasint,omitempty"` // replica id of the node that stores this; 0: the one of its peer
-	// Recovered counts the recoveries of the group. Of two groups with the same number, the one with the higher count is
-	// authoritative.
+	// Recovered counts the recoveries of the group. Of two groups with the same number, the one with the higher count
+	// is authoritative.
 	Recovered uint64 `cbor:"6,keyasint,omitempty"`
 }
 
@@ -197,8 +197,8 @@ func DecodeChange(data []byte) (Change, error) {
 	return Change{}, fmt.Errorf("configuration change %v of replica %d, peer %.20q", c.Kind, c.ID, c.Peer)
 }
 
-// Apply returns the configuration after the change at the given index of the log. All members alike refuse a change that
-// does not fit; the configuration then stays the same.
+// Apply returns the configuration after the change at the given index of the log. All members alike refuse a change
+// that does not fit; the configuration then stays the same.
 func (c *Configuration) Apply(index uint64, ch Change) (*Configuration, error) {
 	next := &Configuration{
 		Index: index, Next: c.Next, Own: c.Own, Recovered: c.Recovered,

@@ -1,5 +1,5 @@
-// Package raftlog is what a node stores of its raft groups: the log, the state, the configuration and the tombstone of each.
-// It returns the writes that change them; package replica commits these.
+// Package raftlog is what a node stores of its raft groups: the log, the state, the configuration and the tombstone of
+// each. It returns the writes that change them; package replica commits these.
 //
 // A Log belongs to the goroutine of replica.Host.Run; all else is without state.
 //

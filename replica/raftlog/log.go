@@ -12,9 +12,9 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/kv"
 )
 
-// Log is raft's view of a group's storage: exactly what is durable. It implements raft.Storage. It holds the terms of all
-// entries (as runs), and the newest entries themselves; older ones it reads from the tables. Owned by the goroutine of
-// replica.Host.Run.
+// Log is raft's view of a group's storage: exactly what is durable. It implements raft.Storage. It holds the terms of
+// all entries (as runs), and the newest entries themselves; older ones it reads from the tables. Owned by the goroutine
+// of replica.Host.Run.
 type Log struct {
 	storage Reader
 	group   uint64

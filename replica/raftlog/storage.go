@@ -15,10 +15,11 @@ type Reader interface {
 // sends snapshots.
 type Storage interface {
 	Reader
-	// Commit makes all writes durable, or none of them, before it returns. Of several writes to a key the last one wins.
+	// Commit makes all writes durable, or none of them, before it returns. Of several writes to a key the last one
+	// wins.
 	Commit(writes []kv.Write) error
-	// View calls read with a snapshot of all tables as they are when it begins. get and scan are as in Reader, and valid
-	// until read returns; so is the value that get returns.
+	// View calls read with a snapshot of all tables as they are when it begins. get and scan are as in Reader, and
+	// valid until read returns; so is the value that get returns.
 	View(read func(
 		get func(table string, key []byte) ([]byte, error),
 		scan func(table string, prefix []byte, visit func(key, value []byte) error) error,

@@ -24,14 +24,14 @@ const (
 	MaxTableName = 64 // bytes, of prefixes too
 )
 
-// TablePrefix selects rows of an owner's state: those of a table whose keys begin with the prefix; all rows if the prefix
-// is empty.
+// TablePrefix selects rows of an owner's state: those of a table whose keys begin with the prefix; all rows if the
+// prefix is empty.
 type TablePrefix struct {
 	Table  string
 	Prefix []byte
-	// Pieces says that the rows of a snapshot may be newer than its index, because the owner's entries change nothing when they are
-	// applied to a newer row. So a large snapshot is read in several transactions, and a replica that has nothing yet
-	// stores it in pieces.
+	// Pieces says that the rows of a snapshot may be newer than its index, because the owner's entries change nothing
+	// when they are applied to a newer row. So a large snapshot is read in several transactions, and a replica that has
+	// nothing yet stores it in pieces.
 	Pieces bool
 }
 
@@ -141,8 +141,8 @@ func Found(self string, peers []string) (State, *Configuration, error) {
 	return s, conf, nil
 }
 
-// Fork is the beginning of a group whose rows come from an entry in another group's log: all members of that group at the entry, under
-// the same replica ids, continue at its index and term.
+// Fork is the beginning of a group whose rows come from an entry in another group's log: all members of that group at
+// the entry, under the same replica ids, continue at its index and term.
 type Fork struct {
 	Group       uint64
 	Index, Term uint64
@@ -153,8 +153,9 @@ type Fork struct {
 // ErrStored is returned by Begin if the group was begun here before.
 var ErrStored = errors.New("group is stored here")
 
-// Begin returns the writes that make self a member of a forked group. It fails with ErrStored if anything is stored of the group, and
-// with ErrTombstone if it was removed: then it began here before, and its state must not return to the beginning.
+// Begin returns the writes that make self a member of a forked group. It fails with ErrStored if anything is stored of
+// the group, and with ErrTombstone if it was removed: then it began here before, and its state must not return to the
+// beginning.
 func (f Fork) Begin(storage Reader, self string) ([]kv.Write, error) {
 	_, stored, err := LoadState(storage, f.Group)
 	switch {
@@ -252,7 +253,8 @@ func recovered(index uint64, self string, id, before uint64) *Configuration {
 	return &Configuration{Index: index, Next: id + 1, Own: id, Voters: []Member{{ID: id, Peer: self}}, Recovered: before + 1}
 }
 
-// Origin is the position in a group's log from which a group continues whose rows come from elsewhere, such as from a backup.
+// Origin is the position in a group's log from which a group continues whose rows come from elsewhere, such as from a
+// backup.
 type Origin struct {
 	Index     uint64 // the rows contain the entries up to this one
 	Term      uint64
@@ -260,17 +262,18 @@ type Origin struct {
 	Recovered uint64 // how often the group was recovered
 }
 
-// restoreGap is added to the index and the replica id of an origin. The group may have gone on after it, for no longer than this:
-// what it has used since then is never used again. So region ids, which derive from the catalog's indexes, stay unique, and nodes
-// that were removed since do not refuse their new replica ids.
+// restoreGap is added to the index and the replica id of an origin. The group may have gone on after it, for no longer
+// than this: what it has used since then is never used again. So region ids, which derive from the catalog's indexes,
+// stay unique, and nodes that were removed since do not refuse their new replica ids.
 const restoreGap = 1 << 24
 
-// restoreSpread bounds the random part of the gap between the indexes. A group that is restored twice from the same rows goes on at
-// different indexes, so that an index still identifies the state of a group that was recovered so often: incremental backups rely on it.
+// restoreSpread bounds the random part of the gap between the indexes. A group that is restored twice from the same
+// rows goes on at different indexes, so that an index still identifies the state of a group that was recovered so
+// often: incremental backups rely on it.
 const restoreSpread = 1 << 28
 
-// Restore returns the configuration and the writes that make self the only member of a group that continues from the origin, in the place of everything that
-// is stored of it. The rows of the owner's tables are the caller's matter.
+// Restore returns the configuration and the writes that make self the only member of a group that continues from the
+// origin, in the place of everything that is stored of it. The rows of the owner's tables are the caller's matter.
 func Restore(storage Reader, self string, group uint64, from Origin) (*Configuration, []kv.Write, error) {
 	writes, _, err := deletions(storage, group)
 	if err != nil {
@@ -286,8 +289,8 @@ func Restore(storage Reader, self string, group uint64, from Origin) (*Configura
 	return conf, append(writes, kv.Write{Table: TableState, Key: StateKey(group, KindTombstone)}, StateWrite(group, s), ConfigurationWrite(group, conf)), nil
 }
 
-// Remove returns the writes that delete everything stored of a group except a tombstone, and leave a tombstone for self's
-// replica id unless there is one. A damaged group can be removed, too.
+// Remove returns the writes that delete everything stored of a group except a tombstone, and leave a tombstone for
+// self's replica id unless there is one. A damaged group can be removed, too.
 func Remove(storage Reader, self string, group uint64) ([]kv.Write, error) {
 	writes, had, err := deletions(storage, group)
 	if err != nil || had {
@@ -358,8 +361,8 @@ func Groups(storage Reader) ([]uint64, error) {
 	return groups, nil
 }
 
-// OriginIn reads the position of a group, and its configuration, from a snapshot of the storage. The owner's tables, read through the
-// same snapshot, contain exactly the entries up to it.
+// OriginIn reads the position of a group, and its configuration, from a snapshot of the storage. The owner's tables,
+// read through the same snapshot, contain exactly the entries up to it.
 func OriginIn(r Reader, group uint64) (Origin, *Configuration, error) {
 	s, conf, err := LoadState(r, group)
 	switch {

@@ -26,7 +26,8 @@ func TestLogWithoutStateIsDamage(t *testing.T) {
 	}
 }
 
-// A group that is restored twice from the same origin goes on at different indexes, beyond all that it may have used since.
+// A group that is restored twice from the same origin goes on at different indexes, beyond all that it may have used
+// since.
 func TestRestoresDiffer(t *testing.T) {
 	from := Origin{Index: 100, Term: 3, Next: 4, Recovered: 1}
 	seen := make(map[uint64]bool)

@@ -31,8 +31,8 @@ func (j Judged) Table() figure.Table {
 	return table
 }
 
-// SettingsTable returns walks with different settings, a row for each: sizes at the end, and the shares of ordered pairs
-// recognised.
+// SettingsTable returns walks with different settings, a row for each: sizes at the end, and the shares of ordered
+// pairs recognised.
 func SettingsTable(settings []Setting, results []Result) figure.Table {
 	t := figure.Table{Head: []string{
 		"walk", "in vision", "pruned", "largest", "sparse", "printed", "own", "player's chains", "gateway's chains", "own, facing", "gateway's, facing",

@@ -8,8 +8,8 @@ type Setting struct {
 	Config Config
 }
 
-// Settings returns the walks of research/measured.md: the reference, and variations of it. Zero values of the reference's
-// fields mean the defaults.
+// Settings returns the walks of research/measured.md: the reference, and variations of it. Zero values of the
+// reference's fields mean the defaults.
 func Settings(reference Config) []Setting {
 	with := func(name string, edit func(*Config)) Setting {
 		c := reference

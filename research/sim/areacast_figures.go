@@ -39,8 +39,9 @@ func fanout(ir, vr, inf int) areacast.Options {
 	return o
 }
 
-// areacastHotspots are the hotspots of areacast's figures; the paper states neither number nor size. With the ten of 100
-// blocks of the pSense figures (DefaultHotspots), 10-0-0 falls apart in half of the runs, which contradicts the paper.
+// areacastHotspots are the hotspots of areacast's figures; the paper states neither number nor size. With the ten of
+// 100 blocks of the pSense figures (DefaultHotspots), 10-0-0 falls apart in half of the runs, which contradicts the
+// paper.
 var areacastHotspots = HotspotOptions{Hotspots: 5, Reach: 200}
 
 // split is one of the fanouts compared by a figure.
@@ -125,8 +126,8 @@ func paperAreacastFigures() []AreacastFigure {
 	}
 }
 
-// tenHotspotsPQ2 is the PQ2 measured for 100 players and 8-1-1 with the hotspots of figure 9, ten of 100 blocks. The paper
-// states no value for its own; with five of 200 blocks, a crowd of 1,000 degrades less than the paper says.
+// tenHotspotsPQ2 is the PQ2 measured for 100 players and 8-1-1 with the hotspots of figure 9, ten of 100 blocks. The
+// paper states no value for its own; with five of 200 blocks, a crowd of 1,000 degrades less than the paper says.
 const tenHotspotsPQ2 = 1.65
 
 // tenfoldSide is the side of a field of ten times the standard area, which keeps the number of players in vision range.

@@ -38,8 +38,8 @@ func figureNamed(t *testing.T, name string) AreacastFigure {
 	return AreacastFigure{}
 }
 
-// "focusing completely on the interaction range (cp. fanout-10-0-0) achieves a protocol quality of 1.49"; "the differences
-// are generally small and range from 1.51 to 1.525".
+// "focusing completely on the interaction range (cp. fanout-10-0-0) achieves a protocol quality of 1.49"; "the
+// differences are generally small and range from 1.51 to 1.525".
 func TestAreacastReachesThePapersNumbers(t *testing.T) {
 	for _, name := range []string{"3", "8"} {
 		f := figureNamed(t, name)
@@ -108,8 +108,8 @@ func TestAreacastFanoutFiveBreaksDown(t *testing.T) {
 	}
 }
 
-// The improved machine, at the bytes of fanout 10 and with UDP's headers counted, is at least 20 % better than the plain
-// one among 1,000 players; here with 60 rounds of one seed.
+// The improved machine, at the bytes of fanout 10 and with UDP's headers counted, is at least 20 % better than the
+// plain one among 1,000 players; here with 60 rounds of one seed.
 func TestBetterAreacastIsAFifthBetter(t *testing.T) {
 	if testing.Short() {
 		t.Skip("1,000 players")

@@ -32,7 +32,8 @@ type Field struct {
 	Turn         float64 // the share of rounds with a new direction; not in the papers. 0 is DefaultTurn
 }
 
-// Defaults for what the papers do not state. research/figures/overlays (psense-open.csv, areacast-open.csv) shows how much depends on them.
+// Defaults for what the papers do not state. research/figures/overlays (psense-open.csv, areacast-open.csv) shows how
+// much depends on them.
 const (
 	DefaultStep     = 5.0
 	DefaultTurn     = 0.1
@@ -172,7 +173,8 @@ func (g *Hotspot) Move(round int, bodies []Body) {
 	}
 }
 
-// gameOf returns one of the papers' games, with 100 players on a square of 1,000 blocks unless the arguments say otherwise.
+// gameOf returns one of the papers' games, with 100 players on a square of 1,000 blocks unless the arguments say
+// otherwise.
 func gameOf(players int, side, step, turn float64, hotspot bool, o HotspotOptions, seed uint64) Movement {
 	side = cmp.Or(side, 1000)
 	f := Field{Players: cmp.Or(players, 100), Width: side, Depth: side, Step: step, Turn: turn}

@@ -13,7 +13,8 @@ const (
 	// DaemonKeys are those of grid.PlacementWalkad: the Gray code XOR the domain's prefix in the first grid.MaxLabel
 	// bits, random bits after them.
 	DaemonKeys Keys = "daemon"
-	// PaperKeys have the same first bits, and after them those of the region-ID (Walkad §IV-A: zeros XOR the region-ID).
+	// PaperKeys have the same first bits, and after them those of the region-ID (Walkad §IV-A: zeros XOR the
+	// region-ID).
 	PaperKeys Keys = "paper"
 )
 

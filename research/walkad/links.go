@@ -6,12 +6,13 @@ import (
 	"slices"
 )
 
-// linksOf returns a coordinator's own cells, and the neighbour cells that it has room for (§IV-B, Coordinator Selection).
+// linksOf returns a coordinator's own cells, and the neighbour cells that it has room for (§IV-B, Coordinator
+// Selection).
 //
-// A contact occupies an entry of the k-bucket of its distance, and a bucket has K. A coordinator of several cells has one
-// routing table for all. It adds the first neighbour of each bit of each cell, then the second ones, and so on, with
-// n.Links contacts each, while there is room. With the paper's Links = R, one bucket has K/R cells (§IV-C). A contact
-// counts once, however many cells it coordinates, and is then known for all of them that are neighbours.
+// A contact occupies an entry of the k-bucket of its distance, and a bucket has K. A coordinator of several cells has
+// one routing table for all. It adds the first neighbour of each bit of each cell, then the second ones, and so on,
+// with n.Links contacts each, while there is room. With the paper's Links = R, one bucket has K/R cells (§IV-C). A
+// contact counts once, however many cells it coordinates, and is then known for all of them that are neighbours.
 func (n *Network) linksOf(p peer) []link {
 	if l, known := n.links[p]; known {
 		return l

@@ -25,8 +25,8 @@ type question struct {
 	target grid.ChunkPos
 }
 
-// roam moves an avatar by Random Waypoint without pauses within a region, and returns a query for each second after which
-// it is in another cell than before (§V).
+// roam moves an avatar by Random Waypoint without pauses within a region, and returns a query for each second after
+// which it is in another cell than before (§V).
 func (n *Network) roam(domain grid.Domain, speed float64, seconds int, rng *rand.Rand) (asked []question) {
 	point := func() (x, z float64) { return rng.Float64() * RegionMetres, rng.Float64() * RegionMetres }
 	x, z := point()
@@ -74,8 +74,8 @@ func (n *Network) Move(speed float64, avatars, seconds int, how Approach) []Answ
 // avatar returns the randomness of an avatar's movement.
 func (n *Network) avatar(i int) *rand.Rand { return rand.New(rand.NewPCG(n.Seed, 1<<32+uint64(i))) }
 
-// Loaded lets avatars walk at the same time, and returns the answers to their queries. A peer answers one question after
-// the other, and each takes it so many milliseconds.
+// Loaded lets avatars walk at the same time, and returns the answers to their queries. A peer answers one question
+// after the other, and each takes it so many milliseconds.
 func (n *Network) Loaded(speed float64, avatars, seconds int, service float64) []Answer {
 	var pending arrivals
 	for i := range avatars {

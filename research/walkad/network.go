@@ -66,10 +66,10 @@ func New(c Config) *Network {
 	return n
 }
 
-// Delays follow the model with height vectors of Vivaldi (Dabek, Cox, Kaashoek, Morris: "Vivaldi: A Decentralized Network
-// Coordinate System", SIGCOMM 2004): the round trip between two peers is their distance in a plane plus the height of
-// each, which stands for its access link. The numbers are not fitted to measurements. They are chosen for a median of
-// about 90 ms over all pairs; 95 % are under 170 ms.
+// Delays follow the model with height vectors of Vivaldi (Dabek, Cox, Kaashoek, Morris: "Vivaldi: A Decentralized
+// Network Coordinate System", SIGCOMM 2004): the round trip between two peers is their distance in a plane plus the
+// height of each, which stands for its access link. The numbers are not fitted to measurements. They are chosen for a
+// median of about 90 ms over all pairs; 95 % are under 170 ms.
 const (
 	side   = 140.0 // of the square in which peers are uniformly distributed, ms
 	access = 10.0  // mean height, exponentially distributed, ms
@@ -175,8 +175,8 @@ func (n *Network) holdersOf(c grid.Cell) (key uint64, holders []peer) {
 // Cells returns the number of cells.
 func (n *Network) Cells() int { return len(n.world.leaves) }
 
-// Load returns the share of all pairs of cell and coordinator that each peer has, ascending, in percent: under n.Keys if
-// walking, and else under hashed labels.
+// Load returns the share of all pairs of cell and coordinator that each peer has, ascending, in percent: under n.Keys
+// if walking, and else under hashed labels.
 func (n *Network) Load(how Approach) []float64 {
 	shares := make([]float64, n.Nodes)
 	one := 100 / float64(n.Cells()*min(n.R, n.Nodes))

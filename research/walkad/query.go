@@ -17,8 +17,8 @@ type Answer struct {
 // maxAsked ends a walk that does not find its way.
 const maxAsked = 64
 
-// walk is a query that goes from coordinator to coordinator (§IV-B, Range Query). The peer that asks directs it: it asks
-// the peer that it has not asked yet whose cell is closest to the target, and is told of closer ones.
+// walk is a query that goes from coordinator to coordinator (§IV-B, Range Query). The peer that asks directs it: it
+// asks the peer that it has not asked yet whose cell is closest to the target, and is told of closer ones.
 type walk struct {
 	n      *Network
 	target uint16 // the Gray code of the target's chunk
@@ -122,8 +122,8 @@ type contact struct {
 	answer float64 // when it arrives; 0: not asked, or arrived
 }
 
-// Lookup finds one of the holders of a key as Kademlia does: it asks the closest peers that it knows of, alpha at a time,
-// and is told of their K closest. The answer's hops are those to the holder that answers first.
+// Lookup finds one of the holders of a key as Kademlia does: it asks the closest peers that it knows of, alpha at a
+// time, and is told of their K closest. The answer's hops are those to the holder that answers first.
 func (n *Network) Lookup(by peer, key uint64, holders []peer) (a Answer) {
 	if slices.Contains(holders, by) {
 		return a
@@ -179,8 +179,8 @@ func (n *Network) Plain(by peer, target grid.ChunkPos) Answer {
 	return n.lookupCell(by, n.world.leaves[n.world.leafAt(target)].Cell)
 }
 
-// Simple finds the coordinators of a chunk by the simple approach (§III-C): it follows the trie from its root to the leaf
-// that holds the chunk, with a lookup of each label's hash. So it takes log(N)·log(m) hops (§IV-C).
+// Simple finds the coordinators of a chunk by the simple approach (§III-C): it follows the trie from its root to the
+// leaf that holds the chunk, with a lookup of each label's hash. So it takes log(N)·log(m) hops (§IV-C).
 func (n *Network) Simple(by peer, target grid.ChunkPos) (sum Answer) {
 	for length := range n.world.leaves[n.world.leafAt(target)].Label.Len() + 1 {
 		a := n.lookupCell(by, grid.CellAt(target, length))

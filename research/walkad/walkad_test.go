@@ -65,7 +65,8 @@ func TestOrderOfApproaches(t *testing.T) {
 	}
 }
 
-// With contacts for all coordinators, as in the paper, at least 90 % of the local queries need one or two hops (figure 3a).
+// With contacts for all coordinators, as in the paper, at least 90 % of the local queries need one or two hops (figure
+// 3a).
 func TestPaperLinks(t *testing.T) {
 	if within2, _, _, _ := hops(t, New(Paper()).Move(1, 20, 3600, Walking)); within2 < .9 {
 		t.Errorf("%.3f within two hops", within2)

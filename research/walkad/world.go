@@ -29,8 +29,8 @@ type region struct {
 	at         [grid.DomainSize * grid.DomainSize]cell
 }
 
-// newWorld builds the trie of each region. A cell with more than c.MaxObjects objects is halved (§III-C), unless it is a
-// single chunk.
+// newWorld builds the trie of each region. A cell with more than c.MaxObjects objects is halved (§III-C), unless it is
+// a single chunk.
 func newWorld(c Config) *world {
 	w := &world{regions: make([]region, c.Regions)}
 	for i := range w.regions {
@@ -47,8 +47,8 @@ func newWorld(c Config) *world {
 }
 
 // build returns the chunks of a region's objects: 70 to 350, as in the paper's five regions. The paper's traces are not
-// available. Four fifths of the objects stand in three to ten builds, normally distributed around their middle, the others
-// anywhere.
+// available. Four fifths of the objects stand in three to ten builds, normally distributed around their middle, the
+// others anywhere.
 func build(domain grid.Domain, rng *rand.Rand) []grid.ChunkPos {
 	type site struct{ x, z, spread float64 }
 	sites := make([]site, 3+rng.IntN(8))
@@ -138,8 +138,8 @@ func (w *world) connect(r region) {
 	}
 }
 
-// spread orders leaves so that the first 2ⁱ of them lie in different subtrees i levels below the common one, if there are
-// that many. So a coordinator that keeps only the first ones still halves the subtree with each hop (§IV-C).
+// spread orders leaves so that the first 2ⁱ of them lie in different subtrees i levels below the common one, if there
+// are that many. So a coordinator that keeps only the first ones still halves the subtree with each hop (§IV-C).
 func (w *world) spread(leaves []cell, bit int) []cell {
 	if len(leaves) < 2 {
 		return leaves

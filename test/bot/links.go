@@ -119,9 +119,10 @@ func (p *originalPlayer) handle(life context.Context, e event) error {
 	return nil
 }
 
-// disconnected does what the released client does when a chunk cannot be reached or its connection ends. After a reset it asks
-// the dht again; until that chunk is connected, a player in it stands still. The released client reads an end without
-// a reset as an endless empty read, and anything but an ok to its handshake ends its network thread: the player is lost.
+// disconnected does what the released client does when a chunk cannot be reached or its connection ends. After a reset
+// it asks the dht again; until that chunk is connected, a player in it stands still. The released client reads an end
+// without a reset as an endless empty read, and anything but an ok to its handshake ends its network thread: the player
+// is lost.
 func (p *originalPlayer) disconnected(e event) error {
 	if e.from == nil {
 		return e.err

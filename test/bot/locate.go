@@ -10,8 +10,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/legacymsg"
 )
 
-// locator asks a server in dht mode where chunks and players are, one question at a time. It dials on the first question,
-// and never again: the released client does not survive the end of this connection.
+// locator asks a server in dht mode where chunks and players are, one question at a time. It dials on the first
+// question, and never again: the released client does not survive the end of this connection.
 type locator struct {
 	run  *runState
 	name string // of the player

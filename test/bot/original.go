@@ -190,8 +190,8 @@ func (p *originalPlayer) move(now time.Time) error {
 	return nil
 }
 
-// resume continues in the chunk under the player, which is connected again. The released client registers again only at the next
-// border, and until then its moves go to the connection that was reset.
+// resume continues in the chunk under the player, which is connected again. The released client registers again only at
+// the next border, and until then its moves go to the connection that was reset.
 func (p *originalPlayer) resume(now time.Time) {
 	p.meter.resumed(now.Sub(p.stalledSince))
 	p.stalledSince = time.Time{}

@@ -236,8 +236,8 @@ func TestOriginalIsLostAsTheReleasedClientIs(t *testing.T) {
 	}
 }
 
-// After a reset of the chunk that they stand in, the player asks the dht and connects again, and does not register before the next
-// border.
+// After a reset of the chunk that they stand in, the player asks the dht and connects again, and does not register
+// before the next border.
 func TestOriginalSurvivesAReset(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

@@ -157,8 +157,8 @@ type openRegion struct {
 	nodes         int // on which it is open
 }
 
-// openRegions returns the regions that are open, by id. If two nodes claim to lead one, the node with the larger term counts. A
-// damaged copy is not open.
+// openRegions returns the regions that are open, by id. If two nodes claim to lead one, the node with the larger term
+// counts. A damaged copy is not open.
 func (c *Cluster) openRegions(ctx context.Context) map[string]openRegion {
 	all := make(map[string]openRegion)
 	for _, n := range c.Nodes {
@@ -185,8 +185,9 @@ func (c *Cluster) openRegions(ctx context.Context) map[string]openRegion {
 	return all
 }
 
-// regionAt returns the region with the chunk, or what is wrong. If several are led, it is the smallest: the others are split, and
-// will hibernate. One without a leader may be what a node that was down keeps of a merged region until it sweeps.
+// regionAt returns the region with the chunk, or what is wrong. If several are led, it is the smallest: the others are
+// split, and will hibernate. One without a leader may be what a node that was down keeps of a merged region until it
+// sweeps.
 func regionAt(all map[string]openRegion, chunk grid.ChunkPos) (found openRegion, wrong string) {
 	for id, r := range all {
 		if !r.area.Contains(chunk) || r.Leader == "" {

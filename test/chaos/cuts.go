@@ -119,14 +119,15 @@ func cutFor(low, high time.Duration) func(d *driver, ctx context.Context) (fault
 	}
 }
 
-// islands splits the nodes for longer than connections and their time-outs last: libp2p keeps a connection whose other end is silent
-// for less than that.
+// islands splits the nodes for longer than connections and their time-outs last: libp2p keeps a connection whose other
+// end is silent for less than that.
 func (d *driver) islands(ctx context.Context) (fault, error) {
 	all := d.drawNodes(len(d.Nodes))
 	return d.cut(ctx, split("islands", all[:len(all)/2], all[len(all)/2:]), 90*time.Second, 30*time.Second), nil
 }
 
-// cut makes a cut, heals it, and measures what the sides do, and whether all is as before in the time that is asked for.
+// cut makes a cut, heals it, and measures what the sides do, and whether all is as before in the time that is asked
+// for.
 func (d *driver) cut(ctx context.Context, c cutOff, hold, asked time.Duration) fault {
 	var mark int
 	var begun, cut, healing, healed time.Duration

@@ -131,9 +131,10 @@ func (d *driver) fill(ctx context.Context) (fault, error) {
 	return f, nil
 }
 
-// flip flips bits in the database of one node while it is stopped. The node may refuse the database, at once or later: then it
-// is wiped, as an operator would, and joins as a new node. Or it continues, because no used page was hit, or because it repairs
-// itself. It must not show wrong blocks: it is read when it is back, and all nodes are read at the end.
+// flip flips bits in the database of one node while it is stopped. The node may refuse the database, at once or later:
+// then it is wiped, as an operator would, and joins as a new node. Or it continues, because no used page was hit, or
+// because it repairs itself. It must not show wrong blocks: it is read when it is back, and all nodes are read at the
+// end.
 func (d *driver) flip(ctx context.Context) (fault, error) {
 	n := d.drawNodes(1)[0]
 	bits := []int{1, 8, 64}[d.rng.IntN(3)]
@@ -192,11 +193,13 @@ func (d *driver) replace(ctx context.Context, n *Node, words string) error {
 	return d.startAll(ctx, []*Node{n})
 }
 
-// announced is how long a node must run on after a snapshot of its disk until other nodes can know: it counts its promises every 10 s.
+// announced is how long a node must run on after a snapshot of its disk until other nodes can know: it counts its
+// promises every 10 s.
 const announced = 21 * time.Second
 
-// rollback puts an old copy of the data of one node or two back, while others go on (docs/adr/0024-no-way-back-in-time.md). In a
-// world that has not become healthy, another copy could cost a majority what it has promised.
+// rollback puts an old copy of the data of one node or two back, while others go on
+// (docs/adr/0024-no-way-back-in-time.md). In a world that has not become healthy, another copy could cost a majority
+// what it has promised.
 func (d *driver) rollback(ctx context.Context) (fault, error) {
 	if len(d.report.Problems) > 0 {
 		return fault{}, errHurt

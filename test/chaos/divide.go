@@ -91,8 +91,8 @@ func (c *Cluster) leaderOf(ctx context.Context, cell grid.Cell) *Node {
 	return nil
 }
 
-// divide splits a region, or merges two, down to single chunks. In most events nodes are taken down or cut off up to 300 ms before or
-// after the command.
+// divide splits a region, or merges two, down to single chunks. In most events nodes are taken down or cut off up to
+// 300 ms before or after the command.
 func (d *driver) divide(ctx context.Context) (fault, error) {
 	var v division
 	if _, err := d.expect(ctx, healLimit, func() string {
@@ -217,7 +217,8 @@ func (d *driver) divideWhile(ctx context.Context, v division, asked *Node, amid 
 	return fault{kind: v.kind, faulty: []*Node{asked}, more: []any{"cell", v.cell, "fault_after", after.Round(time.Millisecond)}, do: do, after: d.waitHealthy}
 }
 
-// examine waits until every chunk of the work areas is in exactly one region, and a node finds nothing wrong with any region.
+// examine waits until every chunk of the work areas is in exactly one region, and a node finds nothing wrong with any
+// region.
 func (d *driver) examine(ctx context.Context) error {
 	if err := d.waitRecovered(ctx); err != nil {
 		return err

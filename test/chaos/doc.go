@@ -19,9 +19,9 @@
 // it was sent, or never. But once any player has received the change of an unknown edit, it has taken effect, and
 // must stay.
 //
-// A gateway shows its mirror, which follows the region's leader. What it shows to a new session was confirmed by a majority
-// of the region's members after the session asked, or the session is told that it may be old. So there are three kinds of
-// reads, and changes that players receive:
+// A gateway shows its mirror, which follows the region's leader. What it shows to a new session was confirmed by a
+// majority of the region's members after the session asked, or the session is told that it may be old. So there are
+// three kinds of reads, and changes that players receive:
 //
 //   - Final readings. After recovery, when every edit is answered, a new session at every gateway receives the whole
 //     area. All must agree, and porcupine must find an order of each block's edits that ends with what they show.
@@ -39,9 +39,9 @@
 //
 // # Ownership
 //
-// A run is one goroutine, which injects the faults and owns the nodes. A scenario is a shape of cluster and a list of strikes
-// (strike.go). A strike draws a fault: what to do, for how long, how to undo it, and what to measure meanwhile. That goroutine inflicts
-// one after another. Each player is a goroutine, with one more that reads its connection;
+// A run is one goroutine, which injects the faults and owns the nodes. A scenario is a shape of cluster and a list of
+// strikes (strike.go). A strike draws a fault: what to do, for how long, how to undo it, and what to measure meanwhile.
+// That goroutine inflicts one after another. Each player is a goroutine, with one more that reads its connection;
 // players.Writers.Stop awaits them. A goroutine for each gateway joins there. They share the Ledger and whether a Node
 // serves. A slot separates concurrent runs on one machine. Its sweep removes what a killed run left: disks that hang,
 // processes, mounts, loop devices, namespaces, files.

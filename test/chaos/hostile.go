@@ -28,8 +28,8 @@ type attack struct {
 	honest []*Node
 }
 
-// attacks has the last node lie about everything, in turn, while a stranger floods another one with streams. Then it is revoked, and a new node
-// takes its place.
+// attacks has the last node lie about everything, in turn, while a stranger floods another one with streams. Then it is
+// revoked, and a new node takes its place.
 func (d *driver) attacks(ctx context.Context) error {
 	last := d.Nodes[len(d.Nodes)-1]
 	honest := d.Nodes[:len(d.Nodes)-1]
@@ -74,7 +74,8 @@ func (a *attack) run(ctx context.Context, flooded string) error {
 	return a.revoke(ctx)
 }
 
-// lie tells one lie after the other, each for some time, and counts how often they are believed, and how long edits take meanwhile.
+// lie tells one lie after the other, each for some time, and counts how often they are believed, and how long edits
+// take meanwhile.
 func (a *attack) lie(ctx context.Context) error {
 	for i := 0; a.more(ctx, i); i++ {
 		lie := hostile.Lies[i%len(hostile.Lies)]

@@ -219,8 +219,8 @@ func killAll(nodes []*Node) error {
 	return errors.Join(errs...)
 }
 
-// cutPowerAll cuts the power of the nodes' machines, all at the same moment: their disks lose what they have not written.
-// The processes are paused meanwhile, so that they send nothing that a machine without power could not send.
+// cutPowerAll cuts the power of the nodes' machines, all at the same moment: their disks lose what they have not
+// written. The processes are paused meanwhile, so that they send nothing that a machine without power could not send.
 func cutPowerAll(nodes []*Node) error {
 	errs := make([]error, len(nodes))
 	for i, n := range nodes {
@@ -244,8 +244,8 @@ func (n *Node) powerUp() error {
 	return n.disk.Remount()
 }
 
-// exitedUnexpectedly reports whether the process ended without the driver's doing, and its exit code. The node then counts as
-// stopped. Any goroutine may call it.
+// exitedUnexpectedly reports whether the process ended without the driver's doing, and its exit code. The node then
+// counts as stopped. Any goroutine may call it.
 func (n *Node) exitedUnexpectedly() (code int, yes bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/voxelpopuli/voxeld/test/chaos/players"
 )
 
-// This file watches a cluster while players edit: what is missing until it is healthy, what was acknowledged, what gateways show. What
-// does not come in time is reported as a problem.
+// This file watches a cluster while players edit: what is missing until it is healthy, what was acknowledged, what
+// gateways show. What does not come in time is reported as a problem.
 
 // missingEdits returns what is missing until edits were acknowledged in every region since the mark.
 func (d *driver) missingEdits(mark int) string {

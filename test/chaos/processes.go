@@ -147,8 +147,8 @@ func (d *driver) stopNode(ctx context.Context, n *Node) error {
 	return nil
 }
 
-// grow starts the other nodes of a cluster that began with one, on which players edit, and measures how long it takes until every
-// region has three replicas.
+// grow starts the other nodes of a cluster that began with one, on which players edit, and measures how long it takes
+// until every region has three replicas.
 func (d *driver) grow(ctx context.Context) (fault, error) {
 	newcomers := d.Nodes[1:]
 	return fault{
@@ -190,8 +190,8 @@ func (d *driver) gone(ctx context.Context) (fault, error) {
 	}, nil
 }
 
-// mustHeal waits until the cluster is healthy. If it does not become so, no other node may be faulty: that would be more than a
-// minority.
+// mustHeal waits until the cluster is healthy. If it does not become so, no other node may be faulty: that would be
+// more than a minority.
 func (d *driver) mustHeal(ctx context.Context) error {
 	if _, err := d.expect(ctx, healLimit, func() string { return d.missing(ctx) }); err != nil {
 		return fmt.Errorf("%w: %w", errHurt, err)

@@ -14,8 +14,8 @@ import (
 	"github.com/voxelpopuli/voxeld/test/testkit/daemon"
 )
 
-// TestShort is a short run: five real daemons; kills, SIGSTOP, SIGTERM, a split, and where the machine allows it a power cut, disks that
-// are full, hang and are slow, and cuts. `make chaos` makes long runs.
+// TestShort is a short run: five real daemons; kills, SIGSTOP, SIGTERM, a split, and where the machine allows it a
+// power cut, disks that are full, hang and are slow, and cuts. `make chaos` makes long runs.
 func TestShort(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts daemons")

@@ -128,8 +128,8 @@ func find(name string) (*scenario, error) {
 	return s, nil
 }
 
-// judged reports whether it is judged how long edits and joins wait. If the cluster was not healthy before a fault, they wait for more
-// than that one.
+// judged reports whether it is judged how long edits and joins wait. If the cluster was not healthy before a fault,
+// they wait for more than that one.
 func (s *scenario) judged() bool { return s.settle && !s.brief }
 
 // alone reports whether the run begins with one node.
@@ -179,8 +179,8 @@ func (s *scenario) kinds() (all []strike) {
 	return all
 }
 
-// prepare determines what this machine has of what the scenario needs, and which of its strikes are possible with that. It records
-// what is missing. It returns false if nothing of the scenario is possible.
+// prepare determines what this machine has of what the scenario needs, and which of its strikes are possible with that.
+// It records what is missing. It returns false if nothing of the scenario is possible.
 func (s *scenario) prepare(r *Report) (has need, all []strike, possible bool) {
 	needs := s.needs
 	for _, k := range s.kinds() {

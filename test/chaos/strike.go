@@ -97,7 +97,8 @@ func (d *driver) inflict(ctx context.Context, f fault) error {
 	return err
 }
 
-// errHurt ends the events: after another strike, what is then lost would be lost to two at once. What is wrong is reported.
+// errHurt ends the events: after another strike, what is then lost would be lost to two at once. What is wrong is
+// reported.
 var errHurt = errors.New("the cluster has not recovered from an event")
 
 // strikeAll makes one event after another. Between some of them, when the cluster is healthy, it reads the land.
@@ -237,8 +238,8 @@ func (d *driver) victim(ctx context.Context) (kind string, n *Node, err error) {
 	return "leader", n, err
 }
 
-// elsewhere is how long an edit may wait that a player makes through a node that is not faulty. It is judged if the cluster was
-// healthy before.
+// elsewhere is how long an edit may wait that a player makes through a node that is not faulty. It is judged if the
+// cluster was healthy before.
 const elsewhere = 3 * time.Second
 
 // judgeWaits measures how long edits waited that were asked for, or under way, during the faults that lasted.

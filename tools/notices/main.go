@@ -1,9 +1,11 @@
-// Command notices writes the licenses of what voxeld's binary and page are made of beside its own sources: Go's standard library, the Go
-// modules that are linked on any platform of a release, and the npm packages that the page is bundled from.
+// Command notices writes the licenses of what voxeld's binary and page are made of beside its own sources: Go's
+// standard library, the Go modules that are linked on any platform of a release, and the npm packages that the page is
+// bundled from.
 //
 //	notices [-check]
 //
-// It runs in the root of the repository, after npm ci, and writes web/public/notices.txt, which the page serves and packages contain.
+// It runs in the root of the repository, after npm ci, and writes web/public/notices.txt, which the page serves and
+// packages contain.
 // -check compares instead.
 package main
 

@@ -1,5 +1,6 @@
-// Command sbom writes the bill of materials of a voxeld binary in CycloneDX's format (JSON): the Go modules that are linked
-// into it, with their checksums, and the packages in its browser client. The same binary gives the same document.
+// Command sbom writes the bill of materials of a voxeld binary in CycloneDX's format (JSON): the Go modules that are
+// linked into it, with their checksums, and the packages in its browser client. The same binary gives the same
+// document.
 //
 //	sbom VERSION LOCK BINARY DOCUMENT
 //

@@ -1,5 +1,5 @@
-// Package legacymsg defines the messages of VoxelPopuli's own protocol, and the handshake that opens every connection to
-// the game port (dissertation §3.2.2 and §3.2.4).
+// Package legacymsg defines the messages of VoxelPopuli's own protocol, and the handshake that opens every connection
+// to the game port (dissertation §3.2.2 and §3.2.4).
 //
 // # The game port
 //

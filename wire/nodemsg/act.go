@@ -17,7 +17,8 @@ type Act struct {
 	// Seq grows with each command that the key signs: microseconds since 1970.
 	Seq  uint64 `cbor:"3,keyasint"`
 	Name string `cbor:"4,keyasint,omitempty"` // the player's name; empty for an operator
-	// Operator means that the key is a node's. Charter is then the number of the charter by which the node is an issuer; 0 in an open world.
+	// Operator means that the key is a node's. Charter is then the number of the charter by which the node is an
+	// issuer; 0 in an open world.
 	Operator  bool   `cbor:"5,keyasint,omitempty"`
 	Charter   uint64 `cbor:"6,keyasint,omitempty"`
 	Text      string `cbor:"7,keyasint"`
@@ -37,7 +38,8 @@ type ActsRequest struct {
 	Digest ActsDigest `cbor:"2,keyasint"`
 }
 
-// ActsDigest is equal on two nodes that have the same acts. It is zero if there are none; each further act is hashed with the digest before it.
+// ActsDigest is equal on two nodes that have the same acts. It is zero if there are none; each further act is hashed
+// with the digest before it.
 type ActsDigest [16]byte
 
 // Next returns the digest with one more act.

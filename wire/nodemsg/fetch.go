@@ -24,8 +24,8 @@ type Freeze struct {
 	Attempt uint64 `cbor:"2,keyasint,omitempty"`
 }
 
-// maxAttempts bounds the attempts to merge the children of one region. A number near the largest integer would make a region one that no
-// later attempt can freeze.
+// maxAttempts bounds the attempts to merge the children of one region. A number near the largest integer would make a
+// region one that no later attempt can freeze.
 const maxAttempts = 1 << 40
 
 // Valid returns an error if there is no region id, or the attempt is impossible.
@@ -36,15 +36,16 @@ func (f Freeze) Valid() error {
 	return checkRegionID(f.Group)
 }
 
-// Export asks a node for its copy of a group, for a backup, or for its rows of the tables that are not of one group. It has a stream of
-// its own: one Export, one Fetched without data, and unless that has an error, the records of a backup up to an End.
+// Export asks a node for its copy of a group, for a backup, or for its rows of the tables that are not of one group. It
+// has a stream of its own: one Export, one Fetched without data, and unless that has an error, the records of a backup
+// up to an End.
 type Export struct {
 	Group uint64 `cbor:"1,keyasint,omitempty"` // 0: the tables that are not of one group
 	// Cell is the region's, zero for the catalog. The log up to Index must be in the rows.
 	Cell  grid.Cell `cbor:"2,keyasint"`
 	Index uint64    `cbor:"3,keyasint,omitempty"`
-	// Attest asks for the node's signature of the rows. If it leads the region, it makes the rows those of a barrier first, so that other
-	// members can sign the same.
+	// Attest asks for the node's signature of the rows. If it leads the region, it makes the rows those of a barrier
+	// first, so that other members can sign the same.
 	Attest bool `cbor:"4,keyasint,omitempty"`
 	// NoRows asks for the signature only.
 	NoRows bool `cbor:"5,keyasint,omitempty"`

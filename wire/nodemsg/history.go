@@ -19,8 +19,8 @@ const (
 	MaxRegionChunks = 1 << (grid.MaxLabel - grid.FoundingLabel)
 )
 
-// HistoryRequest asks the leader of a region who changed which blocks. A region that is closed is opened for it, if the asked node is a member of
-// it. The answer is History.
+// HistoryRequest asks the leader of a region who changed which blocks. A region that is closed is opened for it, if the
+// asked node is a member of it. The answer is History.
 type HistoryRequest struct {
 	Region uint64    `cbor:"1,keyasint"`
 	Min    grid.Pos  `cbor:"2,keyasint"` // corners of a box, both part of it
@@ -28,11 +28,13 @@ type HistoryRequest struct {
 	Since  int64     `cbor:"4,keyasint,omitempty"` // Unix milliseconds
 	Until  int64     `cbor:"5,keyasint,omitempty"` // the same; 0 means no limit
 	Player player.ID `cbor:"6,keyasint,omitzero"`  // zero: everybody
-	// Newest lists the newest changes first. Skip leaves out as many of them as were listed before, Most bounds those that are listed.
+	// Newest lists the newest changes first. Skip leaves out as many of them as were listed before, Most bounds those
+	// that are listed.
 	Newest bool `cbor:"7,keyasint,omitempty"`
 	Skip   int  `cbor:"8,keyasint,omitempty"`
 	Most   int  `cbor:"9,keyasint,omitempty"`
-	// Rollback asks what undoing these changes would do, or has done, instead: the number of the rollback, or -1 for one that is not ordered.
+	// Rollback asks what undoing these changes would do, or has done, instead: the number of the rollback, or -1 for
+	// one that is not ordered.
 	Rollback int64 `cbor:"10,keyasint,omitempty"`
 	// Others are further players, if Player is not zero. Nodes before VersionPlayers ignore them.
 	Others []player.ID `cbor:"11,keyasint,omitempty"`
@@ -52,15 +54,16 @@ func (r HistoryRequest) Players() []player.ID {
 type HistoryAnswer struct {
 	Records []HistoryRecord `cbor:"1,keyasint,omitempty"`
 	More    bool            `cbor:"2,keyasint,omitempty"` // there are more records
-	// Of a rollback: how many blocks it has changed, how many it has yet to change and in which columns, and whether it is complete.
+	// Of a rollback: how many blocks it has changed, how many it has yet to change and in which columns, and whether it
+	// is complete.
 	Changed int            `cbor:"3,keyasint,omitempty"`
 	Left    int            `cbor:"4,keyasint,omitempty"`
 	Columns []ChunkColumns `cbor:"5,keyasint,omitempty"`
 	Done    bool           `cbor:"6,keyasint,omitempty"`
 }
 
-// HistoryRecord is one change of a block. Guest is the player's name if they are a guest. Old is history.Natural if no player had changed
-// the block before.
+// HistoryRecord is one change of a block. Guest is the player's name if they are a guest. Old is history.Natural if no
+// player had changed the block before.
 type HistoryRecord struct {
 	_      struct{} `cbor:",toarray"`
 	Time   int64    // Unix milliseconds

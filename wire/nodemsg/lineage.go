@@ -10,14 +10,16 @@ type Incarnation struct {
 	ID [16]byte `cbor:"1,keyasint"` // random
 	// Count is raised while the node runs, after it has promised something to others.
 	Count uint64 `cbor:"2,keyasint,omitempty"`
-	// PutBack is how often the node had noticed that its storage was put back. What it stored before the last time is not used.
+	// PutBack is how often the node had noticed that its storage was put back. What it stored before the last time is
+	// not used.
 	PutBack uint64 `cbor:"4,keyasint,omitempty"`
 }
 
 // SignedIncarnation is an incarnation that a node has announced.
 type SignedIncarnation struct {
 	Incarnation
-	// Signature is by the key of the node itself: only its own signature makes a node believe that its storage is too old.
+	// Signature is by the key of the node itself: only its own signature makes a node believe that its storage is too
+	// old.
 	Signature []byte `cbor:"3,keyasint"`
 }
 
@@ -26,8 +28,8 @@ type Lineage struct {
 	// Incarnations are in the order of their starts; the last one runs now, and Signature is for it.
 	Incarnations []Incarnation `cbor:"1,keyasint"`
 	Signature    []byte        `cbor:"2,keyasint"`
-	// Remembered is what the sender remembers of the receiver, if the receiver's incarnations do not continue it: the receiver's
-	// storage was put back to an earlier state. The sender takes no raft message of the receiver meanwhile.
+	// Remembered is what the sender remembers of the receiver, if the receiver's incarnations do not continue it: the
+	// receiver's storage was put back to an earlier state. The sender takes no raft message of the receiver meanwhile.
 	Remembered *SignedIncarnation `cbor:"3,keyasint,omitempty"`
 }
 

@@ -65,7 +65,8 @@ type FromRegion struct {
 	// Confirmed answers ToRegion.Confirm up to this number: after it was asked, a majority has confirmed that this is
 	// the leader, and what was committed before is in this frame or earlier ones; or AsOf is set.
 	Confirmed uint64 `cbor:"9,keyasint,omitempty"`
-	// AsOf, with Confirmed, means that no majority answers, and since when, by the time of the world in Unix milliseconds.
+	// AsOf, with Confirmed, means that no majority answers, and since when, by the time of the world in Unix
+	// milliseconds.
 	AsOf int64 `cbor:"10,keyasint,omitempty"`
 	// Confirms, in the frame that confirms the subscription, means that the region answers ToRegion.Confirm. Older ones
 	// do not.

@@ -101,8 +101,9 @@ type Question struct {
 	Superseded *Release `cbor:"15,keyasint,omitempty"`
 	// Leaving reports that the asking node is shutting down and must not be chosen for anything. The answer is empty.
 	Leaving *Leaving `cbor:"9,keyasint,omitempty"`
-	// RejoinRequest asks a region's leader to remove the asker's damaged replica and to add the asker again under another
-	// replica id. The answer holds the removed replica id; the asker verifies that it is removed (docs/adr/0076).
+	// RejoinRequest asks a region's leader to remove the asker's damaged replica and to add the asker again under
+	// another replica id. The answer holds the removed replica id; the asker verifies that it is removed
+	// (docs/adr/0076).
 	Rejoin *RejoinRequest `cbor:"10,keyasint,omitempty"`
 	// Split asks a region's leader to divide the region between the halves of its cell, for an operator. The answer is
 	// empty.

@@ -20,13 +20,14 @@ const (
 	MaxRangePlayers = 300
 	// MaxRangeSurface is the most chunks in a rectangle of which the surface is requested.
 	MaxRangeSurface = 64
-	// SurfaceStep is the width, in blocks, of a square that is one point of a surface, and SurfacePoints the number of points of a chunk.
+	// SurfaceStep is the width, in blocks, of a square that is one point of a surface, and SurfacePoints the number of
+	// points of a chunk.
 	SurfaceStep   = 4
 	SurfacePoints = (grid.ChunkSize / SurfaceStep) * (grid.ChunkSize / SurfaceStep)
 )
 
-// RangeRequest asks a node for the regions in a rectangle that it leads, and for the routes that it knows to the others there. No region is
-// founded or woken for it.
+// RangeRequest asks a node for the regions in a rectangle that it leads, and for the routes that it knows to the others
+// there. No region is founded or woken for it.
 type RangeRequest struct {
 	Area Rectangle `cbor:"1,keyasint"`
 	// After continues an answer that was not complete: only regions with higher ids.
@@ -35,7 +36,8 @@ type RangeRequest struct {
 	Regions []uint64 `cbor:"3,keyasint,omitempty"`
 	Players bool     `cbor:"4,keyasint,omitempty"` // request the players
 	Surface bool     `cbor:"5,keyasint,omitempty"` // request what edits have changed of the surface
-	// Listed asks a member of the catalog for the regions that the catalog lists in the rectangle instead. The answer has routes only.
+	// Listed asks a member of the catalog for the regions that the catalog lists in the rectangle instead. The answer
+	// has routes only.
 	Listed bool `cbor:"6,keyasint,omitempty"`
 }
 
@@ -69,13 +71,13 @@ type RangeRegion struct {
 	State   RegionState `cbor:"2,keyasint"`           // StateOpen, StateClosed or StateQuarantined
 	Players int         `cbor:"3,keyasint,omitempty"` // number of players in the whole region
 	Edits   int         `cbor:"4,keyasint,omitempty"` // number of edited blocks in the whole region; 0 if it is closed
-	// Inside are those players who are in the rectangle, and Surface the changed points of its chunks, if they were requested. Clipped
-	// means that there are more than these.
+	// Inside are those players who are in the rectangle, and Surface the changed points of its chunks, if they were
+	// requested. Clipped means that there are more than these.
 	Inside  []RangePlayer  `cbor:"5,keyasint,omitempty"`
 	Surface []ChunkSurface `cbor:"6,keyasint,omitempty"`
 	Clipped bool           `cbor:"7,keyasint,omitempty"`
-	// Applied is the log index up to which the region's edits are counted here: while it stays the same, the surface does. 0 if it is
-	// not known: of a closed region, and of older nodes.
+	// Applied is the log index up to which the region's edits are counted here: while it stays the same, the surface
+	// does. 0 if it is not known: of a closed region, and of older nodes.
 	Applied uint64 `cbor:"8,keyasint,omitempty"`
 }
 
@@ -93,8 +95,8 @@ type ChunkSurface struct {
 	Points []SurfacePoint `cbor:"2,keyasint"` // by ascending index
 }
 
-// SurfacePoint is the highest block of a square of SurfaceStep×SurfaceStep blocks, plants and other things without a body left out. Index is
-// that of the square: along X first, then along Z.
+// SurfacePoint is the highest block of a square of SurfaceStep×SurfaceStep blocks, plants and other things without a
+// body left out. Index is that of the square: along X first, then along Z.
 type SurfacePoint struct {
 	_      struct{} `cbor:",toarray"`
 	Index  uint8
@@ -125,7 +127,8 @@ func FoundingCells(a grid.Area) int64 {
 	return (floor(a.MaxX-1, width) - floor(a.MinX, width) + 1) * (floor(a.MaxZ-1, depth) - floor(a.MinZ, depth) + 1)
 }
 
-// Valid returns an error if the rectangle or a region id is invalid, or if the rectangle is too large for what is requested.
+// Valid returns an error if the rectangle or a region id is invalid, or if the rectangle is too large for what is
+// requested.
 func (r RangeRequest) Valid() error {
 	if size := (int64(r.Area.MaxX) - int64(r.Area.MinX)) * (int64(r.Area.MaxZ) - int64(r.Area.MinZ)); r.Surface && size > MaxRangeSurface {
 		return wire.Refuse(wire.FailTooLong, "the surface of %d chunks; at most %d are allowed", size, MaxRangeSurface)

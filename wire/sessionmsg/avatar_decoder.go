@@ -6,8 +6,8 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 )
 
-// AvatarDecoder is a client's model of the avatars in view, built from tick frames as docs/protocol.md requires. It belongs to
-// one goroutine. The zero value is an empty view.
+// AvatarDecoder is a client's model of the avatars in view, built from tick frames as docs/protocol.md requires. It
+// belongs to one goroutine. The zero value is an empty view.
 type AvatarDecoder struct {
 	tick    uint64 // the newest
 	started bool
@@ -88,8 +88,8 @@ func (d *AvatarDecoder) leave(index uint32) {
 	d.avatars = d.avatars[:end]
 }
 
-// Motion applies an avatar's motion, and ignores it in any other chunk than the avatar's: motion from before the avatar entered may
-// come after that. For ReadTick.
+// Motion applies an avatar's motion, and ignores it in any other chunk than the avatar's: motion from before the avatar
+// entered may come after that. For ReadTick.
 func (d *AvatarDecoder) Motion(at grid.ChunkPos, m *Motion) {
 	if a := d.avatar(m.Index); a != nil && a.at == at {
 		a.Apply(m, d.tick)

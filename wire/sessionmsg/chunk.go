@@ -28,8 +28,8 @@ type ChunkGone struct {
 	Chunk grid.ChunkPos `json:"chunk"`
 }
 
-// Signs brings the texts of signs of a chunk in view: all of them after the chunk, and those that were written after a frame. A block that changes has
-// no text until it is sent one.
+// Signs brings the texts of signs of a chunk in view: all of them after the chunk, and those that were written after a
+// frame. A block that changes has no text until it is sent one.
 type Signs struct {
 	Chunk grid.ChunkPos `json:"chunk"`
 	Signs []Sign        `json:"signs"`

@@ -4,17 +4,17 @@ import "github.com/voxelpopuli/voxeld/grid"
 
 // Messages about roles and commands (package policy).
 
-// Command is a command without its slash: 1 to 256 bytes, as a Chat, but perhaps with characters that wire.Known replaces. Commands that
-// change the world's policy are signed with the player's key (policy.SignedText); Seq then grows from command to command: microseconds since
-// 1970.
+// Command is a command without its slash: 1 to 256 bytes, as a Chat, but perhaps with characters that wire.Known
+// replaces. Commands that change the world's policy are signed with the player's key (policy.SignedText); Seq then
+// grows from command to command: microseconds since 1970.
 type Command struct {
 	Text      string `json:"text"`
 	Seq       uint64 `json:"seq,omitempty"`
 	Signature string `json:"signature,omitempty"` // in hex
 }
 
-// Permissions is the player's role, their registered name, and the commands that they may use. It follows the Welcome, and is sent again when it
-// changes.
+// Permissions is the player's role, their registered name, and the commands that they may use. It follows the Welcome,
+// and is sent again when it changes.
 type Permissions struct {
 	Role     string        `json:"role"`
 	Name     string        `json:"name"`     // that is registered to the player's key, or empty
@@ -34,8 +34,8 @@ const (
 	ClaimRadius = 8
 )
 
-// Claims lists the claims in the chunks around the player, nearest chunks first, at most MaxClaims. It follows the Permissions if there are any,
-// and is sent again when it changes.
+// Claims lists the claims in the chunks around the player, nearest chunks first, at most MaxClaims. It follows the
+// Permissions if there are any, and is sent again when it changes.
 type Claims struct {
 	Claims []Claim `json:"claims"`
 }
@@ -64,7 +64,8 @@ type RollbackPreview struct {
 	Columns []PreviewChunk `json:"columns,omitempty"` // where blocks would change; at most MaxPreviewChunks
 }
 
-// PreviewChunk is the set of columns of a chunk in which blocks would change: bit z·32 + x, the lowest bit of a byte first.
+// PreviewChunk is the set of columns of a chunk in which blocks would change: bit z·32 + x, the lowest bit of a byte
+// first.
 type PreviewChunk struct {
 	X    int32  `json:"x"` // of the chunk
 	Z    int32  `json:"z"`
@@ -84,8 +85,8 @@ type History struct {
 	Until int64    `json:"until"` // no change is later, in Unix milliseconds; 0: no limit
 	Skip  int      `json:"skip"`  // how many changes were left out, the newest
 	Names []string `json:"names"` // who has made these changes
-	// Changes has HistoryFields numbers for each change: its time in Unix milliseconds, the index of its author in Names, X, Y, Z, and the ids of the
-	// block before and after. There are MaxHistory changes at most.
+	// Changes has HistoryFields numbers for each change: its time in Unix milliseconds, the index of its author in
+	// Names, X, Y, Z, and the ids of the block before and after. There are MaxHistory changes at most.
 	Changes []int64 `json:"changes"`
 	More    bool    `json:"more,omitempty"`    // there are older changes
 	Missing bool    `json:"missing,omitempty"` // a part of the box did not answer

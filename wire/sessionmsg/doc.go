@@ -17,7 +17,8 @@
 // (AppendDelta), and the motion of a cell (MotionWriter), which includes an avatar only if it has left its predicted
 // path.
 //
-// To add a message of a client, declare its type with a clientType and add a case to decodeFields, which checks its fields
-// in both encodings. To add a message of the server, declare its type with a serverType and add it to serverTypes.
-// Clients may send a new message only to servers that announce it in Welcome, as Map and People: others refuse it.
+// To add a message of a client, declare its type with a clientType and add a case to decodeFields, which checks its
+// fields in both encodings. To add a message of the server, declare its type with a serverType and add it to
+// serverTypes. Clients may send a new message only to servers that announce it in Welcome, as Map and People: others
+// refuse it.
 package sessionmsg

@@ -73,8 +73,8 @@ const (
 	DeniedUnavailable = wire.RefusedUnavailable
 )
 
-// InteractionMessage returns the message for the event if it is an interaction of a known kind. Otherwise ok is false, and the
-// event is shown as a chat line.
+// InteractionMessage returns the message for the event if it is an interaction of a known kind. Otherwise ok is false,
+// and the event is shown as a chat line.
 func InteractionMessage(u *nodemsg.ChatEvent) (m FromServer, ok bool) {
 	if u.Interaction == nil {
 		return nil, false

@@ -5,8 +5,9 @@ import (
 	"github.com/voxelpopuli/voxeld/motion"
 )
 
-// Prediction is what a client knows of an avatar's motion, and so where it shows the avatar. The gateway computes the same, to
-// send an update when the avatar is elsewhere. Coordinates are in 1/128 block: X and Z from the chunk's corner, Y as in a Place.
+// Prediction is what a client knows of an avatar's motion, and so where it shows the avatar. The gateway computes the
+// same, to send an update when the avatar is elsewhere. Coordinates are in 1/128 block: X and Z from the chunk's
+// corner, Y as in a Place.
 type Prediction struct {
 	X, Z                 int32 // at the tick Since
 	Y                    int32 // at the tick Tall

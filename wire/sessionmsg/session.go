@@ -50,8 +50,8 @@ type Move struct {
 	motion.Pose
 }
 
-// Edit requests one block change. Seq grows with each edit of this player, across all sessions. A player with a key signs
-// player.EditText if the Welcome has Signed set.
+// Edit requests one block change. Seq grows with each edit of this player, across all sessions. A player with a key
+// signs player.EditText if the Welcome has Signed set.
 type Edit struct {
 	Seq   uint64 `json:"seq"`
 	X     int32  `json:"x"`
@@ -186,7 +186,8 @@ type Pong struct {
 	TimeOfDay float64 `json:"time_of_day"`
 }
 
-// Notice shows the player a message that is not an error, in English. One with a code is shown in other words by clients that know it.
+// Notice shows the player a message that is not an error, in English. One with a code is shown in other words by
+// clients that know it.
 type Notice struct {
 	Text string `json:"text"`
 	Code string `json:"code,omitempty"`
@@ -203,7 +204,8 @@ var (
 	LandBack = Notice{Code: "land_back", Text: "The land here can be reached again."}
 )
 
-// LandUnconfirmed returns the notice to those who are shown land of which no majority confirms that it is the newest, as it last was then.
+// LandUnconfirmed returns the notice to those who are shown land of which no majority confirms that it is the newest,
+// as it last was then.
 func LandUnconfirmed(asOf time.Time) Notice {
 	return Notice{
 		Code: CodeLandUnconfirmed, AsOf: asOf.UnixMilli(),
@@ -233,8 +235,8 @@ func FailureOf(e *wire.Error) Failure { return Failure{Code: e.Code, Message: e.
 // the world. The player's state is saved. The client must send unacknowledged edits again to the new gateway, with the
 // same sequence numbers.
 type Reconnect struct {
-	// Gateways lists addresses of other gateways, the best first; at most MaxGateways. If empty, no other gateway is known,
-	// and this one will be back.
+	// Gateways lists addresses of other gateways, the best first; at most MaxGateways. If empty, no other gateway is
+	// known, and this one will be back.
 	Gateways []wire.Gateway `json:"homes"`
 	Reason   string         `json:"reason"` // for people
 }

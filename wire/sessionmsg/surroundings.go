@@ -15,8 +15,8 @@ const (
 	maxTile = grid.Limit / MapTileChunks
 )
 
-// NearbyRequest requests a Nearby. It may be sent if the Welcome has Map set, like a MapRequest, and when the answer to the one before has
-// arrived.
+// NearbyRequest requests a Nearby. It may be sent if the Welcome has Map set, like a MapRequest, and when the answer to
+// the one before has arrived.
 type NearbyRequest struct{}
 
 // PeopleRequest requests a People. It may be sent if the Welcome has People set, under the same rule.
@@ -54,8 +54,9 @@ type People struct {
 	Players uint64   `json:"players"`
 }
 
-// MapTile shows MapTileChunks × MapTileChunks chunks from above; the first is (X, Z) times that. Points are rows along X. Each is the
-// height and the block id of the topmost block there, as two little-endian uint16s. They are empty if the gateway is too busy.
+// MapTile shows MapTileChunks × MapTileChunks chunks from above; the first is (X, Z) times that. Points are rows along
+// X. Each is the height and the block id of the topmost block there, as two little-endian uint16s. They are empty if
+// the gateway is too busy.
 type MapTile struct {
 	X        int32  `json:"x"`
 	Z        int32  `json:"z"`

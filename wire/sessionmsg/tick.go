@@ -101,8 +101,8 @@ func (p Place) Cell() uint8 {
 }
 
 // Motion is a change of an avatar's place. Components that it lacks are unchanged and 0 here. Without HasAcross the
-// avatar continues at its velocity; with it, from the new X and Z. The velocity comes only with HasAcross. Height continues by the
-// climb, which always comes with HasHeight.
+// avatar continues at its velocity; with it, from the new X and Z. The velocity comes only with HasAcross. Height
+// continues by the climb, which always comes with HasHeight.
 type Motion struct {
 	Index uint32
 	Place
@@ -145,8 +145,8 @@ func appendTickChunk(dst []byte, at grid.ChunkPos) []byte {
 	return binary.AppendVarint(binary.AppendVarint(dst, int64(at.X)), int64(at.Z))
 }
 
-// AppendDelta appends the changes of a chunk. The caller must keep lists within their limits (MaxBodies, MaxBlocks), and
-// names and texts valid: the receiver refuses others.
+// AppendDelta appends the changes of a chunk. The caller must keep lists within their limits (MaxBodies, MaxBlocks),
+// and names and texts valid: the receiver refuses others.
 func AppendDelta(dst []byte, n *TickDelta) []byte {
 	head := len(dst)
 	dst = appendTickChunk(append(dst, 0), n.Chunk)

@@ -1,4 +1,5 @@
-// Package acts lists the commands that make a world's policy, in the catalog's log. It is a step machine, as package world is.
+// Package acts lists the commands that make a world's policy, in the catalog's log. It is a step machine, as package
+// world is.
 package acts
 
 import (
@@ -17,8 +18,8 @@ const Table = "acts"
 // Key returns the key of an act.
 func Key(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
 
-// Log is the part of the catalog that lists the commands which make the world's policy, in order. What they mean, package policy
-// decides on every node. Applying an entry twice changes nothing.
+// Log is the part of the catalog that lists the commands which make the world's policy, in order. What they mean,
+// package policy decides on every node. Applying an entry twice changes nothing.
 type Log struct {
 	stored   func(number uint64) []byte // the encoded act in a stored row; nil if there is none
 	digests  []nodemsg.ActsDigest       // after the first, the first two, and so on

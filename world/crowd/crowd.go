@@ -20,8 +20,8 @@ const (
 	// maxBodiesOfPeer and maxChatsOfPeer are what one node's gateway may have of both, so that others have some left.
 	maxBodiesOfPeer = maxCrowd / 4 * 3
 	maxChatsOfPeer  = maxChats / 4
-	// maxInserts is how many avatars come into a chunk, or leave it, before its list is put in order only when it is used: in a long list, that takes
-	// less time.
+	// maxInserts is how many avatars come into a chunk, or leave it, before its list is put in order only when it is
+	// used: in a long list, that takes less time.
 	maxInserts = 64
 )
 
@@ -40,7 +40,8 @@ type Crowd struct {
 	inserts int    // maxInserts but in tests
 }
 
-// Owner is a gateway's link, and the node at its other end. Bodies that the region shows itself are of no node, and count for none.
+// Owner is a gateway's link, and the node at its other end. Bodies that the region shows itself are of no node, and
+// count for none.
 type Owner struct {
 	Link uint64
 	Peer string
@@ -59,8 +60,8 @@ type avatar struct {
 
 // occupants are the avatars of one chunk.
 type occupants struct {
-	// list is by ascending id after up to Crowd.inserts changes. After more it is in no order, and an avatar may be in it repeatedly, and still
-	// when it has left.
+	// list is by ascending id after up to Crowd.inserts changes. After more it is in no order, and an avatar may be in
+	// it repeatedly, and still when it has left.
 	list    []*avatar
 	changes int // who has come or left since it was last used
 }
@@ -174,8 +175,8 @@ func (c *Crowd) LeaveAll(link uint64) {
 	}
 }
 
-// Chat adds a chat line of a node's gateway to the changes of its chunk, and its number to the author's body. Lines beyond maxChats, or
-// maxChatsOfPeer, are dropped.
+// Chat adds a chat line of a node's gateway to the changes of its chunk, and its number to the author's body. Lines
+// beyond maxChats, or maxChatsOfPeer, are dropped.
 func (c *Crowd) Chat(peer string, u nodemsg.ChatEvent) {
 	if c.cell.Contains(u.Chunk) && c.lines < maxChats && c.chats[peer] < maxChatsOfPeer {
 		c.lines++
@@ -223,9 +224,9 @@ func (c *Crowd) Count(visit func(at grid.ChunkPos, bodies int)) {
 	}
 }
 
-// Flush returns and clears the changes of all chunks since the last Flush. A mirror of the chunk's bodies as of the last
-// Flush is current after applying Leave, Enter and Moves. A player is in at most one of a chunk's three lists; each list
-// is in ascending order of ids.
+// Flush returns and clears the changes of all chunks since the last Flush. A mirror of the chunk's bodies as of the
+// last Flush is current after applying Leave, Enter and Moves. A player is in at most one of a chunk's three lists;
+// each list is in ascending order of ids.
 func (c *Crowd) Flush() map[grid.ChunkPos]*nodemsg.ChunkDelta {
 	if len(c.changes) == 0 {
 		return nil
@@ -333,8 +334,8 @@ func (c *Crowd) removeFromChunk(p *avatar) {
 	c.recordCrossing(p.chunk, p.body.Player, true)
 }
 
-// recordCrossing records that the player has entered or left the chunk. before is kept only for the first such event since
-// the last Flush.
+// recordCrossing records that the player has entered or left the chunk. before is kept only for the first such event
+// since the last Flush.
 func (c *Crowd) recordCrossing(at grid.ChunkPos, id player.ID, before bool) {
 	h := c.changesOf(at)
 	if _, recorded := h.wasInside[id]; recorded {

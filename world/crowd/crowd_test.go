@@ -199,7 +199,8 @@ func TestOneTickOfDeltas(t *testing.T) {
 	}
 }
 
-// The lists stay within the limits of a message between nodes, however many players enter, and no node has all of the room.
+// The lists stay within the limits of a message between nodes, however many players enter, and no node has all of the
+// room.
 func TestCrowdIsBounded(t *testing.T) {
 	c := New(testCell)
 	at := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
@@ -257,7 +258,8 @@ func BenchmarkCrowdTick(b *testing.B) {
 	}
 }
 
-// All players that one node may have cross the border between two chunks, once in each tick or sixteen times: by as many messages as may wait.
+// All players that one node may have cross the border between two chunks, once in each tick or sixteen times: by as
+// many messages as may wait.
 func BenchmarkCrossings(b *testing.B) {
 	id := func(n int) player.ID { return player.ID{byte(n * 7), byte(n * 7 >> 8), byte(n)} } // in another order
 	for _, times := range []int{1, 16} {

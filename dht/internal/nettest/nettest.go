@@ -1,5 +1,5 @@
-// Package nettest is what the tests of package dht and its subpackages share: a storage in memory, and a relay that can be
-// cut like a cable.
+// Package nettest is what the tests of package dht and its subpackages share: a storage in memory, and a relay that can
+// be cut like a cable.
 package nettest
 
 import (
@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Relay forwards TCP connections to an address until it is cut. From then on bytes vanish without an error, as between two
-// machines whose cable is pulled.
+// Relay forwards TCP connections to an address until it is cut. From then on bytes vanish without an error, as between
+// two machines whose cable is pulled.
 type Relay struct {
 	net.Listener
 	Cut atomic.Bool

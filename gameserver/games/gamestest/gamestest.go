@@ -188,7 +188,8 @@ func CheckMessage(t testing.TB, m sessionmsg.FromClient) {
 	}
 }
 
-// CheckMessages reads all that a client sends, and checks that a session takes it, and that it is not more messages than a bound.
+// CheckMessages reads all that a client sends, and checks that a session takes it, and that it is not more messages
+// than a bound.
 func CheckMessages(t testing.TB, c games.Client, most int) {
 	t.Helper()
 	for n := 0; ; n++ {

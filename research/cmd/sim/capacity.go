@@ -10,8 +10,8 @@ import (
 	"github.com/voxelpopuli/voxeld/test/testkit/figure"
 )
 
-// capacity is a world, and what one of each thing costs. The defaults are measured (docs/performance.md, research/measured.md); the comments
-// name the command.
+// capacity is a world, and what one of each thing costs. The defaults are measured (docs/performance.md,
+// research/measured.md); the comments name the command.
 type capacity struct {
 	area     float64 // km²
 	players  float64
@@ -81,8 +81,8 @@ const cellSide = grid.DomainSize / 4 * grid.ChunkSize // blocks along a founded 
 // regions returns the number of founded regions.
 func (m capacity) regions() float64 { return math.Ceil(m.area * 1e6 / (cellSide * cellSide)) }
 
-// crossings returns how many borders all players cross in a second: a walker in any direction crosses the lines of a square grid
-// 4 · speed / (π · side) times a second.
+// crossings returns how many borders all players cross in a second: a walker in any direction crosses the lines of a
+// square grid 4 · speed / (π · side) times a second.
 func (m capacity) crossings() float64 { return m.players * 4 * m.speed / (math.Pi * cellSide) }
 
 // needs returns what a node needs, by the number of nodes.

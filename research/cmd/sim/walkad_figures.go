@@ -33,8 +33,8 @@ func walkadNames() (names []string) {
 	return names
 }
 
-// fewLinks is the number of contacts of a neighbour cell with which the figures are run besides the paper's, which is R:
-// a k-bucket then has room for more cells.
+// fewLinks is the number of contacts of a neighbour cell with which the figures are run besides the paper's, which is
+// R: a k-bucket then has room for more cells.
 const fewLinks = 3
 
 // variants are the two numbers of links.

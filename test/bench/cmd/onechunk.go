@@ -82,8 +82,8 @@ var costs = []compared[crowdRow]{
 	{"RSS, MiB", crowdRow.rssMiB},
 }
 
-// crowdOf measures a fresh daemon with n players in the chunk where they enter the world. An error is that of ctx: any other is in
-// the row.
+// crowdOf measures a fresh daemon with n players in the chunk where they enter the world. An error is that of ctx: any
+// other is in the row.
 func (o *oneChunk) crowdOf(ctx context.Context, n int) (row crowdRow, err error) {
 	d, players, err := o.startSpreadCrowd(ctx, 1)
 	if err != nil {
@@ -104,8 +104,8 @@ func (o *oneChunk) crowdOf(ctx context.Context, n int) (row crowdRow, err error)
 	return row, ctx.Err()
 }
 
-// retryUnreliable repeats a measurement that failed the rule and is in doubt: on a shared machine other programs may have
-// slowed it down.
+// retryUnreliable repeats a measurement that failed the rule and is in doubt: on a shared machine other programs may
+// have slowed it down.
 func retryUnreliable(measure func() (crowdRow, error)) (row crowdRow, err error) {
 	for range 2 {
 		row, err = measure()

@@ -73,7 +73,8 @@ func (a *HeightMap) chunk(at grid.ChunkPos) *chunkHeights {
 // bodyHalf is half a body's width, with a small margin.
 const bodyHalf = .32
 
-// groundHeight returns the height of feet at (x, z): on the highest column under the body, all of which lie in this chunk.
+// groundHeight returns the height of feet at (x, z): on the highest column under the body, all of which lie in this
+// chunk.
 func (l *chunkHeights) groundHeight(x, z float64) float64 {
 	top := int16(0)
 	for _, dx := range [2]float64{-bodyHalf, bodyHalf} {

@@ -185,7 +185,8 @@ func (p *Probe) failure() error {
 	return p.mu.err
 }
 
-// recordRequest records that the land around a chunk is requested now. Land more than one chunk beyond the view has left it.
+// recordRequest records that the land around a chunk is requested now. Land more than one chunk beyond the view has
+// left it.
 func (p *Probe) recordRequest(at grid.ChunkPos) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

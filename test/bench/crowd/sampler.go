@@ -80,8 +80,8 @@ func (t *moveHistory) find(pose motion.Pose) (at time.Time, ok bool) {
 	return at, ok
 }
 
-// measureErrors compares where a sample is shown some players with where they really are now. Its times are independent of
-// when frames arrive. The crowd's lock is held.
+// measureErrors compares where a sample is shown some players with where they really are now. Its times are independent
+// of when frames arrive. The crowd's lock is held.
 func (c *Crowd) measureErrors(p *client) {
 	now := p.sampler.shown
 	if !p.sampler.last.IsZero() { // clients extrapolate avatars by their velocity

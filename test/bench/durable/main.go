@@ -12,8 +12,9 @@
 //
 // `durable idle` measures what unused regions cost, and how fast they wake (idle.go).
 //
-// It starts processes on loopback addresses from 127.180.0.1 on, with their data in the working directory, and needs etcd
-// (Debian's etcd-server) and the go command. `make bench-durable` runs it; docs/performance-durable.md has results.
+// It starts processes on loopback addresses from 127.180.0.1 on, with their data in the working directory, and needs
+// etcd (Debian's etcd-server) and the go command. `make bench-durable` runs it; docs/performance-durable.md has
+// results.
 package main
 
 import (

@@ -47,7 +47,8 @@ type usage struct {
 	fsyncs float64       // of the node that synced most
 }
 
-// add adds what a process has used that serves its metrics at an address. fsyncs is the metric that counts its fsyncs, a counter or histogram.
+// add adds what a process has used that serves its metrics at an address. fsyncs is the metric that counts its fsyncs,
+// a counter or histogram.
 func (u *usage) add(p *process.Process, address, fsyncs string) error {
 	used, err := p.Usage()
 	if err != nil {

@@ -329,8 +329,8 @@ type operation struct {
 	outcome Outcome
 }
 
-// checkLinearizable lets porcupine search for an order of all edits and readings of the block that is consistent with all
-// answers. Unknown edits that were not seen may take effect at any later time, or never.
+// checkLinearizable lets porcupine search for an order of all edits and readings of the block that is consistent with
+// all answers. Unknown edits that were not seen may take effect at any later time, or never.
 func (v *Verdict) checkLinearizable(h *history, dir string) error {
 	var ops []porcupine.Operation
 	clients := make(map[string]int)

@@ -9,8 +9,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Join is the land that a gateway shows to one session that joins, judged while it arrives: no block may be older than the last
-// edit that was acknowledged before the session began to join. It belongs to one goroutine.
+// Join is the land that a gateway shows to one session that joins, judged while it arrives: no block may be older than
+// the last edit that was acknowledged before the session began to join. It belongs to one goroutine.
 type Join struct {
 	ledger *Ledger
 	node   int
@@ -78,9 +78,9 @@ type staleJoin struct {
 	Finding
 }
 
-// stale returns the first edit of a block that is missing where it is shown to a session that began to join at from, although the
-// edit had been acknowledged by then; nil if none is. Whatever was asked for, and not refused, may be shown, unless such an edit
-// was asked for only after it had taken effect.
+// stale returns the first edit of a block that is missing where it is shown to a session that began to join at from,
+// although the edit had been acknowledged by then; nil if none is. Whatever was asked for, and not refused, may be
+// shown, unless such an edit was asked for only after it had taken effect.
 func stale(edits []*Edit, shown chunk.Block, from time.Duration) (missing *Edit) {
 	first := func(after time.Duration) (w *Edit) {
 		for _, e := range edits {

@@ -1,5 +1,5 @@
-// Package history records what writers asked for and were answered, and what observers saw of it, and checks whether that is
-// the history of a world that loses nothing. Package chaos makes such histories.
+// Package history records what writers asked for and were answered, and what observers saw of it, and checks whether
+// that is the history of a world that loses nothing. Package chaos makes such histories.
 package history
 
 import (

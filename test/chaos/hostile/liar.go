@@ -37,7 +37,8 @@ import (
 // unbeatable is the highest epoch and term that a record can have.
 const unbeatable = 1<<48 - 1
 
-// A Liar is an admitted node that lies. To others it lives, and leads the catalog: it answers questions about any land with itself.
+// A Liar is an admitted node that lies. To others it lives, and leads the catalog: it answers questions about any land
+// with itself.
 type Liar struct {
 	Self nodemsg.Member
 	// Recovered has it say that every region was recovered on it alone, and not only that its members have changed.
@@ -53,8 +54,9 @@ type Liar struct {
 	closers  []func() error
 }
 
-// Impersonate returns a liar with the identity of a stopped daemon, from its database. It connects to its victims, which are addresses
-// as in /ip4/127.0.0.1/tcp/4001, and can be reached at another one. It says that players find it at the game address.
+// Impersonate returns a liar with the identity of a stopped daemon, from its database. It connects to its victims,
+// which are addresses as in /ip4/127.0.0.1/tcp/4001, and can be reached at another one. It says that players find it at
+// the game address.
 func Impersonate(ctx context.Context, database, listen, game string, victims []string) (l *Liar, err error) {
 	l = &Liar{Self: nodemsg.Member{Game: game}}
 	defer func() {
@@ -133,8 +135,8 @@ func (l *Liar) Followed() int { return int(l.followed.Load()) }
 // introduced is the id of all regions that only the liar knows.
 const introduced = 78
 
-// Introduce sends all victims an introduction of the liar as the leader of a region around the chunk, which is listed nowhere. It returns how many
-// have answered.
+// Introduce sends all victims an introduction of the liar as the leader of a region around the chunk, which is listed
+// nowhere. It returns how many have answered.
 func (l *Liar) Introduce(ctx context.Context, pos grid.ChunkPos) (answered int) {
 	region := l.claim(introduced)
 	region.Cell = grid.CellAt(pos, grid.FoundingLabel)
@@ -171,8 +173,8 @@ func (l *Liar) Heard(ctx context.Context, peer string) bool {
 
 func (l *Liar) protocol(name string) string { return "/voxeld/" + l.world.ID()[:16] + name }
 
-// answer answers as the only member of the catalog, which leads all land. It agrees to become a member of groups, and to remove others from them,
-// and does nothing of that.
+// answer answers as the only member of the catalog, which leads all land. It agrees to become a member of groups, and
+// to remove others from them, and does nothing of that.
 func (l *Liar) answer(_ context.Context, _ string, question []byte) ([]byte, error) {
 	q, err := nodemsg.DecodeQuestion(question)
 	if err != nil {
@@ -242,7 +244,8 @@ func (l *Liar) Regions(ctx context.Context) (all []nodemsg.Region, member int) {
 	return all, member
 }
 
-// Replicas returns as which replica a node is a member of these regions, and of the catalog, as it says. Regions of which it has no copy are left out.
+// Replicas returns as which replica a node is a member of these regions, and of the catalog, as it says. Regions of
+// which it has no copy are left out.
 func (l *Liar) Replicas(ctx context.Context, peer string, regions []nodemsg.Region) map[uint64]uint64 {
 	ids := []uint64{world.CatalogID}
 	for _, r := range regions {
@@ -260,7 +263,8 @@ func (l *Liar) Replicas(ctx context.Context, peer string, regions []nodemsg.Regi
 	return replicas
 }
 
-// change asks all nodes to change the catalog, and returns whether that has happened. Who does not lead the catalog answers with who does.
+// change asks all nodes to change the catalog, and returns whether that has happened. Who does not lead the catalog
+// answers with who does.
 func (l *Liar) change(ctx context.Context, q nodemsg.Question) bool {
 	for _, peer := range l.victims {
 		if answer, ok := l.ask(ctx, peer, q); ok && answer.Region != nil && answer.Region.ID != world.CatalogID {
@@ -308,7 +312,8 @@ func (l *Liar) capture(ctx context.Context) (believed int) {
 	return believed
 }
 
-// renumber reports regions with the members that they have, as other replicas, and then claims to these that the regions continue without them.
+// renumber reports regions with the members that they have, as other replicas, and then claims to these that the
+// regions continue without them.
 func (l *Liar) renumber(ctx context.Context) (believed int) {
 	all, _ := l.Regions(ctx)
 	for _, r := range all {
@@ -330,8 +335,8 @@ func (l *Liar) renumber(ctx context.Context) (believed int) {
 	return believed + l.supersede(ctx)
 }
 
-// accuse sends the other members of all groups heartbeats of the next term: the group counts on entries that they do not have. Who believes that
-// asks to be removed, the liar too, which says that it is done.
+// accuse sends the other members of all groups heartbeats of the next term: the group counts on entries that they do
+// not have. Who believes that asks to be removed, the liar too, which says that it is done.
 func (l *Liar) accuse(ctx context.Context) int {
 	all, _ := l.Regions(ctx)
 	for _, peer := range l.victims {
@@ -380,14 +385,16 @@ func (l *Liar) sleep(ctx context.Context) int {
 	return 0
 }
 
-// supersede claims to all members of all groups that these were recovered without them. A member that believes it drops its copies.
+// supersede claims to all members of all groups that these were recovered without them. A member that believes it drops
+// its copies.
 func (l *Liar) supersede(ctx context.Context) int {
 	return l.dropped(ctx, func(peer string, r nodemsg.Region) {
 		l.ask(ctx, peer, nodemsg.Question{Superseded: &nodemsg.Release{Region: r.ID}})
 	})
 }
 
-// invite invites all members of all groups to become members again, as other replicas. Who accepts that drops its copies.
+// invite invites all members of all groups to become members again, as other replicas. Who accepts that drops its
+// copies.
 func (l *Liar) invite(ctx context.Context) int {
 	const far = 1 << 20
 	return l.dropped(ctx, func(peer string, r nodemsg.Region) {
@@ -478,8 +485,8 @@ func (l *Liar) Player(ctx context.Context, id player.ID) (nodemsg.PlayerRecord, 
 	return l.dht.Player(ctx, id)
 }
 
-// forgeCommands asks nodes to enter commands that nobody has typed: one of an operator, signed by a key that is no issuer's, and one of a player,
-// with a signature of another text.
+// forgeCommands asks nodes to enter commands that nobody has typed: one of an operator, signed by a key that is no
+// issuer's, and one of a player, with a signature of another text.
 func (l *Liar) forgeCommands(ctx context.Context) (believed int) {
 	public, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -501,8 +508,8 @@ func (l *Liar) forgeCommands(ctx context.Context) (believed int) {
 	return believed
 }
 
-// EditAs asks the node that leads a region to change a block on behalf of a player who has not asked for it, and returns why that is refused; empty
-// if it is done. An error means that no victim leads the region now.
+// EditAs asks the node that leads a region to change a block on behalf of a player who has not asked for it, and
+// returns why that is refused; empty if it is done. An error means that no victim leads the region now.
 func (l *Liar) EditAs(ctx context.Context, r nodemsg.Region, edit nodemsg.Intent) (refused string, err error) {
 	for _, peer := range l.victims {
 		if refused, err = l.editAt(ctx, peer, r, edit); err == nil {

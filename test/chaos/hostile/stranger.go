@@ -20,7 +20,8 @@ type Stranger struct {
 	victim string
 }
 
-// NewStranger returns a stranger that is connected to a victim, at an address as in /ip4/127.0.0.1/tcp/4001. It must be closed.
+// NewStranger returns a stranger that is connected to a victim, at an address as in /ip4/127.0.0.1/tcp/4001. It must be
+// closed.
 func NewStranger(ctx context.Context, listen, victim string) (*Stranger, error) {
 	host, err := transport.NewHost(transport.Options{Storage: forgetful{}, Listen: []string{listen}})
 	if err != nil {
@@ -36,7 +37,8 @@ func NewStranger(ctx context.Context, listen, victim string) (*Stranger, error) 
 // Close disconnects the stranger.
 func (s *Stranger) Close() error { return s.Host.Close() }
 
-// Flood opens up to 800 streams a second until ctx ends, and sends half of a frame on each. It returns how many were opened.
+// Flood opens up to 800 streams a second until ctx ends, and sends half of a frame on each. It returns how many were
+// opened.
 func (s *Stranger) Flood(ctx context.Context, world string) int64 {
 	s.Host.HandleAsk(admission.Protocol, func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
 		<-ctx.Done() // it does not answer the node's question for its certificate

@@ -98,8 +98,8 @@ func (d *Disk) Cut() error {
 	return nil
 }
 
-// Hang makes the disk hang: whoever writes to it, or syncs, waits until Resume. What is in memory can be read. A process that
-// waits for the disk cannot be killed before.
+// Hang makes the disk hang: whoever writes to it, or syncs, waits until Resume. What is in memory can be read. A
+// process that waits for the disk cannot be killed before.
 func (d *Disk) Hang() error {
 	if err := control(d.at, freezeCommand, 0); err != nil {
 		return fmt.Errorf("hang disk: %w", err)
@@ -115,11 +115,12 @@ func (d *Disk) Resume() error {
 	return nil
 }
 
-// slowGap is how long a slow disk goes on between two stalls. Until the next one begins it has time for a few dozen syncs.
+// slowGap is how long a slow disk goes on between two stalls. Until the next one begins it has time for a few dozen
+// syncs.
 const slowGap = time.Millisecond
 
-// Slow makes the disk slow until ctx ends: it stalls for a time, goes on for a moment, and stalls again. So a sync takes up to as
-// long as a stall, and half of that on average.
+// Slow makes the disk slow until ctx ends: it stalls for a time, goes on for a moment, and stalls again. So a sync
+// takes up to as long as a stall, and half of that on average.
 func (d *Disk) Slow(ctx context.Context, stall time.Duration) error {
 	for ctx.Err() == nil {
 		if err := d.Hang(); err != nil {

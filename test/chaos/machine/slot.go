@@ -1,5 +1,5 @@
-// Package machine is what a run of package chaos occupies on this machine: a slot with addresses and names of its own, and
-// disks that can lose power. All of it is found and removed by the next run if a run is killed.
+// Package machine is what a run of package chaos occupies on this machine: a slot with addresses and names of its own,
+// and disks that can lose power. All of it is found and removed by the next run if a run is killed.
 package machine
 
 import (

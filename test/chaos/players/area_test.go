@@ -7,8 +7,8 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 )
 
-// Edits of a work area are within the reach of a player over the site's middle, in the work area's region, and in the area that
-// is read. No site is worked on twice before all were.
+// Edits of a work area are within the reach of a player over the site's middle, in the work area's region, and in the
+// area that is read. No site is worked on twice before all were.
 func TestWorkAreas(t *testing.T) {
 	cells := make(map[string]bool)
 	for n := range areaCount {

@@ -70,7 +70,8 @@ func joinAs(ctx context.Context, g *Gateway, name string, done Joins) (*session,
 	return s, err
 }
 
-// joinOnce joins, and reports whether the whole area arrived. Players begin at the spawn, from where readView reaches all of it.
+// joinOnce joins, and reports whether the whole area arrived. Players begin at the spawn, from where readView reaches
+// all of it.
 func joinOnce(ctx context.Context, g *Gateway, l *history.Ledger, done Joins) (whole bool, err error) {
 	j := l.BeginJoin(g.Number)
 	s, err := joinAs(ctx, g, fmt.Sprintf("joiner%d", g.Number), done)

@@ -24,8 +24,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// Writers are the players who edit. Each has a home gateway, and a work area at which they work together with players of
-// all other gateways. If the gateway fails, the player continues through another, and sends unanswered edits again
+// Writers are the players who edit. Each has a home gateway, and a work area at which they work together with players
+// of all other gateways. If the gateway fails, the player continues through another, and sends unanswered edits again
 // under the same sequence. The player returns when the home gateway is back.
 type Writers struct {
 	gateways []*Gateway

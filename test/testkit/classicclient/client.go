@@ -1,5 +1,6 @@
-// Package classicclient is a client of Minecraft Classic, protocol 7, with or without CPE: written against the protocol's description, for
-// tests of gameserver/classicube. Any goroutine may use a Client; one of its own reads until the connection ends.
+// Package classicclient is a client of Minecraft Classic, protocol 7, with or without CPE: written against the
+// protocol's description, for tests of gameserver/classicube. Any goroutine may use a Client; one of its own reads
+// until the connection ends.
 package classicclient
 
 import (
@@ -133,7 +134,8 @@ func (c *Client) Move(to Place) error {
 	return c.sendPlace()
 }
 
-// stand sends where the client is, as the game does all the time, until the connection ends: who is silent is disconnected.
+// stand sends where the client is, as the game does all the time, until the connection ends: who is silent is
+// disconnected.
 func (c *Client) stand() {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()

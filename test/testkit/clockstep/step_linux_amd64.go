@@ -23,8 +23,8 @@ const (
 // jump is the length of the instruction that replaces the beginning of clock_gettime.
 const jump = 5
 
-// The stub is written behind the vDSO's image, in the rest of its last page: the offset in seconds, aligned, and the function that
-// replaces clock_gettime. Which clock is in EDI, where to write the time in RSI.
+// The stub is written behind the vDSO's image, in the rest of its last page: the offset in seconds, aligned, and the
+// function that replaces clock_gettime. Which clock is in EDI, where to write the time in RSI.
 //
 //	b8 e4000000    mov  eax, 228         clock_gettime, of the kernel
 //	0f 05          syscall
@@ -50,8 +50,8 @@ func Missing() string {
 	return ""
 }
 
-// Step makes the wall clock of a process differ from the machine's by the offset, in whole seconds; 0 makes it right again. The process is
-// stopped for some milliseconds when its clock is stepped for the first time.
+// Step makes the wall clock of a process differ from the machine's by the offset, in whole seconds; 0 makes it right
+// again. The process is stopped for some milliseconds when its clock is stepped for the first time.
 func Step(pid int, offset time.Duration) error {
 	if offset%time.Second != 0 {
 		return fmt.Errorf("step the clock of process %d by %v: not whole seconds", pid, offset)
@@ -158,8 +158,8 @@ func mapping(pid int) (begin, end int64, err error) {
 	return 0, 0, errors.New("the process has no vDSO")
 }
 
-// stop stops all threads of a process, none of them within the instructions that a jump at that address will replace. The function that
-// it returns lets the process run again, unless it was stopped before.
+// stop stops all threads of a process, none of them within the instructions that a jump at that address will replace.
+// The function that it returns lets the process run again, unless it was stopped before.
 func stop(pid int, at int64) (resume func() error, err error) {
 	var threads []string
 	if threads, err = filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid)); err != nil {

@@ -47,7 +47,8 @@ func readClocks() {
 	}
 }
 
-// The wall clock of a process moves by each offset and back; its monotonic clock does not, nor does the clock of this process.
+// The wall clock of a process moves by each offset and back; its monotonic clock does not, nor does the clock of this
+// process.
 func TestStep(t *testing.T) {
 	t.Parallel()
 	if why := clockstep.Missing(); why != "" {

@@ -1,6 +1,6 @@
-// Package daemon runs voxeld for tests, benchmarks and fault injection, and reads its admin socket, its metrics and its CPU
-// profiles. Daemons share a machine, each on its own loopback address (or in its own network namespace), at the usual
-// ports: so a restarted daemon has its old addresses.
+// Package daemon runs voxeld for tests, benchmarks and fault injection, and reads its admin socket, its metrics and its
+// CPU profiles. Daemons share a machine, each on its own loopback address (or in its own network namespace), at the
+// usual ports: so a restarted daemon has its old addresses.
 //
 // A Daemon belongs to one goroutine, except that any goroutine may make its requests.
 package daemon
@@ -36,7 +36,8 @@ type Options struct {
 	LogLevel string // default warn
 	Args     []string
 	Init     []string // further flags of voxeld init, for the first daemon of a Network
-	// Prepare, if not nil, is called with the data directory of each daemon of a Network, which exists, before it starts.
+	// Prepare, if not nil, is called with the data directory of each daemon of a Network, which exists, before it
+	// starts.
 	Prepare func(dir string) error
 	process.Options
 }
@@ -81,7 +82,8 @@ func (d *Daemon) Init(ctx context.Context, flags ...string) error {
 	return nil
 }
 
-// Launch runs the daemon without waiting until it serves. A new one joins the world of an invitation, unless it is empty.
+// Launch runs the daemon without waiting until it serves. A new one joins the world of an invitation, unless it is
+// empty.
 func (d *Daemon) Launch(invitation string) (err error) {
 	args := append([]string{
 		"run", "--data-dir", d.o.Dir, "--admin", d.o.Admin, "--listen", d.Listen,

@@ -28,7 +28,8 @@ func (d *Daemon) Profile(ctx context.Context, seconds int, path string) error {
 	return nil
 }
 
-// ReadProfile returns each function's share of a CPU profile, callees included; 0 to 1. It keeps a core busy for a while.
+// ReadProfile returns each function's share of a CPU profile, callees included; 0 to 1. It keeps a core busy for a
+// while.
 func ReadProfile(ctx context.Context, path string) (map[string]float64, error) {
 	out, err := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-cum", "-nodecount=100000", "-nodefraction=0", path).CombinedOutput()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package histogram counts durations and distances of a measurement, for quantiles, means and maxima. It is a thin cover
-// over HdrHistogram.
+// Package histogram counts durations and distances of a measurement, for quantiles, means and maxima. It is a thin
+// cover over HdrHistogram.
 //
 // A Histogram belongs to one goroutine, or to whoever holds its owner's lock.
 package histogram

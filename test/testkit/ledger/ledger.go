@@ -1,5 +1,5 @@
-// Package ledger keeps the edits that were acknowledged to bots, outside of all daemons, and compares them with the land that a
-// node serves.
+// Package ledger keeps the edits that were acknowledged to bots, outside of all daemons, and compares them with the
+// land that a node serves.
 //
 // Bots call Acked from many goroutines.
 package ledger
@@ -54,9 +54,9 @@ func (l *Ledger) Edits() int {
 	return l.edits
 }
 
-// Lost reads the land as a player of the node whose game server is at the address, and returns a line for each place where
-// the block is not what one of the players put there last. No bot may build meanwhile. It returns an error if the land does
-// not arrive within the limit.
+// Lost reads the land as a player of the node whose game server is at the address, and returns a line for each place
+// where the block is not what one of the players put there last. No bot may build meanwhile. It returns an error if the
+// land does not arrive within the limit.
 func (l *Ledger) Lost(ctx context.Context, game string, limit time.Duration) (lost []string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -122,5 +122,6 @@ func (c *Conn) ReadLine() ([]byte, error) {
 	return line, nil
 }
 
-// IsChunkData reports whether a line is a CHUNK_DATA: 65 kB of numbers, which is not worth decoding if nobody stands there.
+// IsChunkData reports whether a line is a CHUNK_DATA: 65 kB of numbers, which is not worth decoding if nobody stands
+// there.
 func IsChunkData(line []byte) bool { return bytes.HasPrefix(line, []byte(`{"type":5,`)) }

@@ -1,5 +1,6 @@
-// Package luanticlient is a client of Luanti, network protocol 39: written against the protocol's description, for tests of
-// gameserver/luanti. Any goroutine may use a Client; two of its own read, and send again, until the connection ends.
+// Package luanticlient is a client of Luanti, network protocol 39: written against the protocol's description, for
+// tests of gameserver/luanti. Any goroutine may use a Client; two of its own read, and send again, until the connection
+// ends.
 package luanticlient
 
 import (

@@ -1,4 +1,5 @@
-// Package metrics reads the Prometheus metrics of a process, for voxeld top, benchmarks and tests. It has no state but an HTTP client.
+// Package metrics reads the Prometheus metrics of a process, for voxeld top, benchmarks and tests. It has no state but
+// an HTTP client.
 package metrics
 
 import (

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startPinned starts a command whose process, with all its threads, may use only those cores (all if cpus is empty), with
-// that niceness. The process is killed when the calling thread ends, for instance because this program was killed. The
-// caller therefore locks its goroutine to the thread, and keeps the thread idle until the process has ended.
+// startPinned starts a command whose process, with all its threads, may use only those cores (all if cpus is empty),
+// with that niceness. The process is killed when the calling thread ends, for instance because this program was killed.
+// The caller therefore locks its goroutine to the thread, and keeps the thread idle until the process has ended.
 func startPinned(c *exec.Cmd, cpus []int, nice int) error {
 	// A new process has the affinity and the niceness of the thread that starts it.
 	if len(cpus) > 0 {

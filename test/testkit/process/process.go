@@ -1,6 +1,6 @@
-// Package process runs other programs for tests, benchmarks and fault injection: on chosen cores, with their output in a
-// file, and never for longer than the program that started them. It reads how much processor time and memory they use from
-// /proc. Linux only.
+// Package process runs other programs for tests, benchmarks and fault injection: on chosen cores, with their output in
+// a file, and never for longer than the program that started them. It reads how much processor time and memory they use
+// from /proc. Linux only.
 //
 // Start and the methods of Process may be called from any goroutine.
 package process

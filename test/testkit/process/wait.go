@@ -18,8 +18,8 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Until polls at an interval until done returns true. It returns an error that says what did not happen within the limit,
-// or why ctx ended before.
+// Until polls at an interval until done returns true. It returns an error that says what did not happen within the
+// limit, or why ctx ended before.
 func Until(ctx context.Context, what string, interval, limit time.Duration, done func() bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not within %v: %s", limit, what))
 	defer cancel()

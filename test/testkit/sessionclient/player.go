@@ -11,8 +11,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// Player is a player in JSON, with the land that they see. A goroutine reads their messages into Inbox until the connection
-// ends; the player's own goroutine receives them and calls Apply.
+// Player is a player in JSON, with the land that they see. A goroutine reads their messages into Inbox until the
+// connection ends; the player's own goroutine receives them and calls Apply.
 type Player struct {
 	*Conn
 	Inbox   <-chan Arrival // closed when the connection has ended

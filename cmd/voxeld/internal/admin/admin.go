@@ -1,5 +1,5 @@
-// Package admin is the protocol of a node's admin socket, over which operators' commands query and control it: HTTP on a
-// Unix socket in the data directory, with answers in JSON. The permissions of the socket's file control access.
+// Package admin is the protocol of a node's admin socket, over which operators' commands query and control it: HTTP on
+// a Unix socket in the data directory, with answers in JSON. The permissions of the socket's file control access.
 //
 // Package main of cmd/voxeld serves it; internal/operate holds the commands that use it.
 package admin
@@ -35,7 +35,8 @@ type Status struct {
 	Players  int           `json:"players"`
 	Database int64         `json:"database_bytes"`
 	Disk     Disk          `json:"disk"`
-	// Unusable counts the replicas that must not be used, as far as this node knows, by the reason in docs/ARCHITECTURE.md.
+	// Unusable counts the replicas that must not be used, as far as this node knows, by the reason in
+	// docs/ARCHITECTURE.md.
 	Unusable map[string]int `json:"unusable_replicas,omitempty"`
 	Copied   bool           `json:"copied,omitempty"` // another machine runs with a copy of this node's data, or did within the last hour
 	Catalog  string         `json:"catalog"`          // peer that leads the catalog, as far as known; new land needs it
@@ -234,8 +235,8 @@ type Region struct {
 	Links   int      `json:"links"`
 	Bodies  int      `json:"players"`
 	Edits   int      `json:"edits"`
-	// Only of a region that this node leads: the largest share of a limit that its load is, of which kind that is, and what is to become
-	// of the region because of it.
+	// Only of a region that this node leads: the largest share of a limit that its load is, of which kind that is, and
+	// what is to become of the region because of it.
 	Load     *float64 `json:"load,omitempty"`
 	LoadKind string   `json:"load_kind,omitempty"`
 	Next     string   `json:"next,omitempty"`
@@ -357,7 +358,8 @@ type ShutdownStep struct {
 	Error string `json:"error,omitempty"` // of StepStopped: why the node did not stop cleanly
 }
 
-// OldCopy is the parameter of a recovery that allows an old copy: everything that was acknowledged since it was made is lost.
+// OldCopy is the parameter of a recovery that allows an old copy: everything that was acknowledged since it was made is
+// lost.
 const OldCopy = "old-copy"
 
 // AllLost is the flag, and the name, for all regions that have lost the majority of their members.

@@ -70,8 +70,8 @@ func Backup(ctx context.Context, socket string, q BackupRequest, w io.Writer) er
 	return nil
 }
 
-// ReplacePath is the path of the handlers that plan and carry out the replacement of a lost region. The query has the cell; with land
-// the id of the world that it is of, and as body the region's records of a backup.
+// ReplacePath is the path of the handlers that plan and carry out the replacement of a lost region. The query has the
+// cell; with land the id of the world that it is of, and as body the region's records of a backup.
 const ReplacePath = "/replace"
 
 // MaxLand bounds the records of a region, in bytes.
@@ -84,7 +84,8 @@ type ReplacePlan struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// Replace asks the node to found a region again. Records are those of the region in a backup; without any it becomes terrain.
+// Replace asks the node to found a region again. Records are those of the region in a backup; without any it becomes
+// terrain.
 func Replace(ctx context.Context, socket, cell, worldID string, records []byte) error {
 	response, err := Send(ctx, socket, ReplacePath+"?"+url.Values{"region": {cell}, "world": {worldID}}.Encode(), records)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// The text with which a node refuses a request reaches the operator, and a node that hangs is called that, not "context deadline exceeded".
+// The text with which a node refuses a request reaches the operator, and a node that hangs is called that, not "context
+// deadline exceeded".
 func TestErrorsAreForPeople(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "admin")
 	l, err := net.Listen("unix", socket)

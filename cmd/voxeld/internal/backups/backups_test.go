@@ -55,7 +55,8 @@ func write(w io.Writer, h backup.Header, problem string) error {
 	return errors.Join(out.Flush(), out.Write(backup.Record{Group: &g}), rows.Close(), out.Close())
 }
 
-// Backups are made on a schedule, tried again soon when one fails, and the oldest deleted; a restart does not make one too early.
+// Backups are made on a schedule, tried again soon when one fails, and the oldest deleted; a restart does not make one
+// too early.
 func TestSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fail error
@@ -133,7 +134,8 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
-// Backups of a closed world that most members have not signed, as one that a single member has forged, replace none that they have.
+// Backups of a closed world that most members have not signed, as one that a single member has forged, replace none
+// that they have.
 func TestUnsignedBackups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := genesis("Commons", 1)
@@ -209,7 +211,8 @@ func TestSharedDirectory(t *testing.T) {
 	})
 }
 
-// A backup that is not complete never has the name of a complete one, not even when the node is killed before it has the other name.
+// A backup that is not complete never has the name of a complete one, not even when the node is killed before it has
+// the other name.
 func TestIncompleteName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(genesis("Commons", 1), t.TempDir())
@@ -227,8 +230,8 @@ func TestIncompleteName(t *testing.T) {
 	})
 }
 
-// A backup that was made while the clock was wrong, and so has a later time in its name, delays no other, is not the last success, and neither
-// pushes out the backups that are made now nor is deleted by them.
+// A backup that was made while the clock was wrong, and so has a later time in its name, delays no other, is not the
+// last success, and neither pushes out the backups that are made now nor is deleted by them.
 func TestWrongClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(genesis("Commons", 1), t.TempDir())

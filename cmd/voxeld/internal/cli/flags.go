@@ -58,7 +58,8 @@ func AddOptions(c *cobra.Command, file *string, names ...string) {
 	}
 }
 
-// OnNode makes c a command for a running node: it adds the flags that name the node, and runs the function with its admin socket.
+// OnNode makes c a command for a running node: it adds the flags that name the node, and runs the function with its
+// admin socket.
 func OnNode(c *cobra.Command, run func(c *cobra.Command, args []string, socket string) error) {
 	var file string
 	AddOptions(c, &file, "data-dir", "admin")

@@ -8,7 +8,8 @@ import (
 	"sync"
 )
 
-// journalHandler writes a text line for each record, behind its priority as sd-daemon(3) has it: journalctl -p err then finds errors.
+// journalHandler writes a text line for each record, behind its priority as sd-daemon(3) has it: journalctl -p err then
+// finds errors.
 type journalHandler [4]slog.Handler // of debug, info, warn, error
 
 func newJournalHandler(w io.Writer, o *slog.HandlerOptions) (h journalHandler) {
@@ -51,8 +52,8 @@ func (h journalHandler) WithGroup(name string) slog.Handler {
 	return h
 }
 
-// prefixWriter writes a prefix before each line, in one write with it. A record of a text handler is one write, and has no line feed but
-// its last byte, whatever others have put into its attributes.
+// prefixWriter writes a prefix before each line, in one write with it. A record of a text handler is one write, and has
+// no line feed but its last byte, whatever others have put into its attributes.
 type prefixWriter struct {
 	w      io.Writer
 	lock   *sync.Mutex

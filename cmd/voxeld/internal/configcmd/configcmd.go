@@ -1,4 +1,5 @@
-// Package configcmd holds the commands of voxeld config, which show, check and write configurations without starting a node.
+// Package configcmd holds the commands of voxeld config, which show, check and write configurations without starting a
+// node.
 package configcmd
 
 import (

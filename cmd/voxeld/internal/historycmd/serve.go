@@ -1,5 +1,5 @@
-// Package historycmd has the commands that list who changed which blocks, and that roll changes back, and the handlers of the admin socket that
-// answer them.
+// Package historycmd has the commands that list who changed which blocks, and that roll changes back, and the handlers
+// of the admin socket that answer them.
 package historycmd
 
 import (

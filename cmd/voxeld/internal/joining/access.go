@@ -45,7 +45,8 @@ func (a Access) Invite(i trust.Invitation, life time.Duration) (config.Token, er
 // fileLife is how long a token in a file can be used. It is replaced when half of that is over, at the next start.
 const fileLife = 365 * 24 * time.Hour
 
-// WriteToken writes a token for any number of nodes to a file. If the file has one that is good for some time, only its addresses change.
+// WriteToken writes a token for any number of nodes to a file. If the file has one that is good for some time, only its
+// addresses change.
 func (a Access) WriteToken(path string) error {
 	token := config.Token{World: a.World, Addrs: a.Node.Host.Addrs()}
 	if a.Gate != nil {
@@ -62,8 +63,8 @@ func (a Access) WriteToken(path string) error {
 	return nil
 }
 
-// CheckTokenFile returns an error if the file holds a token: a node that is about to create a world would replace it, and the nodes that use it
-// would not start again. An empty path is no file.
+// CheckTokenFile returns an error if the file holds a token: a node that is about to create a world would replace it,
+// and the nodes that use it would not start again. An empty path is no file.
 func CheckTokenFile(path string) error {
 	text, err := os.ReadFile(path)
 	if path == "" || errors.Is(err, fs.ErrNotExist) {

@@ -13,7 +13,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// Enter has only nodes with a certificate talk to this one from now on. The gate is nil if the world is open: anybody may then.
+// Enter has only nodes with a certificate talk to this one from now on. The gate is nil if the world is open: anybody
+// may then.
 func (n *Node) Enter(ctx context.Context, g world.Genesis, join config.Bootstrap) (*admission.Gate, error) {
 	roots, err := n.roots(g)
 	if err != nil {
@@ -65,8 +66,8 @@ func (n *Node) Enter(ctx context.Context, g world.Genesis, join config.Bootstrap
 	return gate, nil
 }
 
-// certify uses a token that is new to this node. The node needs one if it has no valid certificate, nor one that is valid but for its date:
-// that is renewed once an issuer is found.
+// certify uses a token that is new to this node. The node needs one if it has no valid certificate, nor one that is
+// valid but for its date: that is renewed once an issuer is found.
 func (n *Node) certify(ctx context.Context, gate *admission.Gate, join config.Bootstrap) error {
 	own, without := gate.Own()
 	switch {

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// GenesisProtocol serves the genesis of an open world to new nodes. It has no world prefix, which a new node does not have yet.
+	// GenesisProtocol serves the genesis of an open world to new nodes. It has no world prefix, which a new node does
+	// not have yet.
 	GenesisProtocol = "/voxeld/genesis/1"
 	// joinTimeout is how long a new node tries to reach the world that it joins.
 	joinTimeout = 30 * time.Second
@@ -29,7 +30,8 @@ var (
 	ErrNotAdmitted = errors.New("this node is not admitted to the world")
 )
 
-// Genesis asks the nodes to join for the genesis of their world until one answers. With the secret of a token it also obtains a certificate.
+// Genesis asks the nodes to join for the genesis of their world until one answers. With the secret of a token it also
+// obtains a certificate.
 func (n *Node) Genesis(ctx context.Context, join config.Bootstrap) (world.Genesis, error) {
 	if join.Secret != nil {
 		return n.enroll(ctx, join)

@@ -21,8 +21,8 @@ type Resolver interface {
 	LookupHost(ctx context.Context, name string) (addrs []string, err error)
 }
 
-// ReportUnresolved warns at once of names in addresses to join that the DNS does not know: the node goes on trying, since the name may be
-// that of a container that starts later. It does so in the background; the caller calls wait.
+// ReportUnresolved warns at once of names in addresses to join that the DNS does not know: the node goes on trying,
+// since the name may be that of a container that starts later. It does so in the background; the caller calls wait.
 func ReportUnresolved(ctx context.Context, logger *slog.Logger, dns Resolver, addrs []string) (wait func()) {
 	var names []string
 	for _, addr := range addrs {

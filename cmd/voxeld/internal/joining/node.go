@@ -17,7 +17,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// founder is the operator of the node that creates a world, and of those that its tokens admit unless they name another one.
+// founder is the operator of the node that creates a world, and of those that its tokens admit unless they name another
+// one.
 const founder = "founder"
 
 // Node is what a node has before it is in a world.

@@ -96,8 +96,9 @@ func ReadRootKey(path string) (trust.PrivateKey, error) {
 	return trust.PrivateKey(private), nil
 }
 
-// replaceRootKey replaces the root key in a data directory by a new one, which counts once the charter names it. The new key is on disk
-// before, so that it cannot be lost. If the replacement fails, the new key stays: the charter may be on disk all the same.
+// replaceRootKey replaces the root key in a data directory by a new one, which counts once the charter names it. The
+// new key is on disk before, so that it cannot be lost. If the replacement fails, the new key stays: the charter may be
+// on disk all the same.
 func replaceRootKey(dataDir string, gate *admission.Gate) error {
 	path := filepath.Join(dataDir, nextRootKeyFile)
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -119,8 +120,8 @@ func replaceRootKey(dataDir string, gate *admission.Gate) error {
 	return finishReplacement(dataDir, gate)
 }
 
-// finishReplacement makes the new root key the root key if the charter names it, and removes it if not. The charter must be
-// the stored one: after a failed commit it may differ from the one in memory until a restart.
+// finishReplacement makes the new root key the root key if the charter names it, and removes it if not. The charter
+// must be the stored one: after a failed commit it may differ from the one in memory until a restart.
 func finishReplacement(dataDir string, gate *admission.Gate) error {
 	path, next := filepath.Join(dataDir, RootKeyFile), filepath.Join(dataDir, nextRootKeyFile)
 	fresh, err := ReadRootKey(next)

@@ -31,8 +31,8 @@ func (f *failing) Commit(writes []kv.Write) error {
 	return errors.Join(f.DB.Commit(writes), f.after)
 }
 
-// When the commit of the charter that names a new root key fails, only a restart shows whether it is on disk. Until then the new
-// key is kept, and the root key is the one that the charter names after.
+// When the commit of the charter that names a new root key fails, only a restart shows whether it is on disk. Until
+// then the new key is kept, and the root key is the one that the charter names after.
 func TestFailedReplacementKeepsBothKeys(t *testing.T) {
 	failure := errors.New("input/output error")
 	for name, c := range map[string]struct {

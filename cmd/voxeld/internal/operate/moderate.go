@@ -43,7 +43,8 @@ func newPolicyCommand(of policy.Command) *cobra.Command {
 	return c
 }
 
-// PositionsLast moves the arguments of a command of the chat behind "--" if one of them is a position that looks like a flag, such as -50,0,-50.
+// PositionsLast moves the arguments of a command of the chat behind "--" if one of them is a position that looks like a
+// flag, such as -50,0,-50.
 func PositionsLast(args []string) []string {
 	negative := func(arg string) bool { return len(arg) > 1 && arg[0] == '-' && arg[1] >= '0' && arg[1] <= '9' }
 	if len(args) == 0 || slices.Contains(args, "--") || !slices.ContainsFunc(args, negative) ||

@@ -26,8 +26,8 @@ func newQuery[A any](use, short, path string, table func(w io.Writer, answer A))
 	return c
 }
 
-// newAreaQuery is newQuery with the flag --area: then everything in an area of the world is listed, as the nodes that lead its regions
-// answer.
+// newAreaQuery is newQuery with the flag --area: then everything in an area of the world is listed, as the nodes that
+// lead its regions answer.
 func newAreaQuery[A any](use, short, usage, path, areaPath string, table func(w io.Writer, answer A), areaTable func(w io.Writer, answer admin.Area)) *cobra.Command {
 	var asJSON bool
 	var area string

@@ -171,7 +171,8 @@ func recoverAll(ctx context.Context, out io.Writer, socket string, good, old []r
 	return nil
 }
 
-// confirm asks a question at a terminal, which is answered by typing the text want. Scripts must pass the flags instead.
+// confirm asks a question at a terminal, which is answered by typing the text want. Scripts must pass the flags
+// instead.
 func confirm(terminal io.Reader, in *bufio.Reader, out io.Writer, question, want, flags string) error {
 	if f, ok := terminal.(*os.File); ok {
 		if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
@@ -193,7 +194,8 @@ func ignoreEnd(err error) error {
 	return err
 }
 
-// printPlan prints the state of a region's replicas, and from which it can be recovered here and what is lost then, or why it cannot.
+// printPlan prints the state of a region's replicas, and from which it can be recovered here and what is lost then, or
+// why it cannot.
 func printPlan(out io.Writer, p region.Recovery) error {
 	fmt.Fprintf(out, "\n%s, %s\n", p.Name, english.Plural(p.Voters, "voting member", ""))
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', 0)

@@ -18,7 +18,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// replaceRegion founds a region again of which no replica is left: from the backup's files, or without any as it was generated.
+// replaceRegion founds a region again of which no replica is left: from the backup's files, or without any as it was
+// generated.
 func replaceRegion(c *cobra.Command, socket, cell string, files []string, yes bool) error {
 	ctx, out := c.Context(), c.OutOrStdout()
 	var plan admin.ReplacePlan
@@ -60,7 +61,8 @@ func replaceRegion(c *cobra.Command, socket, cell string, files []string, yes bo
 	return nil
 }
 
-// regionOf writes the records of a region in a chain of backups, and returns when its land is of, and the id of its world.
+// regionOf writes the records of a region in a chain of backups, and returns when its land is of, and the id of its
+// world.
 func regionOf(ctx context.Context, out *bytes.Buffer, files []string, cell string) (begun time.Time, worldID string, err error) {
 	chain, err := backup.VerifyFiles(ctx, files, nil)
 	if err != nil {

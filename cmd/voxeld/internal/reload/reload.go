@@ -1,5 +1,5 @@
-// Package reload applies a changed configuration to a running node: what can be changed while it runs, or nothing if any
-// of it cannot be used.
+// Package reload applies a changed configuration to a running node: what can be changed while it runs, or nothing if
+// any of it cannot be used.
 //
 // A Reloader may be used by any goroutine.
 package reload

@@ -46,8 +46,8 @@ func takeSample(ctx context.Context, socket string) (sample, error) {
 // interval is the time between two samples, with the rates between them.
 type interval struct{ before, after sample }
 
-// since returns the interval between two samples. If the node was restarted between them, its counters began at 0 again: the interval
-// then begins with the process.
+// since returns the interval between two samples. If the node was restarted between them, its counters began at 0
+// again: the interval then begins with the process.
 func since(before, after sample) interval {
 	const started = "voxeld_start_time_seconds"
 	if at := after.metrics.Value(started); at != before.metrics.Value(started) {

@@ -24,7 +24,8 @@ func Register(r prometheus.Registerer, o Options) {
 		Name: "voxeld_build_info", Help: "1, with the versions of the daemon and of Go.",
 	}, []string{"version", "goversion"})
 	build.WithLabelValues(o.Version, runtime.Version()).Set(1)
-	// The standard process_start_time_seconds is absent where /proc/stat cannot be read, as under the systemd unit (ProcSubset=pid).
+	// The standard process_start_time_seconds is absent where /proc/stat cannot be read, as under the systemd unit
+	// (ProcSubset=pid).
 	started := gauge("voxeld_start_time_seconds", "When the daemon started.", func() float64 {
 		return float64(o.Started.UnixMilli()) / 1000
 	})
