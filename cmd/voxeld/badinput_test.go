@@ -282,6 +282,9 @@ func TestOperatorsMistakes(t *testing.T) {
 		"no bots":               {[]string{"bot", "--players", "0"}, exitUsage, []string{"--players"}},
 		"bots without time":     {[]string{"bot", "--duration", "0"}, exitUsage, []string{"--duration"}},
 		"bots with less":        {[]string{"bot", "--rate", "-1"}, exitUsage, []string{"--rate"}},
+		"bots over pigeons":     {[]string{"bot", "--carrier", "pigeons"}, exitUsage, []string{"--carrier pigeons", "websocket or tcp"}},
+		"bots by a wrong URL":   {[]string{"bot", "--target", "http://127.54.0.1:8080"}, exitUsage, []string{"begins with ws://"}},
+		"a URL over TCP":        {[]string{"bot", "--carrier", "tcp", "--target", "ws://127.54.0.1:8080/ws"}, exitUsage, []string{"--target", "host:port"}},
 		"bots without a node":   {[]string{"bot", "--target", "127.54.0.1:4002", "--players", "2", "--duration", "2s"}, exitFailed, []string{"none of 2", "connection refused"}},
 		"health of nothing":     {[]string{"healthcheck", "--http", "nowhere"}, exitUsage, []string{"nowhere", "host:port"}},
 	} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/cli"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/test/bot"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // newBot returns the command that runs load bots against a world.
@@ -19,6 +21,7 @@ func newBot() *cobra.Command {
 	var o bot.Options
 	var chunkAt []int32
 	var asJSON, quiet bool
+	var carrier string
 	c := &cobra.Command{
 		Use: "bot", Short: "Run load bots and report latency and throughput",
 		Long: "Runs bots against a running node, over the protocols of real players, in one of the three modes of\n" +
@@ -40,6 +43,9 @@ func newBot() *cobra.Command {
 				return cli.Usage(errors.New("--chunk: want two numbers, X,Z"))
 			}
 			if err := checkCrowd(o); err != nil {
+				return cli.Usage(err)
+			}
+			if err := aim(&o, carrier); err != nil {
 				return cli.Usage(err)
 			}
 			if o.Rate == 0 {
@@ -69,7 +75,9 @@ func newBot() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Target, "target", "127.0.0.1:4002", "`host:port` of the game server of a node")
+	f.StringVar(&o.Target, "target", "", "`host:port` of a node's HTTP server, or of its game server for what is carried over TCP, or the URL of a\n"+
+		"WebSocket, ws:// or wss:// (default: this machine, with the usual port)")
+	f.StringVar(&carrier, "carrier", carrierWebSocket, "what carries sessions: websocket, as for pages in a browser, or tcp")
 	f.StringVar((*string)(&o.Mode), "mode", string(bot.OneChunk), "what the bots do: one-chunk, many-chunks or wander")
 	f.StringVar((*string)(&o.Protocol), "protocol", string(bot.Session), "protocol: session, or original (that of VoxelPopuli's released client)")
 	f.StringVar((*string)(&o.Encoding), "encoding", string(bot.CBOR), "encoding of the session protocol: cbor or json")
@@ -87,6 +95,30 @@ func newBot() *cobra.Command {
 	f.BoolVar(&asJSON, "json", false, "print the report as JSON, with a row for each second")
 	f.BoolVar(&quiet, "quiet", false, "do not show progress; it is shown on terminals only")
 	return c
+}
+
+// What carries sessions.
+const (
+	carrierWebSocket = "websocket"
+	carrierTCP       = "tcp"
+)
+
+// aim sets the target for the carrier: the original protocol is always over TCP.
+func aim(o *bot.Options, carrier string) error {
+	isURL := strings.Contains(o.Target, "://")
+	switch {
+	case carrier != carrierWebSocket && carrier != carrierTCP:
+		return fmt.Errorf("--carrier %s: want %s or %s", carrier, carrierWebSocket, carrierTCP)
+	case isURL && (carrier == carrierTCP || o.Protocol == bot.Original):
+		return fmt.Errorf("--target %s: want host:port, as TCP carries the players", o.Target)
+	case isURL:
+		return wire.CheckURL(o.Target, "ws", "wss")
+	case o.Target == "" && carrier == carrierTCP:
+		o.Target = bot.DefaultTarget(bot.Original)
+	case o.Target != "" && carrier == carrierWebSocket && o.Protocol != bot.Original:
+		o.Target = "ws://" + o.Target + "/ws"
+	}
+	return nil
 }
 
 // checkCrowd refuses values that bot.Options would read as "the default".

@@ -16,6 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/operate"
 	"github.com/voxelpopuli/voxeld/test/bot"
 	"github.com/voxelpopuli/voxeld/test/testkit/ledger"
+	"github.com/voxelpopuli/voxeld/test/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -87,7 +88,7 @@ func TestRollingRestart(t *testing.T) {
 	var crowd sync.WaitGroup
 	for i, d := range all {
 		o := bot.Options{
-			Target: d.Game, Mode: bot.Wander, Players: 10, Rate: 5, Edits: 2, Keep: true, View: 1, Ramp: 20,
+			Target: sessionclient.Page(d.HTTP), Mode: bot.Wander, Players: 10, Rate: 5, Edits: 2, Keep: true, View: 1, Ramp: 20,
 			Duration: time.Hour, Seed: uint64(i + 1), Acked: book.Acked,
 		}
 		crowd.Go(func() { reports[i], errs[i] = bot.Run(ctx, o) })

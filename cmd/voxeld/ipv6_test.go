@@ -108,8 +108,10 @@ func TestIPv6Only(t *testing.T) {
 			t.Errorf("node %d sends players to %s", i, s.URL)
 		}
 		// From the other machine: a page, and a game.
-		if err := process.Run("ip", "netns", "exec", within[1-i], binary, "bot", "--target", "["+ip+"]:4002", "--players", "1", "--duration", "1s"); err != nil {
-			t.Error(err)
+		for carrier, port := range map[string]string{"websocket": "8080", "tcp": "4002"} {
+			if err := process.Run("ip", "netns", "exec", within[1-i], binary, "bot", "--carrier", carrier, "--target", "["+ip+"]:"+port, "--players", "1", "--duration", "1s"); err != nil {
+				t.Errorf("over %s: %v", carrier, err)
+			}
 		}
 	}
 }

@@ -228,7 +228,7 @@ func newWorldOf(t *testing.T, options []kit.Options) []*node {
 func (n *node) play(flags ...string) *process.Process {
 	n.t.Helper()
 	p, err := process.Start(process.Options{Log: filepath.Join(n.t.TempDir(), "bots")}, n.o.Binary,
-		append([]string{"bot", "--quiet", "--target", n.Game, "--duration", "1h"}, flags...)...)
+		append([]string{"bot", "--quiet", "--carrier", "tcp", "--target", n.Game, "--duration", "1h"}, flags...)...)
 	if err != nil {
 		n.t.Fatal(err)
 	}

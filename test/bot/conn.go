@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/test/testkit/legacyclient"
+	"github.com/voxelpopuli/voxeld/test/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
@@ -25,6 +27,7 @@ func codeOf(err error) string {
 		f       *failure
 		refuse  *wire.Error
 		refused *legacyclient.RefusedError
+		upgrade *sessionclient.UpgradeError
 		netErr  net.Error
 		opErr   *net.OpError
 	)
@@ -33,6 +36,8 @@ func codeOf(err error) string {
 		return f.code
 	case errors.As(err, &refused):
 		return "refused: " + refused.Answer
+	case errors.As(err, &upgrade):
+		return "refused: " + http.StatusText(upgrade.Status)
 	case errors.As(err, &refuse):
 		return "server sent " + refuse.Code
 	case errors.As(err, &netErr) && netErr.Timeout():
@@ -66,26 +71,27 @@ func causeOf(err error) string {
 	return err.Error()
 }
 
-// conn is one TCP connection of a player. One goroutine writes and another reads.
+// conn is one connection of a player. One goroutine writes, and another reads, and answers pings.
 type conn struct {
 	net.Conn
-	out, in       int           // bytes so far
-	timeout       time.Duration // of a write
-	writeDeadline time.Time     // the write deadline; it is extended only when less than timeout is left
-	stop          func() bool
+	in, out int           // bytes so far
+	timeout time.Duration // of a write
+	stop    func() bool
 
 	mu struct {
-		sync.Mutex      // held while writing
-		reset      bool // a write has failed with ECONNRESET; the kernel reports that only once, and the reader sees EOF
+		sync.Mutex              // held while writing
+		writeDeadline time.Time // it is extended only when less than timeout is left
+		reset         bool      // a write has failed with ECONNRESET; the kernel reports that only once, and the reader sees EOF
 	}
 }
 
-// dial connects to addr. The connection is closed when ctx is done.
-func dial(ctx context.Context, addr string, timeout time.Duration) (*conn, error) {
-	d := net.Dialer{Timeout: timeout}
-	nc, err := d.DialContext(ctx, "tcp", addr)
+// dial connects to a target of a sessionclient, or a game server. The connection is closed when ctx is done.
+func dial(ctx context.Context, target string, timeout time.Duration) (*conn, error) {
+	dialling, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	nc, err := sessionclient.Connect(dialling, target)
 	if err != nil {
-		return nil, fmt.Errorf("dial %s: %w", addr, err)
+		return nil, fmt.Errorf("dial %s: %w", target, err)
 	}
 	cn := &conn{Conn: nc, timeout: timeout}
 	cn.stop = context.AfterFunc(ctx, func() { _ = nc.Close() }) // unblocks reads and writes
@@ -100,14 +106,14 @@ func (c *conn) Close() error {
 
 // Write writes within the timeout.
 func (c *conn) Write(packet []byte) (int, error) {
-	if now := time.Now(); c.writeDeadline.Sub(now) < c.timeout {
-		c.writeDeadline = now.Add(2 * c.timeout)
-		if err := c.SetWriteDeadline(c.writeDeadline); err != nil {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := time.Now(); c.mu.writeDeadline.Sub(now) < c.timeout {
+		c.mu.writeDeadline = now.Add(2 * c.timeout)
+		if err := c.SetWriteDeadline(c.mu.writeDeadline); err != nil {
 			return 0, err
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	n, err := c.Conn.Write(packet)
 	c.out += n
 	c.mu.reset = c.mu.reset || errors.Is(err, syscall.ECONNRESET)

@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/test/bot"
 	"github.com/voxelpopuli/voxeld/test/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/test/testkit/process"
+	"github.com/voxelpopuli/voxeld/test/testkit/sessionclient"
 )
 
 // startDaemon builds voxeld and runs a new world.
@@ -56,7 +57,7 @@ func TestBotsPlay(t *testing.T) {
 	reports, errs := make([]bot.Report, 6), make([]error, 6)
 	for i := range reports {
 		o := bot.Options{
-			Target: d.Game, Players: 4, Edits: 1,
+			Target: sessionclient.Page(d.HTTP), Players: 4, Edits: 1,
 			Mode: []bot.Mode{bot.OneChunk, bot.ManyChunks, bot.Wander}[i%3], Protocol: bot.Session,
 			Chunks: 4, Duration: 8 * time.Second, Seed: uint64(i + 1),
 		}
@@ -64,7 +65,7 @@ func TestBotsPlay(t *testing.T) {
 			o.Players = 10 // few moves are both probes and sent to others: the region predicts most of them
 		}
 		if i >= 3 {
-			o.Protocol = bot.Original
+			o.Protocol, o.Target = bot.Original, d.Game
 			o.Chunk = grid.ChunkPos{X: int32(20 * i)} // away from the other bots, which walk from the spawn
 		}
 		runs.Go(func() { reports[i], errs[i] = bot.Run(t.Context(), o) })

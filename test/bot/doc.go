@@ -3,7 +3,8 @@
 // modes: all players in one chunk, players spread evenly over many chunks of one server, and players that wander
 // through the network.
 //
-// A player uses either the session protocol (join over TCP, JSON or CBOR) or the original one (one connection per
+// A player uses either the session protocol (JSON or CBOR, over a WebSocket as pages
+// in Chromium do, or over TCP) or the original one (one connection per
 // chunk, found through a dht connection). All randomness comes from the seed: the same options produce the same walk
 // over the same land.
 //

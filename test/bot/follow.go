@@ -69,7 +69,11 @@ func (p *sessionPlayer) redirected(away *redirect) (route []string) {
 		p.pending[seq] = e
 	}
 	for _, home := range away.Gateways {
-		route = append(route, home.Game)
+		if sessionclient.IsPage(p.Target) {
+			route = append(route, home.URL)
+		} else {
+			route = append(route, home.Game)
+		}
 	}
 	return append(route, p.Target)
 }

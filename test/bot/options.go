@@ -9,6 +9,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/test/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -49,7 +50,7 @@ const (
 
 // Options configure the load. The zero value of a field means its default.
 type Options struct {
-	Target   string        // host:port of a game server; default 127.0.0.1:4002
+	Target   string        // host:port of a game server; in sessions also the URL of a WebSocket; default see DefaultTarget
 	Mode     Mode          // default OneChunk
 	Protocol Protocol      // default Session
 	Encoding Encoding      // session only; default CBOR
@@ -75,11 +76,19 @@ type Options struct {
 	Progress func(Second) // called once a second from one goroutine, if not nil
 }
 
+// DefaultTarget returns the target on this machine in which players of a protocol are like real ones: sessions are those of pages.
+func DefaultTarget(p Protocol) string {
+	if p == Original {
+		return "127.0.0.1:4002"
+	}
+	return sessionclient.Page("127.0.0.1:8080")
+}
+
 // withDefaults returns the options with every zero field replaced by its default.
 func (o Options) withDefaults() Options {
-	def(&o.Target, "127.0.0.1:4002")
 	def(&o.Mode, OneChunk)
 	def(&o.Protocol, Session)
+	def(&o.Target, DefaultTarget(o.Protocol))
 	def(&o.Encoding, CBOR)
 	def(&o.Players, 10)
 	def(&o.Rate, 20)

@@ -69,7 +69,9 @@ func (p *sessionPlayer) visit(ctx, life context.Context, target string) error {
 	if err != nil {
 		return err
 	}
-	p.conn = sessionclient.New(cn)
+	if err := cn.within(func() (err error) { p.conn, err = sessionclient.Open(cn, target); return err }); err != nil {
+		return err
+	}
 	p.ground = newGround(unpackSession)
 	arrivals, read := make(chan arrival, 64), make(chan struct{})
 	size, err := p.conn.Join(sessionmsg.Join{

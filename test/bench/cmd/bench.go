@@ -14,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/test/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/test/testkit/figure"
 	"github.com/voxelpopuli/voxeld/test/testkit/process"
+	"github.com/voxelpopuli/voxeld/test/testkit/sessionclient"
 )
 
 // bench is what all figures share.
@@ -26,10 +27,18 @@ type bench struct {
 	docs   string
 	memory int64 // MiB
 	nice   int
+	// carrier is what carries the players' sessions.
+	carrier string
 
 	dir string // for data directories; removed at the end
 	run int    // counts data directories
 }
+
+// What carries sessions: WebSockets, as those of pages, or TCP.
+const (
+	carrierWebSocket = "websocket"
+	carrierTCP       = "tcp"
+)
 
 // daemons starts a world of n fresh daemons, with further flags.
 func (b *bench) daemons(ctx context.Context, n int, flags ...string) ([]*daemon.Daemon, error) {
@@ -99,10 +108,18 @@ func targetsOf(daemons []*daemon.Daemon) []target {
 	return all
 }
 
-func gamesOf(daemons []*daemon.Daemon) []string {
+// address returns where the players of a daemon connect, for package sessionclient.
+func (b *bench) address(d *daemon.Daemon) string {
+	if b.carrier == carrierTCP {
+		return d.Game
+	}
+	return sessionclient.Page(d.HTTP)
+}
+
+func (b *bench) addresses(daemons []*daemon.Daemon) []string {
 	var all []string
 	for _, d := range daemons {
-		all = append(all, d.Game)
+		all = append(all, b.address(d))
 	}
 	return all
 }

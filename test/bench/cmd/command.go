@@ -19,6 +19,9 @@ func (b *bench) command(use, short, long string, run func(ctx context.Context) e
 	return &cobra.Command{
 		Use: use, Short: short, Long: short + ".\n\n" + long, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if b.carrier != carrierWebSocket && b.carrier != carrierTCP {
+				return fmt.Errorf("--carrier %s: want %s or %s", b.carrier, carrierWebSocket, carrierTCP)
+			}
 			if ran, err := netns.OwnNetwork(c.Context()); ran || err != nil {
 				return err
 			}

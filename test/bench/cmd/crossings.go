@@ -77,7 +77,7 @@ func (b *crossings) measure(ctx context.Context, daemons []*daemon.Daemon) ([][2
 	half := float64(b.side) / 2 * cellBlocks
 	logf("%d players found %d × %d cells", pioneers, b.side, b.side)
 	// half a row after the other, outwards
-	crossedNew, before, err := walk(ctx, daemons, 0, pioneers, func(ctx context.Context, i int, w *walker) error {
+	crossedNew, before, err := b.walk(ctx, daemons, 0, pioneers, func(ctx context.Context, i int, w *walker) error {
 		for ; i < 2*b.side; i += pioneers {
 			z := -half + (float64(i/2)+.5)*cellBlocks
 			end := half - 8
@@ -97,7 +97,7 @@ func (b *crossings) measure(ctx context.Context, daemons []*daemon.Daemon) ([][2
 	}
 	logf("%d players on other nodes cross them for %v", len(daemons)-pioneers, length)
 	end := time.Now().Add(length)
-	crossed, sources, err := walk(ctx, daemons, pioneers, len(daemons), func(ctx context.Context, i int, w *walker) error {
+	crossed, sources, err := b.walk(ctx, daemons, pioneers, len(daemons), func(ctx context.Context, i int, w *walker) error {
 		rng := rand.New(rand.NewPCG(1, uint64(i)))
 		for time.Now().Before(end) {
 			if err := w.flyTo(ctx, (2*rng.Float64()-1)*(half-8), (2*rng.Float64()-1)*(half-8)); err != nil {
@@ -152,7 +152,7 @@ func (w *walker) flyTo(ctx context.Context, x, z float64) error {
 
 // walk lets a player move on each of the nodes from first to last (exclusive). It returns how many borders of founded cells they
 // crossed, and how many regions all nodes located meanwhile, by the source that answered.
-func walk(ctx context.Context, daemons []*daemon.Daemon, first, last int, move func(ctx context.Context, i int, w *walker) error) (
+func (b *crossings) walk(ctx context.Context, daemons []*daemon.Daemon, first, last int, move func(ctx context.Context, i int, w *walker) error) (
 	crossed int64, sources map[string]float64, err error,
 ) {
 	var players []*crowd.Probe
@@ -162,7 +162,7 @@ func walk(ctx context.Context, daemons []*daemon.Daemon, first, last int, move f
 		}
 	}()
 	for i := first; i < last; i++ {
-		probe, err := crowd.StartProbe(ctx, daemons[i].Game, fmt.Sprintf("walker-%d", i), walkersView)
+		probe, err := crowd.StartProbe(ctx, b.address(daemons[i]), fmt.Sprintf("walker-%d", i), walkersView)
 		if err != nil {
 			return 0, nil, err
 		}

@@ -34,13 +34,13 @@ func (b *bench) startSpreadCrowd(ctx context.Context, chunks int) (*daemon.Daemo
 	d := daemons[0]
 	heights := crowd.NewHeightMap()
 	_, radius := square(grid.ChunkPos{}, chunks)
-	spawn, err := heights.Fetch(ctx, d.Game, radius)
+	spawn, err := heights.Fetch(ctx, b.address(d), radius)
 	if err != nil {
 		d.Kill()
 		return nil, crowd.Options{}, err
 	}
 	homes, _ := square(spawn, chunks)
-	return d, crowd.Options{Targets: []string{d.Game}, Heights: heights, Homes: homes}, nil
+	return d, crowd.Options{Targets: []string{b.address(d)}, Heights: heights, Homes: homes}, nil
 }
 
 // play runs a crowd of n players, calls during when all have joined, and ends the crowd. It returns an error if they

@@ -40,15 +40,15 @@ type edit struct {
 }
 
 // startEditors starts players who edit at a rate, all together, in the four by four chunks around the middle.
-func startEditors(ctx context.Context, daemons []*daemon.Daemon, rate float64, middle grid.ChunkPos) *editors {
+func startEditors(ctx context.Context, addresses []string, rate float64, middle grid.ChunkPos) *editors {
 	e := &editors{}
 	ctx, e.stop = context.WithCancel(ctx)
-	each := max(1, int(rate/perEditor/float64(len(daemons))+.5))
-	for i, d := range daemons {
+	each := max(1, int(rate/perEditor/float64(len(addresses))+.5))
+	for i, address := range addresses {
 		e.ended.Go(func() {
 			report, err := bot.Run(ctx, bot.Options{
-				Target: d.Game, Mode: bot.ManyChunks, Chunk: middle, Chunks: 16, Players: each, Rate: 4, Speed: 15,
-				Edits: rate / float64(each*len(daemons)), Duration: 24 * time.Hour, Seed: uint64(i) + 1, View: 1,
+				Target: address, Mode: bot.ManyChunks, Chunk: middle, Chunks: 16, Players: each, Rate: 4, Speed: 15,
+				Edits: rate / float64(each*len(addresses)), Duration: 24 * time.Hour, Seed: uint64(i) + 1, View: 1,
 				Acked: e.ledger.Acked,
 				Timed: func(pos grid.Pos, sent, answered time.Time) {
 					e.mu.Lock()

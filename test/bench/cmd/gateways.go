@@ -111,7 +111,7 @@ func (b *gateways) through(ctx context.Context, nodes int) (d gatewayRun, err er
 	}
 	defer daemon.KillAll(daemons)
 	heights := crowd.NewHeightMap()
-	spawn, err := heights.Fetch(ctx, daemons[0].Game, 1)
+	spawn, err := heights.Fetch(ctx, b.address(daemons[0]), 1)
 	if err != nil {
 		return d, err
 	}
@@ -119,7 +119,7 @@ func (b *gateways) through(ctx context.Context, nodes int) (d gatewayRun, err er
 	for i := range daemons {
 		files = append(files, filepath.Join(b.dir, fmt.Sprintf("gateways-%d-%d.pprof", nodes, i+1)))
 	}
-	o := crowd.Options{Targets: gamesOf(daemons), Heights: heights, Homes: []grid.ChunkPos{spawn}, Samples: b.nodes}
+	o := crowd.Options{Targets: b.addresses(daemons), Heights: heights, Homes: []grid.ChunkPos{spawn}, Samples: b.nodes}
 	var led error
 	d.reading, err = b.measureCrowd(ctx, targetsOf(daemons), o, b.players, warm, length, func(ctx context.Context) func() error {
 		d.leader, led = leaderOf(ctx, daemons)

@@ -13,7 +13,6 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/test/bench/crowd"
 	"github.com/voxelpopuli/voxeld/test/bot"
-	"github.com/voxelpopuli/voxeld/test/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/test/testkit/figure"
 	"github.com/voxelpopuli/voxeld/test/testkit/histogram"
 	"github.com/voxelpopuli/voxeld/test/testkit/process"
@@ -102,14 +101,14 @@ func (l *land) arrivals(ctx context.Context) (a arrivals, err error) {
 		if err != nil {
 			return err
 		}
-		if a.warm, err = flights(ctx, d, spawn, true); err != nil {
+		if a.warm, err = flights(ctx, l.address(d), spawn, true); err != nil {
 			return err
 		}
-		if a.cold, err = flights(ctx, d, spawn, false); err != nil {
+		if a.cold, err = flights(ctx, l.address(d), spawn, false); err != nil {
 			return err
 		}
 		built, err := bot.Run(ctx, bot.Options{
-			Target: d.Game, Players: 8, Ramp: 100, Edits: 4, Rate: 20, Chunk: spawn, View: 1, Duration: 15 * time.Second, Seed: 7,
+			Target: l.address(d), Players: 8, Ramp: 100, Edits: 4, Rate: 20, Chunk: spawn, View: 1, Duration: 15 * time.Second, Seed: 7,
 		})
 		if err != nil {
 			return err
@@ -127,14 +126,14 @@ const warmRadius = 6
 
 // flights flies probes and returns what they loaded. Warm ones fly to and fro over land that the crowd has in view,
 // cold ones away from it.
-func flights(ctx context.Context, d *daemon.Daemon, spawn grid.ChunkPos, warm bool) (all []crowd.Load, err error) {
+func flights(ctx context.Context, address string, spawn grid.ChunkPos, warm bool) (all []crowd.Load, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for i := range probes {
 		wg.Go(func() {
-			loads, failed := flight(ctx, d, fmt.Sprintf("probe-%v-%d", warm, i), spawn, warm, 2*math.Pi*float64(i)/probes)
+			loads, failed := flight(ctx, address, fmt.Sprintf("probe-%v-%d", warm, i), spawn, warm, 2*math.Pi*float64(i)/probes)
 			mu.Lock()
 			defer mu.Unlock()
 			all, err = append(all, loads...), errors.Join(err, failed)
@@ -144,8 +143,8 @@ func flights(ctx context.Context, d *daemon.Daemon, spawn grid.ChunkPos, warm bo
 	return all, err
 }
 
-func flight(ctx context.Context, d *daemon.Daemon, name string, spawn grid.ChunkPos, warm bool, turn float64) ([]crowd.Load, error) {
-	p, err := crowd.StartProbe(ctx, d.Game, name, 1)
+func flight(ctx context.Context, address, name string, spawn grid.ChunkPos, warm bool, turn float64) ([]crowd.Load, error) {
+	p, err := crowd.StartProbe(ctx, address, name, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -190,17 +189,17 @@ func (l *land) changes(ctx context.Context) (each, alone float64, err error) {
 	err = l.play(ctx, o, players, []target{d}, func(ctx context.Context, c *crowd.Crowd) error {
 		measured := func(builders int, rate float64, seed uint64) (float64, error) {
 			// The builders stand still too. Their traffic without edits is measured first.
-			empty, err := stillBytes(ctx, d, c, builders, 0, seed)
+			empty, err := stillBytes(ctx, l.address(d), c, builders, 0, seed)
 			if err != nil {
 				return 0, err
 			}
-			full, err := stillBytes(ctx, d, c, builders, rate, seed+1)
+			full, err := stillBytes(ctx, l.address(d), c, builders, rate, seed+1)
 			if err != nil {
 				return 0, err
 			}
 			return (full.bytes - empty.bytes) / players / full.edits, nil
 		}
-		if _, err := stillBytes(ctx, d, c, 1, 0, 50); err != nil { // meanwhile the rest of the land arrives
+		if _, err := stillBytes(ctx, l.address(d), c, 1, 0, 50); err != nil { // meanwhile the rest of the land arrives
 			return err
 		}
 		var err error
@@ -215,10 +214,10 @@ func (l *land) changes(ctx context.Context) (each, alone float64, err error) {
 
 type still struct{ bytes, edits float64 }
 
-func stillBytes(ctx context.Context, d *daemon.Daemon, c *crowd.Crowd, builders int, rate float64, seed uint64) (s still, err error) {
+func stillBytes(ctx context.Context, address string, c *crowd.Crowd, builders int, rate float64, seed uint64) (s still, err error) {
 	before := c.Counts().BytesIn
 	report, err := bot.Run(ctx, bot.Options{
-		Target: d.Game, Players: builders, Ramp: 100, Rate: -1, Edits: rate, View: 1, Duration: 8 * time.Second, Seed: seed,
+		Target: address, Players: builders, Ramp: 100, Rate: -1, Edits: rate, View: 1, Duration: 8 * time.Second, Seed: seed,
 	})
 	if err != nil {
 		return s, err

@@ -61,16 +61,16 @@ func (b memory) run(ctx context.Context) error {
 	add("an empty daemon", empty)
 	const near, far = 1, 12
 	chunks := float64((2*far+1)*(2*far+1) - (2*near+1)*(2*near+1))
-	few, err := memoryWithView(ctx, d, near)
+	few, err := b.memoryWithView(ctx, d, near)
 	if err != nil {
 		return err
 	}
-	many, err := memoryWithView(ctx, d, far)
+	many, err := b.memoryWithView(ctx, d, far)
 	if err != nil {
 		return err
 	}
 	add("a loaded chunk of 4 sections", many.since(few, chunks))
-	flown, gone, err := afterFlight(ctx, d)
+	flown, gone, err := b.afterFlight(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -85,8 +85,8 @@ func (b memory) run(ctx context.Context) error {
 }
 
 // memoryWithView returns the daemon's memory while one player has that view distance.
-func memoryWithView(ctx context.Context, d *daemon.Daemon, view int) (h memoryUse, err error) {
-	p, err := crowd.StartProbe(ctx, d.Game, fmt.Sprint("seer-", view), view)
+func (b memory) memoryWithView(ctx context.Context, d *daemon.Daemon, view int) (h memoryUse, err error) {
+	p, err := crowd.StartProbe(ctx, b.address(d), fmt.Sprint("seer-", view), view)
 	if err != nil {
 		return h, err
 	}
@@ -99,9 +99,9 @@ func memoryWithView(ctx context.Context, d *daemon.Daemon, view int) (h memoryUs
 
 // afterFlight lets probes load much land, and returns the daemon's memory after they have left and their land is
 // unloaded.
-func afterFlight(ctx context.Context, d *daemon.Daemon) (chunks float64, h memoryUse, err error) {
+func (b memory) afterFlight(ctx context.Context, d *daemon.Daemon) (chunks float64, h memoryUse, err error) {
 	for i, goal := range [][2]float64{{1500, 0}, {-1500, 0}, {0, 1500}, {0, -1500}} {
-		p, err := crowd.StartProbe(ctx, d.Game, fmt.Sprint("flyer-", i), 12)
+		p, err := crowd.StartProbe(ctx, b.address(d), fmt.Sprint("flyer-", i), 12)
 		if err != nil {
 			return 0, h, err
 		}

@@ -45,7 +45,7 @@ func (b *network) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o := crowd.Options{Targets: gamesOf(daemons), Roam: 800, JoinRate: 20}
+	o := crowd.Options{Targets: b.addresses(daemons), Roam: 800, JoinRate: 20}
 	var moments []moment
 	var r reading
 	joined := 0.0

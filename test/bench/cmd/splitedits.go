@@ -49,14 +49,14 @@ func (o *splitEdits) run(ctx context.Context) error {
 		return err
 	}
 	defer daemon.KillAll(daemons)
-	spawn, err := crowd.NewHeightMap().Fetch(ctx, daemons[0].Game, 1)
+	spawn, err := crowd.NewHeightMap().Fetch(ctx, o.address(daemons[0]), 1)
 	if err != nil {
 		return err
 	}
 	cell := grid.CellAt(spawn, grid.FoundingLabel)
 	area := cell.Area()
 	middle := grid.ChunkPos{X: (area.MinX + area.MaxX) / 2, Z: (area.MinZ + area.MaxZ) / 2}
-	e := startEditors(ctx, daemons, rate, middle)
+	e := startEditors(ctx, o.addresses(daemons), rate, middle)
 	defer e.stop()
 	if err := e.awaitRate(ctx, rate, cell); err != nil {
 		return err

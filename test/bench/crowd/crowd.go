@@ -17,7 +17,7 @@ import (
 
 // Options configure a crowd. The zero value of a field means its default.
 type Options struct {
-	Targets  []string        // host:port of game servers, assigned to players in turn (required)
+	Targets  []string        // of a sessionclient, all of one kind, assigned to players in turn (required)
 	Heights  *HeightMap      // of the land that players walk on; default an empty one
 	Homes    []grid.ChunkPos // home chunks, assigned to players in turn; all in the height map. Default none: players fly about
 	Roam     float64         // players who fly about begin within so many blocks of where they entered
@@ -85,11 +85,14 @@ type client struct {
 // New returns an empty crowd.
 func New(o Options) *Crowd {
 	c := &Crowd{
-		o: o.withDefaults(), protocol: session{}, carrier: sessionclient.Prefixed{}, entered: make(chan *client, 64),
+		o: o.withDefaults(), protocol: session{}, carrier: sessionclient.WebSocket{}, entered: make(chan *client, 64),
 		known: make(map[string]*client), rng: rand.New(rand.NewPCG(1, 0)), buffer: make([]byte, 1<<20),
 	}
-	if o.FloorMove != nil {
+	switch {
+	case o.FloorMove != nil:
 		c.protocol, c.carrier = floor{o.FloorMove}, floorFrames{}
+	case !sessionclient.IsPage(o.Targets[0]):
+		c.carrier = sessionclient.Prefixed{}
 	}
 	c.mu.Failed = make(map[string]int)
 	return c

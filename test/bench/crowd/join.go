@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/voxelpopuli/voxeld/test/testkit/sessionclient"
 )
 
 const (
@@ -65,8 +67,9 @@ func (c *Crowd) Add(ctx context.Context, n int) error {
 func (c *Crowd) join(ctx context.Context, i int) (*client, error) {
 	var at arrival
 	var early []byte
-	fd, err := connect(ctx, c.o.Targets[i%len(c.o.Targets)], func(conn net.Conn) (err error) {
-		at, early, err = c.protocol.enter(conn, fmt.Sprintf("crowd-%d", i), c.o.View, c.o.Heights)
+	target := c.o.Targets[i%len(c.o.Targets)]
+	fd, err := connect(ctx, target, func(conn net.Conn) (err error) {
+		at, early, err = c.protocol.enter(conn, target, fmt.Sprintf("crowd-%d", i), c.o.View, c.o.Heights)
 		return err
 	})
 	if err != nil {
@@ -94,7 +97,7 @@ func (c *Crowd) join(ctx context.Context, i int) (*client, error) {
 func connect(ctx context.Context, target string, enter func(net.Conn) error) (fd int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", target)
+	conn, err := sessionclient.Connect(ctx, target)
 	if err != nil {
 		return -1, err
 	}
@@ -103,7 +106,11 @@ func connect(ctx context.Context, target string, enter func(net.Conn) error) (fd
 	if err := enter(conn); err != nil {
 		return -1, err
 	}
-	return dupFD(conn.(syscall.Conn))
+	raw, ok := conn.(syscall.Conn)
+	if !ok {
+		return -1, fmt.Errorf("%s: players of a crowd do not speak TLS", target)
+	}
+	return dupFD(raw)
 }
 
 // dupFD duplicates a connection's descriptor, so that Go's poller does not wake up for every packet.

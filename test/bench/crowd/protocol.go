@@ -16,7 +16,7 @@ import (
 type protocol interface {
 	// enter joins, and returns when the player is in the world. Chunks that arrive on the way go to the height map; what arrived
 	// after them is early.
-	enter(c net.Conn, name string, view int, land *HeightMap) (at arrival, early []byte, err error)
+	enter(c net.Conn, target, name string, view int, land *HeightMap) (at arrival, early []byte, err error)
 	// appendMove appends a move, without its frame.
 	appendMove(dst []byte, pose motion.Pose) []byte
 	// decode decodes a message for a sample. It calls see for each avatar that it shows, and reports whether it is a frame with any.
@@ -34,8 +34,11 @@ type arrival struct {
 // session is the session protocol in CBOR.
 type session struct{}
 
-func (session) enter(c net.Conn, name string, view int, land *HeightMap) (a arrival, early []byte, err error) {
-	s := sessionclient.New(c)
+func (session) enter(c net.Conn, target, name string, view int, land *HeightMap) (a arrival, early []byte, err error) {
+	s, err := sessionclient.Open(c, target)
+	if err != nil {
+		return a, nil, err
+	}
 	if _, err := s.Join(sessionmsg.Join{Name: name, View: view, Encoding: sessionmsg.EncodingCBOR}); err != nil {
 		return a, nil, err
 	}
@@ -66,7 +69,7 @@ func (session) decode(scene *sessionmsg.AvatarDecoder, message []byte, see func(
 // floor is the floor program (test/bench/floor): moves of a fixed size, and frames. Their contents are arbitrary.
 type floor struct{ move []byte }
 
-func (floor) enter(net.Conn, string, int, *HeightMap) (arrival, []byte, error) {
+func (floor) enter(net.Conn, string, string, int, *HeightMap) (arrival, []byte, error) {
 	x, z := rand.Float64()*30+1, rand.Float64()*30+1 // the position is not used
 	return arrival{pose: motion.Pose{X: x, Y: 300, Z: z}, height: 128}, nil, nil
 }
@@ -85,21 +88,22 @@ type floorFrames struct{}
 func (floorFrames) Append(dst, message []byte) []byte { return append(dst, message...) }
 
 // Split implements sessionclient.Carrier.
-func (floorFrames) Split(received []byte) (message, rest []byte, err error) {
+func (floorFrames) Split(received []byte) (message, answer, rest []byte, err error) {
 	if len(received) < 4 {
-		return nil, received, nil
+		return nil, nil, received, nil
 	}
 	n := 4 + int(binary.LittleEndian.Uint32(received))
 	if len(received) < n {
-		return nil, received, nil
+		return nil, nil, received, nil
 	}
-	return received[4:n], received[n:], nil
+	return received[4:n], nil, received[n:], nil
 }
 
 // inbound is what a sample has received.
 type inbound struct{ rest []byte } // of a message that is incomplete
 
-// each calls handle with each message that is complete now.
+// each calls handle with each message that is complete now. Nothing is answered: nodes send no pings, and a sample that a node has closed
+// is lost.
 func (b *inbound) each(carrier sessionclient.Carrier, received []byte, handle func(message []byte) error) error {
 	rest := received
 	if len(b.rest) > 0 {
@@ -107,14 +111,17 @@ func (b *inbound) each(carrier sessionclient.Carrier, received []byte, handle fu
 		rest = b.rest
 	}
 	for {
-		message, left, err := carrier.Split(rest)
+		message, _, left, err := carrier.Split(rest)
 		if err != nil {
 			return err
 		}
-		if message == nil {
+		if len(left) == len(rest) {
 			break
 		}
 		rest = left
+		if message == nil {
+			continue
+		}
 		if err := handle(message); err != nil {
 			return err
 		}

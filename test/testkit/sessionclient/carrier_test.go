@@ -15,18 +15,18 @@ func TestCarriersSplit(t *testing.T) {
 			message := bytes.Repeat([]byte("m"), size)
 			sent := carrier.Append(nil, message)
 			for n := range sent {
-				got, rest, err := carrier.Split(sent[:n])
+				got, _, rest, err := carrier.Split(sent[:n])
 				if got != nil || len(rest) != n || err != nil {
 					t.Fatalf("%s, %d of %d bytes: %d and %d bytes, %v", name, n, len(sent), len(got), len(rest), err)
 				}
 			}
-			got, rest, err := carrier.Split(append(sent, "rest"...))
+			got, _, rest, err := carrier.Split(append(sent, "rest"...))
 			if !bytes.Equal(got, message) || string(rest) != "rest" || err != nil {
 				t.Errorf("%s of %d bytes: got %d, rest %q, %v", name, size, len(got), rest, err)
 			}
 		}
 		endless := bytes.Repeat([]byte{0xff}, wire.MaxServerLine+1)
-		if _, _, err := carrier.Split(endless); err == nil {
+		if _, _, _, err := carrier.Split(endless); err == nil {
 			t.Errorf("%s: takes a message without an end", name)
 		}
 	}

@@ -1,14 +1,18 @@
-// Package sessionclient is the client's side of voxeld's session protocol (docs/protocol.md), in JSON and CBOR, over any
-// connection. Conn only encodes and decodes; Player also keeps the land that the player sees.
+// Package sessionclient is the client's side of voxeld's session protocol (docs/protocol.md), in JSON and CBOR, over TCP, or over a
+// WebSocket as a page in Chromium. Conn only encodes and decodes; Player also keeps the land that the player sees.
 //
 // The methods that send belong to one goroutine, those that read to one other. bot, bench, chaos and tests may import it.
 package sessionclient
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -33,17 +37,55 @@ type Message struct {
 	At                    time.Time // when it had been received
 }
 
-// New returns the session of a new connection. Its first message must be sent by Join.
+// New returns the session of a new connection over TCP. Its first message must be sent by Join.
 func New(c net.Conn) *Conn { return &Conn{Conn: c, carrier: Lines{}, buffer: make([]byte, 16<<10)} }
 
-// Dial connects to a game server, and joins.
-func Dial(ctx context.Context, game string, join sessionmsg.Join) (*Conn, error) {
-	nc, err := new(net.Dialer).DialContext(ctx, "tcp", game)
+// Open returns the session of a new connection to a target: over TCP, or over a WebSocket, which it opens. Its first message must
+// be sent by Join.
+func Open(c net.Conn, target string) (*Conn, error) {
+	s := New(c)
+	if !IsPage(target) {
+		return s, nil
+	}
+	early, err := upgrade(c, target)
+	s.carrier, s.received = WebSocket{}, s.buffer[:copy(s.buffer, early)]
+	return s, err
+}
+
+// IsPage reports whether players of a target are pages: it is the URL of a WebSocket, ws:// or wss://. Else it is the host:port of a game
+// server, whose players speak TCP.
+func IsPage(target string) bool { return strings.Contains(target, "://") }
+
+// Page returns the URL of the WebSocket of a node that serves pages at a host:port.
+func Page(http string) string { return "ws://" + http + "/ws" }
+
+// Connect connects to the server of a target, for Open. Over TLS it verifies the server's certificate.
+func Connect(ctx context.Context, target string) (net.Conn, error) {
+	if !IsPage(target) {
+		return new(net.Dialer).DialContext(ctx, "tcp", target)
+	}
+	u, err := url.Parse(target)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	if u.Scheme == "wss" {
+		return new(tls.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443")))
+	}
+	return new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")))
+}
+
+// Dial connects to a target, and joins.
+func Dial(ctx context.Context, target string, join sessionmsg.Join) (*Conn, error) {
+	nc, err := Connect(ctx, target)
 	if err != nil {
 		return nil, err
 	}
-	c := New(nc)
-	if _, err := c.Join(join); err != nil {
+	defer context.AfterFunc(ctx, func() { nc.Close() })() //nolint:errcheck // the read reports it
+	c, err := Open(nc, target)
+	if err == nil {
+		_, err = c.Join(join)
+	}
+	if err != nil {
 		return nil, errors.Join(err, nc.Close())
 	}
 	return c, nil
@@ -57,7 +99,7 @@ func (c *Conn) Join(join sessionmsg.Join) (size int, err error) {
 		return 0, err
 	}
 	size, err = c.write(line)
-	if c.cbor = join.Encoding == sessionmsg.EncodingCBOR; c.cbor {
+	if c.cbor = join.Encoding == sessionmsg.EncodingCBOR; c.cbor && c.carrier == (Lines{}) {
 		c.carrier = Prefixed{}
 	}
 	return size, err
@@ -95,7 +137,7 @@ func (c *Conn) Read() (m Message, err error) {
 	}
 	m.Size, m.At = size, time.Now()
 	switch {
-	case !c.cbor:
+	case !c.cbor, message[0] == '{': // the refusal of a join is in JSON
 		m.FromServer, err = sessionmsg.DecodeServer(message)
 	case message[0] == sessionmsg.TickFrame:
 		m.Tick = message
@@ -108,11 +150,18 @@ func (c *Conn) Read() (m Message, err error) {
 // next returns the next message, which is valid until its next call, and its size on the connection.
 func (c *Conn) next() (message []byte, size int, err error) {
 	for {
-		message, rest, err := c.carrier.Split(c.received)
+		message, answer, rest, err := c.carrier.Split(c.received)
+		split := len(c.received) - len(rest)
+		c.received = rest
+		if answer != nil {
+			_, failed := c.Write(answer)
+			err = cmp.Or(err, failed)
+		}
 		if err != nil || message != nil {
-			size = len(c.received) - len(rest)
-			c.received = rest
-			return message, size, err
+			return message, split, err
+		}
+		if split > 0 {
+			continue
 		}
 		kept := copy(c.buffer, c.received)
 		if kept == len(c.buffer) {
