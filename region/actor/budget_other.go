@@ -1,11 +1,11 @@
 //go:build !linux
 
-package budget
+package actor
 
 import "time"
 
-// ThreadTime runs a piece of work and returns how long it took by the wall clock: only Linux reports the CPU time of a thread.
-func ThreadTime(work func()) time.Duration {
+// threadTime runs a piece of work and returns how long it took by the wall clock: only Linux reports the CPU time of a thread.
+func threadTime(work func()) time.Duration {
 	start := time.Now()
 	work()
 	return time.Since(start)
