@@ -140,15 +140,16 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	h := &Host{
 		Options: o, tasks: background.NewTasks(), questions: transport.Questions{Peers: o.Peers}, registry: registry,
 		foundings:      transport.NewPeerLimits(foundRate, foundBurst),
-		contradictions: health.NewContradictions(), regions: &regions{copies: o.Copies, metrics: newMetrics(o.Registerer)},
+		contradictions: health.NewContradictions(),
 	}
 	m := integrity.NewMetrics(o.Registerer)
 	h.facts = integrity.NewFacts(o.Self.Peer, m)
-	h.detector = directory.NewDetector(o.Grace, h.questions.Description, o.Peers.Connected)
-	h.detector.Excluded, h.detector.Clock = o.Excluded, o.Clock
-	h.regions.issuers = &integrity.Issuers{
+	h.detector = directory.NewDetector(directory.DetectorOptions{
+		Grace: o.Grace, Describe: h.questions.Description, Connected: o.Peers.Connected, Excluded: o.Excluded, Clock: o.Clock,
+	})
+	h.regions = newRegions(o, h.facts, &integrity.Issuers{
 		World: o.World, Issued: issued(o.Issued), Key: o.Operator.Key, Sign: o.Operator.Sign, Charter: o.Operator.Charter,
-	}
+	}, h.create)
 	h.observer = &observer{host: h, metrics: h.regions.metrics}
 	h.pieces = transport.NewPieces(o.Self.Peer, o.Peers, h.servePiece)
 	h.Directory = directory.New(directory.Options{
@@ -162,12 +163,18 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	}); err != nil {
 		return nil, err
 	}
+	evicted, err := integrity.LoadEvicted(integrity.EvictedOptions{
+		Self: o.Self, Storage: o.Storage, Replicas: o.Replicas, Questions: h.questions, Detector: h.detector, Logger: o.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
 	h.supervisor = placement.New(placement.Options{
 		Self: o.Self.Peer, Copies: o.Copies, Records: o.Records, Directory: h.Directory, Registry: registry, Questions: h.questions,
-		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.facts, Slow: o.Replicas.Slow, Logger: o.Logger, Registerer: o.Registerer,
+		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.facts, Slow: o.Replicas.Slow,
+		NotifyEvicted: evicted.Notify, Watch: h.observer.watch, Logger: o.Logger, Registerer: o.Registerer,
 	})
-	h.supervisor.Watch = h.observer.watch
-	if err := h.wireIntegrity(m); err != nil {
+	if err := h.wireIntegrity(m, evicted); err != nil {
 		return nil, err
 	}
 	h.publisher = placement.NewPublisher(placement.PublisherOptions{
@@ -205,35 +212,49 @@ func issued(by policy.Issued) policy.Issued {
 }
 
 // wireIntegrity creates the parts that keep copies sound.
-func (h *Host) wireIntegrity(m *integrity.Metrics) error {
+func (h *Host) wireIntegrity(m *integrity.Metrics, evicted *integrity.Evicted) error {
 	node := integrity.Node{
 		Self: h.Self, Height: h.Height, Storage: h.Storage, Replicas: h.Replicas, Registry: h.registry, Directory: h.Directory,
 		Questions: h.questions, Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Logger: h.Logger, Metrics: m,
 	}
 	h.regions.Node = node
+	h.Ranges = rollback.NewRanges(rollback.RangesOptions{
+		Node: node, Lands: h.regions.lands, Quarantined: h.facts.Quarantined, Ground: h.Ground,
+	})
+	h.Examiner = &health.Examiner{
+		Node: node, Copies: h.Copies, CatalogCopies: h.CatalogCopies, Records: h.Records, Damages: h.Damaged,
+		AskStatuses: h.regions.askStatuses, Memberships: h.regions.memberships, Contradictions: h.contradictions, MachineAhead: h.Clock.MachineAhead,
+		NotReady: h.NotReady, Copied: h.Copied,
+	}
+	h.bases = integrity.NewBases(node, integrity.BasesOptions{Base: h.Base, Ground: h.Ground, Records: h.Records, Pieces: h.pieces})
+	ordered := func() (all []policy.Rollback) {
+		h.Policy.Read(func(p *policy.State) { all = p.Rollbacks() })
+		return all
+	}
+	h.History = rollback.New(rollback.Options{
+		Node: node, Lands: h.regions.lands, Ranges: h.Ranges, Ordered: ordered, Base: h.BaseOf, Ground: h.Ground,
+		Now: h.Clock.Now, Settled: h.Clock.Settled, Registerer: h.Registerer, Founded: func(ctx context.Context) ([]nodemsg.Region, error) {
+			catalog, err := h.Directory.CatalogMembers(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return h.Examiner.AllRegions(ctx, catalog)
+		},
+	})
 	h.Splitter = &split.Splitter{
 		Node: node, Follow: h.Follow, Create: h.create, Pieces: h.pieces, Lands: h.regions.lands,
-		AskStatuses: h.regions.askStatuses, Metrics: split.NewMetrics(h.Registerer), Askers: split.NewAskers(),
+		Passed: h.History.Passed, AskStatuses: h.regions.askStatuses, Metrics: split.NewMetrics(h.Registerer), Askers: split.NewAskers(),
 	}
 	h.AutoSplit = split.NewAutoSplit(split.AutoSplitOptions{
 		Node: node, Splitter: h.Splitter, Supervisor: h.supervisor, Facts: h.facts, Led: h.regions.ledLands,
 		AskStatuses: h.regions.askStatuses, Limits: h.Limits, Registerer: h.Registerer,
 	})
-	h.Ranges = rollback.NewRanges(rollback.RangesOptions{
-		Node: node, Lands: h.regions.lands, Quarantined: h.facts.Quarantined, Ground: h.Ground,
+	h.Exporter = backups.NewExporter(backups.ExporterOptions{
+		Node: node, AskStatuses: h.regions.askStatuses, Players: h.Players, Attester: h.Attester, Contradicted: h.contradictions.Add,
+		Vouch: h.regions.issuers.Vouch, Vouched: h.regions.issuers.Vouched, UpdatePolicy: h.Policy.Update,
+		Known: func() []string { return h.Records.NearestKnown(grid.CatalogKey, backups.MaxNodes) },
 	})
-	h.Exporter = backups.NewExporter(node, h.regions.askStatuses)
-	h.Exporter.Players, h.Exporter.Attester, h.Exporter.Contradicted = h.Players, h.Attester, h.contradictions.Add
-	h.Exporter.Vouch, h.Exporter.Vouched, h.Exporter.UpdatePolicy = h.regions.issuers.Vouch, h.regions.issuers.Vouched, h.Policy.Update
-	h.Exporter.Known = func() []string { return h.Records.NearestKnown(grid.CatalogKey, backups.MaxNodes) }
 	h.damages = integrity.NewDamages(m)
-	evicted, err := integrity.LoadEvicted(integrity.EvictedOptions{
-		Self: h.Self, Storage: h.Storage, Replicas: h.Replicas, Questions: h.questions, Detector: h.detector, Logger: h.Logger,
-	})
-	if err != nil {
-		return err
-	}
-	h.supervisor.NotifyEvicted = evicted.Notify
 	h.executor = &integrity.Executor{Node: node, ExecutorOptions: integrity.ExecutorOptions{
 		Facts: h.facts, Supervisor: h.supervisor, Records: h.Records, OpenMember: h.regions.openMember, Open: h.regions.open,
 		Judge: &integrity.Judge{
@@ -246,7 +267,7 @@ func (h *Host) wireIntegrity(m *integrity.Metrics) error {
 		Every: h.ScrubEvery, Supervisor: h.supervisor, Damages: h.damages, Facts: h.facts, Pieces: h.pieces, Led: h.regions.ledLands,
 	}}
 	h.vacater = split.NewVacater(split.VacaterOptions{
-		Node: node, After: h.VacateAfter, Spawn: h.Spawn, Policy: h.Policy, Supervisor: h.supervisor, Lead: h.Splitter.Lead,
+		Node: node, After: h.VacateAfter, Spawn: h.Spawn, Policy: h.Policy, Supervisor: h.supervisor,
 		Unusable: h.facts.Closed,
 		Here: func(ctx context.Context, c *actor.Catalog, vacated nodemsg.Vacated) (nodemsg.Region, error) {
 			return h.vacated(ctx, h.Self.Peer, c, vacated)
@@ -260,63 +281,45 @@ func (h *Host) wireIntegrity(m *integrity.Metrics) error {
 			return err
 		},
 	})
-	h.recovery = &integrity.Recovery{
-		Node: node, Executor: h.executor, Evicted: evicted, AskStatuses: h.regions.askStatuses,
-		LastHeard: h.detector.LastHeard,
-	}
 	h.Replacer = &integrity.Replacer{
-		Node: node, Executor: h.executor, Evicted: evicted, AskStatuses: h.regions.askStatuses,
-		LastHeard: h.detector.LastHeard, SilentAfter: h.recovery.SilentAfter,
+		Node: node, Executor: h.executor, Evicted: evicted, AskStatuses: h.regions.askStatuses, LastHeard: h.detector.LastHeard,
 	}
-	h.Examiner = &health.Examiner{
-		Node: node, Copies: h.Copies, CatalogCopies: h.CatalogCopies, Records: h.Records, Damages: h.Damaged,
-		AskStatuses: h.regions.askStatuses, Memberships: h.regions.memberships, Contradictions: h.contradictions, MachineAhead: h.Clock.MachineAhead,
-		NotReady: h.NotReady, Copied: h.Copied,
+	h.recovery = &integrity.Recovery{
+		Node: node, Executor: h.executor, Evicted: evicted, AskStatuses: h.regions.askStatuses, LastHeard: h.detector.LastHeard,
+		Outdated: h.Replacer.Outdated,
 	}
-	h.recovery.Outdated = h.Replacer.Outdated
-	h.bases = integrity.NewBases(node, integrity.BasesOptions{Base: h.Base, Ground: h.Ground, Records: h.Records, Pieces: h.pieces})
-	ordered := func() (all []policy.Rollback) {
-		h.Policy.Read(func(p *policy.State) { all = p.Rollbacks() })
-		return all
-	}
-	h.History = rollback.New(rollback.Options{
-		Node: node, Lands: h.regions.lands, Lead: h.Splitter.Lead, Ranges: h.Ranges, Ordered: ordered, Base: h.BaseOf, Ground: h.Ground,
-		Now: h.Clock.Now, Settled: h.Clock.Settled, Registerer: h.Registerer, Founded: func(ctx context.Context) ([]nodemsg.Region, error) {
-			catalog, err := h.Directory.CatalogMembers(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return h.Examiner.AllRegions(ctx, catalog)
-		},
-	})
-	h.Splitter.Passed = h.History.Passed
 	return nil
 }
 
-// wireRegions completes the regions, which use what uses them.
-func (h *Host) wireRegions() {
-	r := h.regions
-	r.catalogs.copies, r.records, r.reopen = h.CatalogCopies, h.Records, make(chan struct{}, 1)
-	r.supervisor, r.facts, r.executor = h.supervisor, h.facts, h.executor
-	r.bases, r.publisher, r.hibernate = h.bases, h.publisher, h.hibernation.hibernate
-	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.executor.DamagedLog}
-	if h.World != "" {
-		r.proofs.Signed = signature.New(h.World).Signed
+// newRegions returns regions that know what the options say. NewHost adds the parts that need them.
+func newRegions(o Options, facts *integrity.Facts, issuers *integrity.Issuers, create func(group, id uint64, create func() error) error) *regions {
+	r := &regions{
+		copies: o.Copies, facts: facts, create: create, now: o.Clock.Now, actors: actor.NewMetrics(o.Registerer),
+		metrics: newMetrics(o.Registerer), probe: provocation(),
+		unlisted: func() bool { return o.Incarnations != nil && o.Incarnations.Unlisted() },
+		putBackTo: func() time.Time {
+			if o.Incarnations == nil {
+				return time.Time{}
+			}
+			return o.Incarnations.Reached()
+		},
+		catalogs: catalogs{
+			copies: o.CatalogCopies, records: o.Records, reopen: make(chan struct{}, 1), world: o.World, issuers: issuers,
+		},
 	}
-	r.now = h.Clock.Now
-	r.vacater = h.vacater
-	r.splitter, r.autoSplit, r.policy, r.world = h.Splitter, h.AutoSplit, h.Policy, h.World
-	r.actors = actor.NewMetrics(h.Registerer)
-	r.probe = provocation()
-	r.unlisted = func() bool { return h.Incarnations != nil && h.Incarnations.Unlisted() }
-	r.create = h.create
-	r.putBackTo = func() time.Time {
-		if h.Incarnations == nil {
-			return time.Time{}
-		}
-		return h.Incarnations.Reached()
+	if o.World != "" {
+		r.proofs.Signed = signature.New(o.World).Signed
 	}
 	r.mu.lands = make(map[uint64]*actor.Land)
+	return r
+}
+
+// wireRegions gives the regions the parts that need them.
+func (h *Host) wireRegions() {
+	r := h.regions
+	r.supervisor, r.executor, r.bases, r.publisher, r.hibernate = h.supervisor, h.executor, h.bases, h.publisher, h.hibernation.hibernate
+	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.executor.DamagedLog}
+	r.vacater, r.splitter, r.autoSplit, r.policy = h.vacater, h.Splitter, h.AutoSplit, h.Policy
 }
 
 // FoundCatalog makes this node the first member of a new world's catalog. The node that creates a world calls it once, before

@@ -41,8 +41,8 @@ var racers = []string{"A", "B", "C", "D", "E"}
 const (
 	cellChunks = 16 // of a cell as it is founded, in each direction
 	raceChunks = 2 * cellChunks
-	// maxStruck is how many nodes may be down, drained or cut off at once: some regions then have no majority for a while.
-	maxStruck = 2
+	// maxFaulty is how many nodes may be down, drained or cut off at once: some regions then have no majority for a while.
+	maxFaulty = 2
 )
 
 // TestRaces has regions split and merged while their members change, are drained, killed and cut off, and while land
@@ -289,7 +289,7 @@ func (r *races) changeMembers(_ grid.ChunkPos, rng *rand.Rand) error {
 func (r *races) strike(rng *rand.Rand, do func(it *node) error) error {
 	r.mu.Lock()
 	peer := racers[rng.IntN(len(racers))]
-	free := !r.faulty[peer] && len(r.faulty) < maxStruck
+	free := !r.faulty[peer] && len(r.faulty) < maxFaulty
 	if free {
 		r.faulty[peer] = true
 	}

@@ -37,7 +37,7 @@ type regions struct {
 	disk       *integrity.Disk
 	publisher  *placement.Publisher
 	unlisted   func() bool                                       // see integrity.Incarnations
-	create     func(group, id uint64, create func() error) error // likewise
+	create     func(group, id uint64, create func() error) error // see integrity.Incarnations.Create
 	putBackTo  func() time.Time                                  // see integrity.Incarnations.Reached
 	hibernate  func(*actor.Land)
 	actors     *actor.Metrics

@@ -130,7 +130,7 @@ func (q *editQueue) add(s *subscriber, intent nodemsg.Intent, refused string) {
 		q.refuse(intent, wire.RefusedUnknownBlock)
 	case intent.Block != chunk.Air && !intent.Block.Placeable(): // gateways check it, too; they may lie
 		q.refuse(intent, wire.RefusedNotPlaceable)
-	case intent.Text != "" && (!intent.Block.IsSign() || wire.CheckSign(intent.Text) != nil): // likewise
+	case intent.Text != "" && (!intent.Block.IsSign() || wire.CheckSign(intent.Text) != nil): // gateways check that, too
 		q.refuse(intent, wire.RefusedText)
 	case intent.Pos.Y == 0: // always bedrock
 		q.refuse(intent, wire.RefusedUnbreakable)

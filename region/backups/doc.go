@@ -25,8 +25,8 @@ type Attester interface {
 	Charters() [][]byte
 }
 
-// Exporter serves and collects copies of groups.
-type Exporter struct {
+// ExporterOptions are what an Exporter needs. All fields are required, except those whose comment says otherwise.
+type ExporterOptions struct {
 	integrity.Node
 
 	AskStatuses integrity.AskStatuses
@@ -44,6 +44,11 @@ type Exporter struct {
 	Vouched func(nodemsg.RegionStatus) bool
 	// UpdatePolicy brings this node's copy of the policy up to date.
 	UpdatePolicy func(ctx context.Context) error
+}
+
+// Exporter serves and collects copies of groups.
+type Exporter struct {
+	ExporterOptions
 
 	reading  chan struct{} // holds a token for each group that is being read here
 	requests *requests     // of other nodes
@@ -70,7 +75,7 @@ const maxTableBytes = 256 << 20
 // maxReading bounds how many groups are read on a node at the same time; the others wait.
 const maxReading = 2
 
-// NewExporter returns an exporter. Its other fields are set before it is used.
-func NewExporter(n integrity.Node, ask integrity.AskStatuses) *Exporter {
-	return &Exporter{Node: n, AskStatuses: ask, reading: make(chan struct{}, maxReading), requests: newRequests()}
+// NewExporter returns an exporter.
+func NewExporter(o ExporterOptions) *Exporter {
+	return &Exporter{ExporterOptions: o, reading: make(chan struct{}, maxReading), requests: newRequests()}
 }

@@ -33,18 +33,22 @@ const (
 // Describe asks a node for its description. The answer's Member is not nil.
 type Describe func(ctx context.Context, peer string) (nodemsg.Answer, error)
 
-// Detector tracks which other nodes are alive. Any goroutine may use it.
-type Detector struct {
-	Every         time.Duration // interval between two questions to a node
-	StrangerEvery time.Duration // the same for a node that shares no group led by this one
+// DetectorOptions are what a Detector needs.
+type DetectorOptions struct {
+	Grace     time.Duration   // after which a silent member is replaced
+	Describe  Describe        // asks a node
+	Connected func() []string // nodes to which a connection is open: one whose connection was lost is asked at once
 	// Excluded reports whether a node is excluded from the world: it is not alive, and gone at once. If nil, none is.
 	Excluded func(peer string) bool
 	// Clock is this node's clock, by which others' times are understood. If nil, they do not count.
 	Clock *wallclock.Clock
+}
 
-	grace     time.Duration
-	describe  Describe
-	connected func() []string
+// Detector tracks which other nodes are alive. Any goroutine may use it.
+type Detector struct {
+	DetectorOptions
+	Every         time.Duration // interval between two questions to a node
+	StrangerEvery time.Duration // the same for a node that shares no group led by this one
 
 	mu struct {
 		sync.Mutex
@@ -53,13 +57,12 @@ type Detector struct {
 	}
 }
 
-// NewDetector returns a detector. Grace is the time after which a silent member is replaced. Connected lists the nodes to which a connection
-// is open: one whose connection was lost is asked at once.
-func NewDetector(grace time.Duration, describe Describe, connected func() []string) *Detector {
+// NewDetector returns a detector.
+func NewDetector(o DetectorOptions) *Detector {
 	d := &Detector{
-		Every:         min(max(minAskEvery, grace/8), maxAskEvery),
-		StrangerEvery: min(max(minAskEvery, grace/4), maxStrangerEvery),
-		grace:         grace, describe: describe, connected: connected,
+		DetectorOptions: o,
+		Every:           min(max(minAskEvery, o.Grace/8), maxAskEvery),
+		StrangerEvery:   min(max(minAskEvery, o.Grace/4), maxStrangerEvery),
 	}
 	d.mu.nodes = make(map[string]*nodeState)
 	d.mu.suspects = make(map[string]time.Time)
@@ -177,7 +180,7 @@ func (d *Detector) Refresh(ctx context.Context, peers Watched) {
 	var questions errgroup.Group
 	questions.SetLimit(MaxQuestions)
 	connected := make(map[string]bool)
-	for _, peer := range d.connected() {
+	for _, peer := range d.Connected() {
 		connected[peer] = true
 	}
 	for peer, every := range peers {
@@ -237,7 +240,7 @@ func (d *Detector) due(peer string, every time.Duration) bool {
 // Check asks a node for its description and records the result.
 func (d *Detector) Check(ctx context.Context, peer string) (nodemsg.Member, error) {
 	asked := time.Now()
-	answer, err := d.describe(ctx, peer)
+	answer, err := d.Describe(ctx, peer)
 	if err != nil {
 		if ctx.Err() == nil {
 			d.note(peer, asked, nodemsg.Member{}, false)
@@ -297,7 +300,7 @@ func (d *Detector) Version(peer string) (version int, known bool) {
 // Older lists the connected nodes that understand less than a version of the messages, as they described themselves last. Whoever has not described
 // themselves yet, or was revoked, is not among them.
 func (d *Detector) Older(version int) []string {
-	return slices.DeleteFunc(d.connected(), func(peer string) bool {
+	return slices.DeleteFunc(d.Connected(), func(peer string) bool {
 		at, known := d.Version(peer)
 		return !known || at >= version || d.excluded(peer)
 	})
@@ -413,12 +416,12 @@ func (d *Detector) Gone(peer string) bool {
 
 // gone is Gone of a node that is not excluded. The caller holds the lock.
 func (d *Detector) gone(p *nodeState) bool {
-	return p.forgotten || time.Since(p.lastHeard) > d.grace || d.hung(p)
+	return p.forgotten || time.Since(p.lastHeard) > d.Grace || d.hung(p)
 }
 
 // hung reports whether the node's disk has not answered for longer than the grace period. The caller holds the lock.
 func (d *Detector) hung(p *nodeState) bool {
-	return !p.hungSince.IsZero() && time.Since(p.hungSince) > d.grace
+	return !p.hungSince.IsZero() && time.Since(p.hungSince) > d.Grace
 }
 
 // Forget drops the nodes that were not asked about for ten grace periods.
@@ -426,7 +429,7 @@ func (d *Detector) Forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for peer, p := range d.mu.nodes {
-		if time.Since(p.asked) > 10*d.grace {
+		if time.Since(p.asked) > 10*d.Grace {
 			delete(d.mu.nodes, peer)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // A silent node is asked repeatedly, and does not count as alive for long.
 func TestSilenceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDetector(time.Second, nil, nil)
+		d := NewDetector(DetectorOptions{Grace: time.Second})
 		if !d.due("A", d.Every) || d.due("A", d.Every) {
 			t.Error("an unknown node must be asked once")
 		}
@@ -36,7 +36,7 @@ func TestSilenceEnds(t *testing.T) {
 // A node that sends questions is alive and is not asked, as long as it has described itself lately.
 func TestAskingNodeIsAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDetector(time.Second, nil, nil)
+		d := NewDetector(DetectorOptions{Grace: time.Second})
 		d.NoteQuestion("A")
 		if _, lives := d.Alive("A"); lives {
 			t.Error("a node without a known address counts as alive")
@@ -65,7 +65,7 @@ func TestAskingNodeIsAlive(t *testing.T) {
 // What a node said of itself stays known while it is silent, or its disk hangs.
 func TestDescriptionsStayKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDetector(time.Second, nil, nil)
+		d := NewDetector(DetectorOptions{Grace: time.Second})
 		if _, known := d.Known("A"); known {
 			t.Error("a node that never answered is known")
 		}
@@ -93,7 +93,7 @@ func TestQuestionsDoNotRevive(t *testing.T) {
 		"does not answer": func(d *Detector) { d.note("A", time.Now(), member("A"), false) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := NewDetector(time.Second, nil, nil)
+			d := NewDetector(DetectorOptions{Grace: time.Second})
 			d.note("A", time.Now(), member("A"), true)
 			ends(d)
 			d.NoteQuestion("A")
@@ -112,7 +112,7 @@ func TestQuestionsDoNotRevive(t *testing.T) {
 // later one was answered.
 func TestLateAnswersCountForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDetector(time.Second, nil, nil)
+		d := NewDetector(DetectorOptions{Grace: time.Second})
 		asked := time.Now()
 		<-time.After(time.Millisecond)
 		d.MarkLeaving("A")
@@ -132,7 +132,7 @@ func TestLateAnswersCountForNothing(t *testing.T) {
 // A node that did not answer, and then sends a question, is asked in the next round.
 func TestAskingNodeIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDetector(time.Hour, nil, nil)
+		d := NewDetector(DetectorOptions{Grace: time.Hour})
 		d.due("A", d.Every)
 		d.note("A", time.Now(), member("A"), false)
 		if d.due("A", d.Every) {
@@ -153,11 +153,11 @@ func TestAskingNodeIsAskedAgain(t *testing.T) {
 func TestStrangersAreAskedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		d := NewDetector(time.Minute, func(context.Context, string) (nodemsg.Answer, error) {
+		d := NewDetector(DetectorOptions{Grace: time.Minute, Describe: func(context.Context, string) (nodemsg.Answer, error) {
 			asked++
 			a := member("A")
 			return nodemsg.Answer{Member: &a}, nil
-		}, nobody)
+		}, Connected: nobody})
 		peers := make(Watched)
 		peers.Add("A", d.StrangerEvery)
 		minute := func() int {
@@ -192,7 +192,7 @@ func member(peer string) nodemsg.Member { return nodemsg.Member{Peer: peer, Game
 // A node that did not answer a request is tried last for some time.
 func TestSuspectsAreTriedLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDetector(time.Minute, nil, nil)
+		d := NewDetector(DetectorOptions{Grace: time.Minute})
 		info := nodemsg.Region{Leader: "A", Members: []nodemsg.Member{member("A"), member("B")}}
 		order := func() (all []string) {
 			tried := make(map[string]bool)
@@ -219,7 +219,7 @@ func TestSuspectsAreTriedLast(t *testing.T) {
 // The leaving flag of a node is cleared when it answers again, or after leavingTimeout.
 func TestLeavingPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDetector(time.Minute, nil, nil)
+		d := NewDetector(DetectorOptions{Grace: time.Minute})
 		d.MarkLeaving("A")
 		if _, lives := d.Alive("A"); lives || !d.Leaving("A") {
 			t.Error("it is not marked")
@@ -248,7 +248,7 @@ func TestOlder(t *testing.T) {
 		m := member(peer)
 		return nodemsg.Answer{Member: &m, Version: said[peer]}, nil
 	}
-	d := NewDetector(time.Minute, describe, func() []string { return []string{"A", "B", "silent"} })
+	d := NewDetector(DetectorOptions{Grace: time.Minute, Describe: describe, Connected: func() []string { return []string{"A", "B", "silent"} }})
 	d.Excluded = func(peer string) bool { return peer == revoked }
 	check := func() {
 		t.Helper()
@@ -278,10 +278,10 @@ func TestOlder(t *testing.T) {
 // A node that starts takes the time of one that has run for days.
 func TestTimesOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := NewDetector(time.Minute, func(_ context.Context, peer string) (nodemsg.Answer, error) {
+		d := NewDetector(DetectorOptions{Grace: time.Minute, Describe: func(_ context.Context, peer string) (nodemsg.Answer, error) {
 			m := member(peer)
 			return nodemsg.Answer{Member: &m, Time: time.Now().Add(time.Hour).UnixMilli(), TimeAge: 2 * 24 * 3600}, nil
-		}, nobody)
+		}, Connected: nobody})
 		d.Clock = wallclock.New(time.Time{})
 		if _, err := d.Check(t.Context(), "A"); err != nil {
 			t.Fatal(err)
@@ -305,7 +305,7 @@ func TestForgotten(t *testing.T) {
 		m := member(peer)
 		return nodemsg.Answer{Member: &m}, nil
 	}
-	d := NewDetector(time.Hour, describe, func() []string { return nil })
+	d := NewDetector(DetectorOptions{Grace: time.Hour, Describe: describe, Connected: func() []string { return nil }})
 	lost := func(when string, want bool) {
 		t.Helper()
 		if _, lives := d.Alive("A"); d.Lost("A") != want || d.Gone("A") != want || want && lives {

@@ -1,6 +1,4 @@
 // Package health examines the world on behalf of operators: what is wrong with it, and what to do about that.
-//
-// Only package region imports it.
 package health
 
 import (

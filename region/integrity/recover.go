@@ -51,8 +51,8 @@ type Recovery struct {
 }
 
 // SilentAfter returns how long a node must not have been heard from to count as silent for minSilence.
-func (r *Recovery) SilentAfter() time.Duration {
-	return minSilence + r.Detector.StrangerEvery + directory.RoundEvery
+func (n Node) SilentAfter() time.Duration {
+	return minSilence + n.Detector.StrangerEvery + directory.RoundEvery
 }
 
 // Copy is the state of a member of a region that is to be recovered.

@@ -30,9 +30,7 @@ type Replacer struct {
 	Executor    *Executor
 	Evicted     *Evicted
 	AskStatuses AskStatuses
-	// LastHeard returns when a node was last heard from, and SilentAfter when it then counts as lost.
-	LastHeard   func(peer string) time.Time
-	SilentAfter func() time.Duration
+	LastHeard   func(peer string) time.Time // when a node was last heard from
 }
 
 // ReplacementLand is the land that a region is to have. The zero value is none: its terrain.

@@ -69,17 +69,21 @@ type Regions interface {
 
 // Options configure a Supervisor. All fields are required.
 type Options struct {
-	Self       string
-	Copies     int // least number of members of a region
-	Records    directory.Records
-	Directory  *directory.Directory
-	Registry   *directory.Registry
-	Questions  transport.Questions
-	Detector   *directory.Detector
-	Tasks      *background.Tasks
-	Regions    Regions
-	Failures   Failures
-	Slow       func() bool // reports whether this node's disk does not answer, or did not lately: others should lead
+	Self      string
+	Copies    int // least number of members of a region
+	Records   directory.Records
+	Directory *directory.Directory
+	Registry  *directory.Registry
+	Questions transport.Questions
+	Detector  *directory.Detector
+	Tasks     *background.Tasks
+	Regions   Regions
+	Failures  Failures
+	Slow      func() bool // reports whether this node's disk does not answer, or did not lately: others should lead
+	// NotifyEvicted is called once a round by Run.
+	NotifyEvicted func(context.Context)
+	// Watch adds the nodes to watch besides the members of the groups that this node leads.
+	Watch      func(directory.Watched)
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -96,10 +100,6 @@ type Failures interface {
 type Supervisor struct {
 	Options
 	*announcements
-	// NotifyEvicted is called once a round by Run.
-	NotifyEvicted func(context.Context)
-	// Watch adds the nodes to watch besides the members of the groups that this node leads.
-	Watch func(directory.Watched)
 
 	metrics *metrics
 	closed  closedRegions
@@ -118,7 +118,6 @@ type Supervisor struct {
 func New(o Options) *Supervisor {
 	sv := &Supervisor{
 		Options: o, metrics: newMetrics(o.Registerer), leaving: make(chan struct{}),
-		NotifyEvicted: func(context.Context) {}, Watch: func(directory.Watched) {},
 	}
 	sv.closed.moving = make(map[uint64]int)
 	sv.mu.reconciling = make(map[uint64]struct{})

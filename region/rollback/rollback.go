@@ -35,9 +35,7 @@ type Retention struct {
 type Options struct {
 	integrity.Node
 	// Lands lists the loaded regions.
-	Lands func() []*actor.Land
-	// Lead opens a region of which this node is a member, and has it led by this node. The error is actor.ErrNotHere if another node leads it.
-	Lead   func(ctx context.Context, id uint64) (*actor.Land, error)
+	Lands  func() []*actor.Land
 	Ranges *Ranges
 	// Founded lists the regions of the world, as the catalog has them.
 	Founded func(ctx context.Context) ([]nodemsg.Region, error)

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// mergeTime bounds an attempt to merge, leadTime how long a node stands for election in a parent that hibernated.
+	// mergeTime bounds an attempt to merge, and stepTime a question of it, or its end.
 	mergeTime = 10 * time.Second
-	leadTime  = 3 * time.Second
+	stepTime  = 3 * time.Second
 	// maxMerge bounds the land of both children, packed: it must fit into one log entry.
 	maxMerge = 1 << 20 * 9 / 10
 	// mergePause is how long after an attempt that failed no other one is made because another node asks for it: players cannot edit the children
@@ -90,33 +90,6 @@ func (s *Splitter) askMembers(ctx context.Context, info nodemsg.Region, q nodems
 		}
 	}
 	return nodemsg.Answer{}, cmp.Or(refused, elsewhere)
-}
-
-// Lead opens a region of which this node is a member, and has it led by this node, unless another one leads it: then the error is actor.ErrNotHere.
-func (s *Splitter) Lead(ctx context.Context, id uint64) (*actor.Land, error) {
-	ctx, cancel := context.WithTimeout(ctx, leadTime)
-	defer cancel()
-	info, err := s.Regions.Member(id)
-	if err != nil {
-		return nil, fmt.Errorf("lead region %d: %w", id, err)
-	}
-	for {
-		l, err := s.Regions.Open(ctx, id, info.Cell)
-		if err == nil {
-			switch status := l.Raft().Status(); {
-			case status.Self:
-				return l, nil
-			case status.Leader != "":
-				return nil, fmt.Errorf("lead region %d: %w: %s leads it", id, actor.ErrNotHere, status.Leader)
-			}
-			l.Raft().Campaign()
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("lead region %d: %w", id, cmp.Or(err, ctx.Err()))
-		case <-time.After(electEvery):
-		}
-	}
 }
 
 // failedMerge is an attempt to merge that was abandoned.
@@ -207,7 +180,7 @@ func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Re
 		if !ledElsewhere(err) {
 			s.failed.Store(parent.ID, failedMerge{time.Now(), err})
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leadTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTime)
 		defer cancel()
 		if abandoned := actor.ProposeAbandon(ctx, l, attempt); abandoned != nil {
 			s.Logger.Warn("merge not abandoned; the regions thaw when another node has done so", "region", parent.ID, "error", abandoned)
@@ -239,7 +212,7 @@ func (s *Splitter) inform(ctx context.Context, child nodemsg.Region, leader stri
 		return
 	}
 	s.Tasks.Start(func(context.Context) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leadTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTime)
 		defer cancel()
 		if _, err := s.Questions.Ask(ctx, leader, nodemsg.Question{Resolve: &nodemsg.Release{Region: child.ID}}); err != nil {
 			s.Logger.Debug("leader of a frozen region not informed", "region", child.ID, "peer", leader, "error", err)
@@ -298,7 +271,7 @@ func (s *Splitter) freeze(ctx context.Context, l *actor.Land, peer string, attem
 // StructureHere returns a region that this node leads, or comes to lead, and the number of its attempt to merge its children; or what the copy
 // here has of it: the id of the region is 0 if there is none.
 func (s *Splitter) StructureHere(ctx context.Context, q nodemsg.StructureRequest) (nodemsg.Region, uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, leadTime)
+	ctx, cancel := context.WithTimeout(ctx, stepTime)
 	defer cancel()
 	if q.Copy {
 		info, attempt := s.copyHere(ctx, q.Region)

@@ -11,7 +11,7 @@ import (
 // Metrics are the metrics of splits and merges; docs/metrics.md explains each.
 type Metrics struct {
 	splits       *prometheus.CounterVec // by trigger and result
-	merges       *prometheus.CounterVec // likewise
+	merges       *prometheus.CounterVec // by trigger and result
 	splitSeconds prometheus.Histogram
 	mergeSeconds prometheus.Histogram
 }

@@ -56,8 +56,6 @@ type VacaterOptions struct {
 	Spawn      grid.ChunkPos // the land around it is kept
 	Policy     *policysync.Copy
 	Supervisor *placement.Supervisor
-	// Lead opens a region of which this node is a member, and has it led by this node.
-	Lead func(ctx context.Context, id uint64) (*actor.Land, error)
 	// Unusable reports whether the copy here is quarantined or damaged.
 	Unusable func(id uint64) bool
 	// Here has the catalog, which this node leads, remove a region, as this node reports that it was given up.
@@ -72,7 +70,7 @@ type Vacater struct {
 	VacaterOptions
 
 	swept     int      // the copy that is looked up next, among those in the order of their ids; of Run's goroutine
-	listed    uint64   // the region up to which the catalog was looked through; likewise
+	listed    uint64   // the region up to which the catalog was looked through; of Run's goroutine
 	resolving sync.Map // regions that were given up and are being removed: id → nil
 
 	mu struct {

@@ -2,7 +2,7 @@
 // links between gateways and the leaders of regions. It knows nothing of regions but their messages.
 //
 // A Carrier and a link may be used from any goroutine, as their comments say. Functions that serve a stream run in the goroutine
-// of its handler. Only package region and its subpackages import it, and cmd for the protocols' names and the Carrier.
+// of its handler.
 package transport
 
 import (
