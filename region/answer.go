@@ -87,8 +87,8 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 	return answer
 }
 
-// answerAsCatalog answers the questions that only the catalog can answer. A member that does not lead the catalog returns the
-// catalog's own region instead.
+// answerAsCatalog answers the questions that only the catalog can answer. A member that does not lead the catalog
+// returns the catalog's own region instead.
 func (h *Host) answerAsCatalog(ctx context.Context, peer string, q nodemsg.Question) nodemsg.Answer {
 	c := h.regions.Catalog()
 	if c == nil {

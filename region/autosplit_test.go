@@ -12,7 +12,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// crowd enters n players into each of two chunks of the region of here, over one link each, and returns what has them leave.
+// crowd enters n players into each of two chunks of the region of here, over one link each, and returns what has them
+// leave.
 func (n *node) crowd(from, each int) (leave func()) {
 	var links []gateway
 	for i, pos := range []grid.ChunkPos{here, beyond} {
@@ -105,7 +106,8 @@ func TestAutoSplitWaitsForMembers(t *testing.T) {
 	})
 }
 
-// Avatars stay in sight while their region is split and merged, and those whose gateway does not come back leave after a while.
+// Avatars stay in sight while their region is split and merged, and those whose gateway does not come back leave after
+// a while.
 func TestAvatarsStayInSight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c := threeNodes(t)

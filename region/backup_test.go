@@ -74,7 +74,8 @@ func problem(t *testing.T, c backup.Contents) string {
 	return c.Problems()[0]
 }
 
-// A backup has what a majority has acknowledged, not what the copy has that happens to be asked. Without a majority it says so.
+// A backup has what a majority has acknowledged, not what the copy has that happens to be asked. Without a majority it
+// says so.
 func TestBackupOfTheLongestLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := three(t)
@@ -107,8 +108,8 @@ func TestBackupWithoutMajority(t *testing.T) {
 	})
 }
 
-// All nodes are killed right after an edit is acknowledged, and the one with the leader is lost. The edit is left in a log only. A backup
-// wakes the region and has it.
+// All nodes are killed right after an edit is acknowledged, and the one with the leader is lost. The edit is left in a
+// log only. A backup wakes the region and has it.
 func TestBackupAppliesWhatIsInTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := three(t)
@@ -147,7 +148,8 @@ func TestBackupAppliesWhatIsInTheLog(t *testing.T) {
 	})
 }
 
-// A member that had a copy and has none may have voted for what the others lack. It does not count as one that has never opened it.
+// A member that had a copy and has none may have voted for what the others lack. It does not count as one that has
+// never opened it.
 func TestForgottenCopiesDoNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := three(t)
@@ -172,8 +174,8 @@ func TestForgottenCopiesDoNotCount(t *testing.T) {
 	})
 }
 
-// A quarantined region is backed up from its stored copies. If its log has something that no copy can apply, the backup has the land
-// before, and says so.
+// A quarantined region is backed up from its stored copies. If its log has something that no copy can apply, the backup
+// has the land before, and says so.
 func TestBackupOfQuarantinedRegions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, info := built(t)
@@ -225,7 +227,8 @@ func TestBackupOfQuarantinedRegions(t *testing.T) {
 	})
 }
 
-// A copy with rows that cannot be read does not spoil a backup: another one is read. If there is none, the region is named.
+// A copy with rows that cannot be read does not spoil a backup: another one is read. If there is none, the region is
+// named.
 func TestBackupPassesBadCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, _, info := built(t)
@@ -270,7 +273,8 @@ func TestNoCatalogIsLeft(t *testing.T) {
 	})
 }
 
-// The node that leads a region dies after it has said how far the log is. Another one has the rest, and the backup is complete.
+// The node that leads a region dies after it has said how far the log is. Another one has the rest, and the backup is
+// complete.
 func TestNodeDiesDuringBackup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, c, g, info := built(t)
@@ -440,7 +444,8 @@ func commands(t *testing.T, made []byte) (n int) {
 	return n
 }
 
-// The tables of the node that makes a backup cannot be read, or the catalog does not answer it. The backup then has all commands that another one has.
+// The tables of the node that makes a backup cannot be read, or the catalog does not answer it. The backup then has all
+// commands that another one has.
 func TestBackupHasAllCommandsOfOthers(t *testing.T) {
 	const many = 5000
 	for name, fail := range map[string]func(a *node) error{
@@ -493,8 +498,8 @@ func (s busySigner) Attest(a trust.Attestation) (node trust.Key, signature, cert
 	return s.signer.Attest(a)
 }
 
-// A region that never has the same rows on two members is in the backup without signatures. It is read three times on the leader, and once on each of
-// the others.
+// A region that never has the same rows on two members is in the backup without signatures. It is read three times on
+// the leader, and once on each of the others.
 func TestBackupOfABusyRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -553,8 +558,8 @@ func TestBackupHasTheLastCommand(t *testing.T) {
 	})
 }
 
-// What is read for a node that receives nothing is held in memory: a node is sent two copies at a time, and others are not held up by it. A copy is
-// not woken for entries that nobody has.
+// What is read for a node that receives nothing is held in memory: a node is sent two copies at a time, and others are
+// not held up by it. A copy is not woken for entries that nobody has.
 func TestExportsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, _ := three(t)

@@ -15,7 +15,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// ground returns a terrain generator for a test node: chunks 64 blocks high, filled with one kind of block up to a level.
+// ground returns a terrain generator for a test node: chunks 64 blocks high, filled with one kind of block up to a
+// level.
 func ground(block chunk.Block) func(grid.ChunkPos) *chunk.Chunk {
 	return func(pos grid.ChunkPos) *chunk.Chunk {
 		blocks := make([]chunk.Block, 2*chunk.SectionBlocks)
@@ -46,8 +47,8 @@ func different(t *testing.T) (n *network, a, b, c *node) {
 	return n, a, n.start("B", newDisk()), n.start("C", newDisk())
 }
 
-// A member that generates different terrain fetches the base of a chunk as soon as the log names it, and stores it. After all
-// nodes that could generate the base are gone, the member still has it and serves it to others.
+// A member that generates different terrain fetches the base of a chunk as soon as the log names it, and stores it.
+// After all nodes that could generate the base are gone, the member still has it and serves it to others.
 func TestForeignBaseIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := different(t)
@@ -83,8 +84,8 @@ func hashOf(c *chunk.Chunk) []byte {
 	return hash[:]
 }
 
-// A member that was away when a chunk was pinned fetches its base when it opens the region. A base that is damaged on disk is
-// fetched again. A forged base is rejected.
+// A member that was away when a chunk was pinned fetches its base when it opens the region. A base that is damaged on
+// disk is fetched again. A forged base is rejected.
 func TestForeignBaseLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, _, c := different(t)
@@ -123,8 +124,8 @@ func TestForeignBaseLater(t *testing.T) {
 	})
 }
 
-// Bases that no node has are requested again after a pause, each once however often it is queued, and do not hold up what is queued
-// meanwhile.
+// Bases that no node has are requested again after a pause, each once however often it is queued, and do not hold up
+// what is queued meanwhile.
 func TestMissingBasesHoldUpNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)

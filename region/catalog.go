@@ -63,8 +63,8 @@ func CatalogRows(storage integrity.Storage, worldID string, probe func(entry []b
 	}
 }
 
-// runCatalog keeps the catalog running until ctx ends or this node is no longer a member: it is isolated like a region if it fails,
-// opened again, and quarantined if it fails again.
+// runCatalog keeps the catalog running until ctx ends or this node is no longer a member: it is isolated like a region
+// if it fails, opened again, and quarantined if it fails again.
 func (r *regions) runCatalog(ctx context.Context, c *actor.Catalog) {
 	if err := r.executor.AdmitCatalog(ctx); err != nil {
 		r.Logger.Warn("copy of the catalog dropped", "error", err)
@@ -96,8 +96,8 @@ func (r *regions) runCatalog(ctx context.Context, c *actor.Catalog) {
 	}
 }
 
-// reopenCatalogWhenDue opens the catalog again after a failure, when its pause is over or it is released. It returns nil if there
-// is nothing left to open.
+// reopenCatalogWhenDue opens the catalog again after a failure, when its pause is over or it is released. It returns
+// nil if there is nothing left to open.
 func (r *regions) reopenCatalogWhenDue(ctx context.Context) *actor.Catalog {
 	for pause := copies.FirstPause; ; pause = min(2*pause, copies.MaxPause) {
 		for {

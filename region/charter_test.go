@@ -35,8 +35,9 @@ func issuers(o *Options, node string, known *atomic.Uint64) {
 	}
 }
 
-// A node that leads the catalog enters commands under charters that will never be. They count for nothing, and hold up no other. A command whose
-// charter is known later takes effect then, in its place before those that were read meanwhile.
+// A node that leads the catalog enters commands under charters that will never be. They count for nothing, and hold up
+// no other. A command whose charter is known later takes effect then, in its place before those that were read
+// meanwhile.
 func TestUnknownCharterHoldsUpNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -92,8 +93,8 @@ func TestUnknownCharterHoldsUpNothing(t *testing.T) {
 	})
 }
 
-// What operators ordered while the world was open counts after it was closed, and what they sign without a charter from then on does not. In a world
-// that an earlier version closed none of it counts, as it did not there.
+// What operators ordered while the world was open counts after it was closed, and what they sign without a charter from
+// then on does not. In a world that an earlier version closed none of it counts, as it did not there.
 func TestOrdersOfAnOpenWorld(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		t.Run(fmt.Sprint("kept: ", kept), func(t *testing.T) {

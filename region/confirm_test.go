@@ -11,7 +11,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// ledByA starts three nodes, of which A leads a region with an edit, and all have loaded it. The gateway is linked with A.
+// ledByA starts three nodes, of which A leads a region with an edit, and all have loaded it. The gateway is linked with
+// A.
 func ledByA(t *testing.T) (n *network, a *node, g gateway) {
 	n, a, _, _ = three(t)
 	g = a.follow(here)
@@ -23,8 +24,8 @@ func ledByA(t *testing.T) (n *network, a *node, g gateway) {
 	return n, a, g
 }
 
-// A leader that is cut off, and has not noticed yet, accepts no subscribers: the others may have another leader by now, and its
-// own land may be old. Once it is connected again, it accepts them.
+// A leader that is cut off, and has not noticed yet, accepts no subscribers: the others may have another leader by now,
+// and its own land may be old. Once it is connected again, it accepts them.
 func TestDeposedLeaderShowsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, _ := ledByA(t)
@@ -58,7 +59,8 @@ func TestDeposedLeaderShowsNothing(t *testing.T) {
 	})
 }
 
-// A leader that has noticed that it is cut off sends its subscribers no more land, which may be old, until they are dismissed.
+// A leader that has noticed that it is cut off sends its subscribers no more land, which may be old, until they are
+// dismissed.
 func TestPendingSubscriberGetsNoLand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, _, g := ledByA(t)
@@ -76,8 +78,8 @@ func TestPendingSubscriberGetsNoLand(t *testing.T) {
 	})
 }
 
-// A gateway that is subscribed asks whether the land is the newest. The leader answers when a majority has confirmed after the question
-// that it leads; not while it is cut off, although it has not noticed yet.
+// A gateway that is subscribed asks whether the land is the newest. The leader answers when a majority has confirmed
+// after the question that it leads; not while it is cut off, although it has not noticed yet.
 func TestQuestionsAreAnsweredByAMajority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, g := ledByA(t)

@@ -14,13 +14,14 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// A node that reports a change of a region to the catalog may lie: it could name itself as the only member, or the others as replicas that they
-// are not. The members that the catalog lists took part in the change, so they are asked. Those that cannot answer do not count: if most of
-// them are lost, the region changes without them. See docs/adr/0040 and docs/adr/0076.
+// A node that reports a change of a region to the catalog may lie: it could name itself as the only member, or the
+// others as replicas that they are not. The members that the catalog lists took part in the change, so they are asked.
+// Those that cannot answer do not count: if most of them are lost, the region changes without them. See docs/adr/0040
+// and docs/adr/0076.
 
 const (
-	// consentTries is how often members are asked, and consentPause the time between: a follower learns of a change a little later
-	// than the leader that reports it.
+	// consentTries is how often members are asked, and consentPause the time between: a follower learns of a change a
+	// little later than the leader that reports it.
 	consentTries = 8
 	consentPause = 150 * time.Millisecond
 	// answerTime bounds one answer, and consentTime all of them.
@@ -28,8 +29,8 @@ const (
 	consentTime = 4 * time.Second
 )
 
-// consent returns an error if members of the region that the catalog lists know better than the peer that reports a change of it, which must be one
-// of them, too. A report that is not newer changes nothing.
+// consent returns an error if members of the region that the catalog lists know better than the peer that reports a
+// change of it, which must be one of them, too. A report that is not newer changes nothing.
 func (h *Host) consent(ctx context.Context, peer string, known, moved nodemsg.Region) error {
 	switch {
 	case known.ID != moved.ID:
@@ -95,7 +96,8 @@ type opinions struct {
 	disagree, later int
 }
 
-// consent reports whether the change is to be accepted. A learner may lack it for long, so it cannot prevent what most voters have seen.
+// consent reports whether the change is to be accepted. A learner may lack it for long, so it cannot prevent what most
+// voters have seen.
 func (o opinions) consent() bool { return o.most() || o.disagree+o.later == 0 }
 
 // most reports whether most voters agree.
@@ -166,7 +168,8 @@ func confirmsVacated(s nodemsg.RegionStatus, known nodemsg.Region) opinion {
 	return no
 }
 
-// confirms returns what a member's status says of the change. An earlier version does not say how the region was split and merged.
+// confirms returns what a member's status says of the change. An earlier version does not say how the region was split
+// and merged.
 func confirms(s nodemsg.RegionStatus, moved nodemsg.Region) opinion {
 	if s.State != nodemsg.StateOpen && s.State != nodemsg.StateClosed && s.State != nodemsg.StateQuarantined {
 		return unknown

@@ -65,7 +65,8 @@ func TestConfirms(t *testing.T) {
 	}
 }
 
-// A report is accepted if most voters have seen the change, or nobody who can be asked knows better. A learner may lag for long.
+// A report is accepted if most voters have seen the change, or nobody who can be asked knows better. A learner may lag
+// for long.
 func TestConsentOfMostVoters(t *testing.T) {
 	for name, c := range map[string]struct {
 		said opinions

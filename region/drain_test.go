@@ -12,8 +12,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// A drained node hands over its leaderships and is not chosen as leader or member, although it is nearest to all keys and keeps
-// answering. It still serves as a member, and leads again after a restart.
+// A drained node hands over its leaderships and is not chosen as leader or member, although it is nearest to all keys
+// and keeps answering. It still serves as a member, and leads again after a restart.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := three(t)
@@ -103,8 +103,8 @@ func TestDrainAlone(t *testing.T) {
 	})
 }
 
-// In a rolling restart, a node that leaves can hand over to nodes that have just come back, even before they have been asked
-// again whether they are alive.
+// In a rolling restart, a node that leaves can hand over to nodes that have just come back, even before they have been
+// asked again whether they are alive.
 func TestDrainToThoseJustBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
@@ -126,8 +126,8 @@ func TestDrainToThoseJustBack(t *testing.T) {
 	})
 }
 
-// A node that announced that it leaves, and then sends a message, is asked at once whether it is back. If it is, its leaving flag
-// is cleared; if it is still leaving, the flag stays.
+// A node that announced that it leaves, and then sends a message, is asked at once whether it is back. If it is, its
+// leaving flag is cleared; if it is still leaving, the flag stays.
 func TestReturningNodeMayLeadAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, _ := three(t)

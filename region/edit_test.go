@@ -50,8 +50,8 @@ func TestAcknowledgedAfterCommit(t *testing.T) {
 	})
 }
 
-// The same edit sent again over another link is confirmed and not applied again. A different edit with the same sequence number
-// is refused.
+// The same edit sent again over another link is confirmed and not applied again. A different edit with the same
+// sequence number is refused.
 func TestRetryIsAppliedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
@@ -101,7 +101,8 @@ func TestRetryIsAppliedOnce(t *testing.T) {
 	})
 }
 
-// A node that sends edits with sequences far ahead does not shut the player out for ever, as a full window of them would.
+// A node that sends edits with sequences far ahead does not shut the player out for ever, as a full window of them
+// would.
 func TestSequencesCannotRunAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newNetwork(t).start("A", newDisk()).follow(here)

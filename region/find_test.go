@@ -78,8 +78,8 @@ func TestFindFoundsNothing(t *testing.T) {
 	})
 }
 
-// A route to a node that the catalog does not list as a member is not followed. Once it was given up, the catalog is asked, though the DHT keeps
-// returning it.
+// A route to a node that the catalog does not list as a member is not followed. Once it was given up, the catalog is
+// asked, though the DHT keeps returning it.
 func TestFalseRouteIsNotFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
@@ -124,8 +124,8 @@ func TestFalseRouteIsNotFollowed(t *testing.T) {
 	})
 }
 
-// Every lookup is counted once, by what answered. While the catalog answers, only its word is followed. Without it, land is
-// found that it has listed before, or that nodes name, and nodes that lead land find that soon.
+// Every lookup is counted once, by what answered. While the catalog answers, only its word is followed. Without it,
+// land is found that it has listed before, or that nodes name, and nodes that lead land find that soon.
 func TestSourcesOfLookups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)

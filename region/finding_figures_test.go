@@ -43,8 +43,8 @@ func (f farRecords) Region(ctx context.Context, cell grid.Cell) (nodemsg.Region,
 	return f.Records.Region(ctx, cell)
 }
 
-// How long a node that knows no land takes to link with regions that twelve other nodes lead, 50 ms from it: the figures of
-// docs/scale.md, of 1,024 regions with -v. It asks the catalog once for each, and nobody else.
+// How long a node that knows no land takes to link with regions that twelve other nodes lead, 50 ms from it: the
+// figures of docs/scale.md, of 1,024 regions with -v. It asks the catalog once for each, and nobody else.
 func TestFindingFigures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		side := int32(8)

@@ -36,7 +36,8 @@ type dbNode struct {
 	ended chan error
 }
 
-// startDB opens a database and starts a node on it, as the daemon does. The error is the one that the daemon would exit with.
+// startDB opens a database and starts a node on it, as the daemon does. The error is the one that the daemon would exit
+// with.
 func (n *network) startDB(peer, path string) (*dbNode, error) {
 	n.t.Helper()
 	db, err := store.Open(store.Options{Path: path})
@@ -197,8 +198,8 @@ func (d scrubWorld) awake(t *testing.T, image []byte) (n *network, a, b, c *dbNo
 	return n, a, b, c, refused
 }
 
-// Bits flip in the file of one of three nodes while it is down. When the node is up again, its memory is never wrong: it refuses
-// to start, or replaces its copy, or repairs it when it is scrubbed, or the bits were not in use.
+// Bits flip in the file of one of three nodes while it is down. When the node is up again, its memory is never wrong:
+// it refuses to start, or replaces its copy, or repairs it when it is scrubbed, or the bits were not in use.
 func TestFlippedBitsAtRest(t *testing.T) {
 	d := settled(t)
 	random := rand.New(rand.NewPCG(5, 6))

@@ -48,7 +48,8 @@ func (n *node) leads() bool {
 	return false
 }
 
-// When the leader dies, another member leads. Acknowledged edits are kept, and an edit that is sent again is applied once.
+// When the leader dies, another member leads. Acknowledged edits are kept, and an edit that is sent again is applied
+// once.
 func TestLeaderDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, _, c := three(t)
@@ -87,8 +88,8 @@ func TestLeaderDies(t *testing.T) {
 	})
 }
 
-// A region that one node founded alone gets all its members, and so does the catalog. A member that is gone is replaced when its
-// grace period is over.
+// A region that one node founded alone gets all its members, and so does the catalog. A member that is gone is replaced
+// when its grace period is over.
 func TestMembersFollowTheKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -151,8 +152,8 @@ func TestMembersFollowTheKeys(t *testing.T) {
 	})
 }
 
-// A member that was replaced while it was away drops its copy: two such members could form a majority of the configuration that
-// they remember. The node detects this when it opens the region.
+// A member that was replaced while it was away drops its copy: two such members could form a majority of the
+// configuration that they remember. The node detects this when it opens the region.
 func TestReplacedMemberDropsItsCopy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, _, c := three(t)
@@ -353,7 +354,8 @@ func TestStopHandsOver(t *testing.T) {
 	})
 }
 
-// A first member was away since before it got any message, and comes back after the members have changed. It still takes part.
+// A first member was away since before it got any message, and comes back after the members have changed. It still
+// takes part.
 func TestFirstMemberWasAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)

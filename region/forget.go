@@ -38,9 +38,9 @@ const forgetTime = 2 * time.Second
 // errForgets is returned to a node that may not have others forget a node.
 var errForgets = errors.New("only issuers may have a node given up")
 
-// Forget has all connected nodes give up a node that does not come back: it leaves the groups of which it is a member wherever the others
-// are the majority, however short it has been silent. It returns of how many it is a voter, and the nodes that were not reached. It fails
-// if the node is connected, or a group would lose its majority.
+// Forget has all connected nodes give up a node that does not come back: it leaves the groups of which it is a member
+// wherever the others are the majority, however short it has been silent. It returns of how many it is a voter, and the
+// nodes that were not reached. It fails if the node is connected, or a group would lose its majority.
 func (h *Host) Forget(ctx context.Context, peer string) (regions int, missed []string, err error) {
 	if err := h.absent(peer); err != nil {
 		return 0, nil, err

@@ -10,9 +10,9 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// Four nodes become three, and the votes of the one that is gone go with it, also where nobody takes its place. Of three, one that is gone
-// keeps its vote, and counts as missing, until an operator has it forgotten. Nobody forgets a node that is connected, or without which the
-// majority is lost.
+// Four nodes become three, and the votes of the one that is gone go with it, also where nobody takes its place. Of
+// three, one that is gone keeps its vote, and counts as missing, until an operator has it forgotten. Nobody forgets a
+// node that is connected, or without which the majority is lost.
 func TestVotesOfNodesThatAreGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)

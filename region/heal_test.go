@@ -16,8 +16,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// hang returns the error of a question across a cut: at once, or for a silent cut when the caller's time is over. It waits even
-// if the cut heals meanwhile, since what a broken connection lost is not sent again.
+// hang returns the error of a question across a cut: at once, or for a silent cut when the caller's time is over. It
+// waits even if the cut heals meanwhile, since what a broken connection lost is not sent again.
 func (n *network) hang(ctx context.Context, err error) error {
 	n.mu.Lock()
 	mute := n.mu.mute
@@ -37,7 +37,8 @@ func (n *network) setMute(mute bool) {
 	n.mu.mute = mute
 }
 
-// walks is the DHT while nodes are cut off: a walk that meets such a node waits as long as dht lets walks wait, and then fails.
+// walks is the DHT while nodes are cut off: a walk that meets such a node waits as long as dht lets walks wait, and
+// then fails.
 type walks struct{ *network }
 
 func (w walks) hang(ctx context.Context) error {
@@ -70,8 +71,8 @@ func (w walks) Catalog(ctx context.Context) (nodemsg.Region, error) {
 	return w.network.Catalog(ctx)
 }
 
-// builder is a player who keeps editing through a node. Like a gateway it finds the link again after each failure, with growing
-// pauses.
+// builder is a player who keeps editing through a node. Like a gateway it finds the link again after each failure, with
+// growing pauses.
 type builder struct {
 	node *node
 	id   player.ID
@@ -163,9 +164,9 @@ func (b *builder) ackedSince(t time.Time) bool {
 	return b.mu.acked.After(t)
 }
 
-// Any node may be cut off, for any time. Soon after the cut has healed, the players of every node can edit again and find land
-// that was unknown to them, although questions across the cut and DHT walks still hang. Of the 10 s that are allowed, dht needs
-// silentTime until it has replaced a dead connection.
+// Any node may be cut off, for any time. Soon after the cut has healed, the players of every node can edit again and
+// find land that was unknown to them, although questions across the cut and DHT walks still hang. Of the 10 s that are
+// allowed, dht needs silentTime until it has replaced a dead connection.
 func TestHealedCutServesSoon(t *testing.T) {
 	const asked = 10*time.Second - 3*time.Second
 	for _, away := range []string{"A", "B", "D", "AB", "AD", "CD", "BCD"} {
@@ -205,8 +206,8 @@ func TestHealedCutServesSoon(t *testing.T) {
 // rounds is the number of cuts of each kind.
 const rounds = 4
 
-// heal cuts nodes off, lets a player on each node enter new land meanwhile, and heals the cut. It returns how long it then takes
-// until all players are served, and which player was the last.
+// heal cuts nodes off, lets a player on each node enter new land meanwhile, and heals the cut. It returns how long it
+// then takes until all players are served, and which player was the last.
 func (n *network) heal(all []*builder, away string, round int32, dice *rand.Rand) (slowest time.Duration, report string) {
 	apart := func(off bool) {
 		for peer := range strings.SplitSeq(away, "") {

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// wakeHoldoff is how long a hibernating group is not woken by raft messages. Messages that were under way when it closed are
-	// meaningless, and a member that wants to wake it retransmits.
+	// wakeHoldoff is how long a hibernating group is not woken by raft messages. Messages that were under way when it
+	// closed are meaningless, and a member that wants to wake it retransmits.
 	wakeHoldoff = time.Second
 	// maxWaking bounds how many groups are opened at once because a member sent a message to them.
 	maxWaking = 64
@@ -26,8 +26,8 @@ const (
 	maxWakingPerPeer = 16
 )
 
-// hibernation makes the groups of idle regions hibernate: all members close them, so that they cost no ticks and no messages. They
-// wake when a gateway subscribes, or when a member sends a message to them.
+// hibernation makes the groups of idle regions hibernate: all members close them, so that they cost no ticks and no
+// messages. They wake when a gateway subscribes, or when a member sends a message to them.
 type hibernation struct {
 	regions    *regions
 	supervisor *placement.Supervisor
@@ -47,8 +47,8 @@ func newHibernation(r *regions, sv *placement.Supervisor, m *metrics) *hibernati
 	return b
 }
 
-// hibernate closes the group on all members, if all live members have applied as much as this node. It closes the group here and
-// asks the others to do so. A member that refuses stands for election and so wakes all.
+// hibernate closes the group on all members, if all live members have applied as much as this node. It closes the group
+// here and asks the others to do so. A member that refuses stands for election and so wakes all.
 func (b *hibernation) hibernate(l *actor.Land) {
 	b.regions.Tasks.Start(func(ctx context.Context) {
 		if !b.supervisor.BeginChange(l.ID()) {
@@ -112,9 +112,9 @@ func (b *hibernation) accept(ctx context.Context, peer string, s nodemsg.Sleep) 
 	return b.close(ctx, l, s.Index)
 }
 
-// receive passes a message to its group. If the group is not open and the sender is a member of it, the group is opened beside
-// the stream; messages that arrive meanwhile are dropped, since raft retransmits them. The same holds for a sender that the group
-// does not know as a member yet. The message is valid until receive returns.
+// receive passes a message to its group. If the group is not open and the sender is a member of it, the group is opened
+// beside the stream; messages that arrive meanwhile are dropped, since raft retransmits them. The same holds for a
+// sender that the group does not know as a member yet. The message is valid until receive returns.
 func (b *hibernation) receive(peer string, m nodemsg.RaftMessage) {
 	err := b.regions.Replicas.Receive(peer, m.Group, m.Data)
 	if err == nil {
@@ -151,8 +151,8 @@ func (b *hibernation) receive(peer string, m nodemsg.RaftMessage) {
 	}
 }
 
-// beginWaking reports whether the group may be woken now. It may not if it is being woken already, has just begun to hibernate,
-// or too many groups are being woken, in total or by this peer.
+// beginWaking reports whether the group may be woken now. It may not if it is being woken already, has just begun to
+// hibernate, or too many groups are being woken, in total or by this peer.
 func (b *hibernation) beginWaking(peer string, group uint64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -182,8 +182,8 @@ func (b *hibernation) endWaking(group uint64) {
 	delete(b.mu.waking, group)
 }
 
-// admitSender makes an open group accept messages of members that are not in its log yet, if the catalog lists them: this node
-// was away while they became members.
+// admitSender makes an open group accept messages of members that are not in its log yet, if the catalog lists them:
+// this node was away while they became members.
 func (b *hibernation) admitSender(ctx context.Context, peer string, group uint64) error {
 	l := b.regions.Loaded(group)
 	if l == nil {

@@ -50,7 +50,8 @@ type Options struct {
 	CatalogCopies int                          // number of members of the catalog, at least 1
 	Grace         time.Duration                // how long a member may be silent before it is replaced
 	Base          func(grid.ChunkPos) [32]byte // returns the hash of a chunk's terrain; may take milliseconds; any goroutine
-	// Ground generates a chunk for nodes that generate different terrain. If nil, such nodes get none from here. Any goroutine.
+	// Ground generates a chunk for nodes that generate different terrain. If nil, such nodes get none from here. Any
+	// goroutine.
 	Ground     func(grid.ChunkPos) *chunk.Chunk
 	ScrubEvery time.Duration // how often the copies of a region are compared; 0: only on request
 	// VacateAfter is how long nobody must have watched a region before it is given up because nothing was ever built
@@ -322,8 +323,8 @@ func (h *Host) wireRegions() {
 	r.vacater, r.splitter, r.autoSplit, r.policy = h.vacater, h.Splitter, h.AutoSplit, h.Policy
 }
 
-// FoundCatalog makes this node the first member of a new world's catalog. The node that creates a world calls it once, before
-// NewHost.
+// FoundCatalog makes this node the first member of a new world's catalog. The node that creates a world calls it once,
+// before NewHost.
 func FoundCatalog(ctx context.Context, replicas *replica.Host, self string) error {
 	g, err := replicas.Open(ctx, replica.Founding{Group: world.CatalogID, Members: []string{self}, Tables: actor.CatalogTables})
 	if err != nil {
@@ -358,9 +359,9 @@ func (h *Host) Run(ctx context.Context) error {
 	return nil
 }
 
-// Drain begins the shutdown of this node while Run still runs. It asks other nodes not to choose this one for anything, stops the
-// supervisor, and hands over leaderships. It returns how many groups were handed over and how many stay led here because no other
-// member could take over, or could in time. It may be called again.
+// Drain begins the shutdown of this node while Run still runs. It asks other nodes not to choose this one for anything,
+// stops the supervisor, and hands over leaderships. It returns how many groups were handed over and how many stay led
+// here because no other member could take over, or could in time. It may be called again.
 func (h *Host) Drain(ctx context.Context) (handed, kept int) { return h.supervisor.Drain(ctx) }
 
 // Locate returns the region that covers the chunk. If it does not exist, it is founded first.
@@ -371,7 +372,8 @@ func (h *Host) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, e
 // ErrNotFounded is the error of Find for land that is not founded.
 var ErrNotFounded = directory.ErrNotFounded
 
-// Find returns the region that covers the chunk, or ErrNotFounded, also if this node has a route of land that was given up.
+// Find returns the region that covers the chunk, or ErrNotFounded, also if this node has a route of land that was given
+// up.
 func (h *Host) Find(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
 	return h.Directory.Find(ctx, pos)
 }

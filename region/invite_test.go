@@ -43,8 +43,8 @@ func TestOldNodeIsNotInvited(t *testing.T) {
 	})
 }
 
-// A leader whose disk is an old copy lacks the replica ids given since, and gives one of them to a node that had it before. The
-// node refuses; it is removed and becomes a member under another id.
+// A leader whose disk is an old copy lacks the replica ids given since, and gives one of them to a node that had it
+// before. The node refuses; it is removed and becomes a member under another id.
 func TestLearnerThatHadItsIDBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)

@@ -129,8 +129,8 @@ func (g gateway) ends() {
 	}
 }
 
-// A region panics on its leader. Another member takes over, acknowledged edits are kept, and the gateway comes back. A second
-// region led by the same node has no late tick, and its gateway keeps its link.
+// A region panics on its leader. Another member takes over, acknowledged edits are kept, and the gateway comes back. A
+// second region led by the same node has no late tick, and its gateway keeps its link.
 func TestPanicIsIsolated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
@@ -187,8 +187,8 @@ func TestPanicIsIsolated(t *testing.T) {
 	})
 }
 
-// An edit that its gateway keeps sending makes every leader fail. A node on which the region has failed twice keeps it closed until it is
-// released. When half of the members do, nobody can serve it, and gateways are told that.
+// An edit that its gateway keeps sending makes every leader fail. A node on which the region has failed twice keeps it
+// closed until it is released. When half of the members do, nobody can serve it, and gateways are told that.
 func TestPoisonIsQuarantined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
@@ -252,7 +252,8 @@ func TestPoisonIsQuarantined(t *testing.T) {
 	})
 }
 
-// A quarantined region stays closed. Scrubs, members with damaged copies and the supervisor cope with that, and the node keeps running.
+// A quarantined region stays closed. Scrubs, members with damaged copies and the supervisor cope with that, and the
+// node keeps running.
 func TestQuarantinedRegionStaysClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, info := built(t)
@@ -392,8 +393,8 @@ func TestPoisonEntry(t *testing.T) {
 	})
 }
 
-// The only member of a region keeps running after one failure of the region, and quarantines it after the next. A restart gives
-// it another chance.
+// The only member of a region keeps running after one failure of the region, and quarantines it after the next. A
+// restart gives it another chance.
 func TestAloneInTheWorld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -479,8 +480,8 @@ func TestSlowRegionStaysAlone(t *testing.T) {
 	})
 }
 
-// The catalog fails on its leader. Another member takes over, and land can be founded. When it has failed twice on two members it has no
-// majority until it is released; known land stays usable meanwhile.
+// The catalog fails on its leader. Another member takes over, and land can be founded. When it has failed twice on two
+// members it has no majority until it is released; known land stays usable meanwhile.
 func TestCatalogIsIsolated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
@@ -545,8 +546,8 @@ func TestCatalogIsIsolated(t *testing.T) {
 	})
 }
 
-// Storage refuses the writes of one region. Its group fails and is opened again after growing pauses, while the other region
-// keeps running. When storage accepts the writes again, the region runs again.
+// Storage refuses the writes of one region. Its group fails and is opened again after growing pauses, while the other
+// region keeps running. When storage accepts the writes again, the region runs again.
 func TestFailedGroupIsOpenedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())

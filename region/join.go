@@ -81,8 +81,8 @@ func (r *regions) acceptCatalog(ctx context.Context, peer string, invite nodemsg
 	return nil
 }
 
-// join joins a group as the replica that the invitation names. Open is the actor of an earlier replica, nil if there is none.
-// Remember stores that this node is a member. The group is nil if this node is that replica already.
+// join joins a group as the replica that the invitation names. Open is the actor of an earlier replica, nil if there is
+// none. Remember stores that this node is a member. The group is nil if this node is that replica already.
 func (r *regions) join(ctx context.Context, peer string, invite nodemsg.Invite, open *actor.Actor, tables []replica.TablePrefix, remember func() error) (*replica.Group, error) {
 	info := invite.Region
 	if err := r.executor.CheckInvited(ctx, peer, info.ID, invite.Replica); err != nil {

@@ -61,8 +61,9 @@ func withLiar(t *testing.T, near ...string) (n *network, a, b *node, lying *atom
 	return n, a, b, lying
 }
 
-// A member reports changes of a region to the catalog that leave the members' peers as they are, and has the others told that the region goes on
-// without their replicas. They keep their copies, and the members can be changed as before.
+// A member reports changes of a region to the catalog that leave the members' peers as they are, and has the others
+// told that the region goes on without their replicas. They keep their copies, and the members can be changed as
+// before.
 func TestLiarMovesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, lying := withLiar(t, "A", "B", "C")
@@ -211,8 +212,8 @@ func TestLiarReportsWhatIsPast(t *testing.T) {
 	})
 }
 
-// A node wants its copy to be replaced, and a member that lies says that it has been removed. It keeps the copy until that is true, and then comes
-// back, although the liar has named a replica id that nobody exceeds.
+// A node wants its copy to be replaced, and a member that lies says that it has been removed. It keeps the copy until
+// that is true, and then comes back, although the liar has named a replica id that nobody exceeds.
 func TestLiarRemovesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, lying := withLiar(t, "C", "A", "B")
@@ -276,7 +277,8 @@ func TestLiarRemovesNobody(t *testing.T) {
 	})
 }
 
-// A node introduces itself as the leader of land of which it is not a member. No gateway follows it there, whatever it claims.
+// A node introduces itself as the leader of land of which it is not a member. No gateway follows it there, whatever it
+// claims.
 func TestLiarLeadsNoLand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -418,8 +420,8 @@ func TestRouteOfLandThatWasSplit(t *testing.T) {
 	})
 }
 
-// The catalog has not heard of a split, and a node introduces itself as the leader of one half. Gateways find that half through the members of
-// the whole.
+// The catalog has not heard of a split, and a node introduces itself as the leader of one half. Gateways find that half
+// through the members of the whole.
 func TestLiarLeadsNoHalf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)

@@ -16,7 +16,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// A gateway that follows a region knows the regions next to it, and finds founded land nearby by asking their leaders, without the DHT.
+// A gateway that follows a region knows the regions next to it, and finds founded land nearby by asking their leaders,
+// without the DHT.
 func TestLinksOfANeighbour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
@@ -47,8 +48,8 @@ func TestLinksOfANeighbour(t *testing.T) {
 // mendTime is how long after the last change of leaders, splits and merges all links are right.
 const mendTime = 10 * time.Second
 
-// Leaders know who leads the regions next to theirs, and those of the Hamming neighbours, within mendTime of a split, a move, a drain, deaths
-// and a merge. Whoever then crosses a border, or asks what is there, needs one hop and no lookup.
+// Leaders know who leads the regions next to theirs, and those of the Hamming neighbours, within mendTime of a split, a
+// move, a drain, deaths and a merge. Whoever then crosses a border, or asks what is there, needs one hop and no lookup.
 func TestLinksAreMended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)
@@ -161,8 +162,8 @@ func TestLinksAreMended(t *testing.T) {
 	})
 }
 
-// Two regions next to each other, without a common member but the dead leader of both, and without other neighbours who would tell: their new
-// leaders find each other through the members.
+// Two regions next to each other, without a common member but the dead leader of both, and without other neighbours who
+// would tell: their new leaders find each other through the members.
 func TestLinksOfADeadLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := newNetwork(t)

@@ -39,7 +39,8 @@ func (r *regions) loaded(ctx context.Context, hello nodemsg.Hello) (*actor.Land,
 	return l, nil
 }
 
-// Open returns a region's land and loads it first if necessary. The error is an integrity.Refusal if its copy here is not to be opened.
+// Open returns a region's land and loads it first if necessary. The error is an integrity.Refusal if its copy here is
+// not to be opened.
 func (r *regions) Open(ctx context.Context, id uint64, cell grid.Cell) (*actor.Land, error) {
 	return r.loaded(ctx, nodemsg.Hello{Region: id, Cell: cell})
 }
@@ -60,8 +61,8 @@ func (r *regions) openMember(ctx context.Context, id uint64) (placement.Group, e
 	return r.GroupOf(l), nil
 }
 
-// load opens the region's group and starts its land. A region that was never here is opened only if the catalog's log names this
-// node a member (docs/adr/0004).
+// load opens the region's group and starts its land. A region that was never here is opened only if the catalog's log
+// names this node a member (docs/adr/0004).
 func (r *regions) load(ctx context.Context, hello nodemsg.Hello) (*actor.Land, error) {
 	info, err := r.membership(ctx, hello.Region)
 	if err != nil {
@@ -177,8 +178,8 @@ func (r *regions) runLand(ctx context.Context, l *actor.Land) {
 	r.unloaded(l)
 }
 
-// unloaded removes a land that has ended from the list, and only then finishes it, so that callers waiting for that can load the
-// region again.
+// unloaded removes a land that has ended from the list, and only then finishes it, so that callers waiting for that can
+// load the region again.
 func (r *regions) unloaded(l *actor.Land) {
 	r.mu.Lock()
 	delete(r.mu.lands, l.ID())
@@ -187,13 +188,13 @@ func (r *regions) unloaded(l *actor.Land) {
 	l.Finish()
 }
 
-// handOffTime bounds how long an isolated region stays open so that another member can take over. Without the handover, an
-// election would take longer.
+// handOffTime bounds how long an isolated region stays open so that another member can take over. Without the handover,
+// an election would take longer.
 const handOffTime = time.Second
 
-// isolate ends a region, or the catalog, that has failed here. Another member takes over, the gateways are sent its name, and the
-// group is closed. It runs in the actor's goroutine, after Run. It returns how the actor has ended in the end: a command that was still
-// queued may have removed it.
+// isolate ends a region, or the catalog, that has failed here. Another member takes over, the gateways are sent its
+// name, and the group is closed. It runs in the actor's goroutine, after Run. It returns how the actor has ended in the
+// end: a command that was still queued may have removed it.
 func (r *regions) isolate(ctx context.Context, g placement.Group, ended actor.Ended) actor.Ended {
 	info, f := ended.Info, ended.Fault
 	r.executor.Fail(info, f)
@@ -226,9 +227,9 @@ func (r *regions) membership(ctx context.Context, id uint64) (nodemsg.Region, er
 	return info, nil
 }
 
-// openGroup opens the region's group. If it was not founded here and this node is one of its first members, it is founded. Later
-// members are invited. But a first member that was away until the members had changed is neither founder nor learner, so nobody
-// invites it: it joins as the replica that the catalog has.
+// openGroup opens the region's group. If it was not founded here and this node is one of its first members, it is
+// founded. Later members are invited. But a first member that was away until the members had changed is neither founder
+// nor learner, so nobody invites it: it joins as the replica that the catalog has.
 func (r *regions) openGroup(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
 	has, err := r.Replicas.Has(info.ID)
 	if err != nil {
@@ -258,8 +259,8 @@ func (r *regions) openGroup(ctx context.Context, info nodemsg.Region) (*replica.
 	return g, nil
 }
 
-// joinLate joins a region of which nothing is stored here, as the replica that the catalog has. A child of a split region begins with
-// the parent's land instead, if this node has that.
+// joinLate joins a region of which nothing is stored here, as the replica that the catalog has. A child of a split
+// region begins with the parent's land instead, if this node has that.
 func (r *regions) joinLate(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
 	if parent, awaited, err := r.splitter.Awaited(ctx, info); err != nil || awaited {
 		if err == nil {

@@ -120,8 +120,8 @@ func (w *splitRegion) frozen(t *testing.T) (frozen bool, copies int) {
 	return frozen, copies
 }
 
-// No copy of a half is deleted because one member of the region above says that it was merged, and none that is frozen changes because that member
-// says that the merge was abandoned.
+// No copy of a half is deleted because one member of the region above says that it was merged, and none that is frozen
+// changes because that member says that the merge was abandoned.
 func TestLiesAboutMerge(t *testing.T) {
 	for name, c := range map[string]struct {
 		merged bool // the lie: else that it was abandoned
@@ -164,7 +164,8 @@ func TestLiesAboutMerge(t *testing.T) {
 	}
 }
 
-// The catalog does not list the halves of a region any more, and one member of it says that they were merged: their copies are kept.
+// The catalog does not list the halves of a region any more, and one member of it says that they were merged: their
+// copies are kept.
 func TestLieAboutUnlistedHalf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := splitWithLiar(t)
@@ -213,7 +214,8 @@ func TestFreezeIsRefused(t *testing.T) {
 	})
 }
 
-// A member that is taken for the leader of a half is not asked for its land, since the others say that it does not lead it.
+// A member that is taken for the leader of a half is not asked for its land, since the others say that it does not lead
+// it.
 func TestMergeConfirmsLeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := splitWithLiar(t)
@@ -251,8 +253,8 @@ func TestAbandonedAttempts(t *testing.T) {
 	})
 }
 
-// Halves are led by nodes that are no members of the region above. They end everywhere when they are merged, also if the members of that one run a
-// version in which only its leader says what has become of it.
+// Halves are led by nodes that are no members of the region above. They end everywhere when they are merged, also if
+// the members of that one run a version in which only its leader says what has become of it.
 func TestMergeElsewhere(t *testing.T) {
 	for _, old := range []bool{false, true} {
 		t.Run(fmt.Sprint(old), func(t *testing.T) {
@@ -347,7 +349,8 @@ func TestSplitsAreLimited(t *testing.T) {
 	})
 }
 
-// Whoever has a region merged again and again is refused after a while, and at once after an attempt during which players could not edit.
+// Whoever has a region merged again and again is refused after a while, and at once after an attempt during which
+// players could not edit.
 func TestMergesOfOneNodeAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := splitWithLiar(t)

@@ -66,9 +66,9 @@ func TestOldCatalogHearsOfMembersAgain(t *testing.T) {
 	})
 }
 
-// An old copy is not offered while another node has a good one, even one that became a member after the copy was made. If all of them are
-// lost, the operator has to confirm it. The recovered region and catalog use nothing again that was used since the copy was made, and
-// nodes that come back join them.
+// An old copy is not offered while another node has a good one, even one that became a member after the copy was made.
+// If all of them are lost, the operator has to confirm it. The recovered region and catalog use nothing again that was
+// used since the copy was made, and nodes that come back join them.
 func TestRecoverOldCopy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c := threeIncarnations(t)

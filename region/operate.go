@@ -29,8 +29,8 @@ type Damage = integrity.Damage
 // Recovery is the plan for recovering a region.
 type Recovery = integrity.RecoveryPlan
 
-// Damaged lists the damage that this node knows of and that is not repaired: in regions that it led when they were scrubbed last,
-// and in its own unusable copies.
+// Damaged lists the damage that this node knows of and that is not repaired: in regions that it led when they were
+// scrubbed last, and in its own unusable copies.
 func (h *Host) Damaged() []Damage { return append(h.facts.Unsound(), h.damages.All()...) }
 
 // Scrub scrubs the region of a cell now, if this node leads it, or if it is a member and the region is closed.
@@ -59,20 +59,20 @@ type BackupOptions = backups.ExportOptions
 // KnownGroup is a group as an earlier backup has it.
 type KnownGroup = backups.Known
 
-// PlanRecovery examines the regions, all of which this node must be a member of, and returns how each could be recovered. It
-// changes nothing.
+// PlanRecovery examines the regions, all of which this node must be a member of, and returns how each could be
+// recovered. It changes nothing.
 func (h *Host) PlanRecovery(ctx context.Context, ids []uint64) ([]Recovery, error) {
 	return h.recovery.Plan(ctx, ids)
 }
 
-// Recover makes this node the only member of a region that has lost the majority of its members, and serves it. It fails unless a
-// new plan allows it. If only an old copy is left, it also fails unless old is set.
+// Recover makes this node the only member of a region that has lost the majority of its members, and serves it. It
+// fails unless a new plan allows it. If only an old copy is left, it also fails unless old is set.
 func (h *Host) Recover(ctx context.Context, id uint64, old bool) error {
 	return h.recovery.Recover(ctx, id, old)
 }
 
-// Release ends the quarantine of a region on this node, which must be one of its members, and on those other members that can be
-// reached. It returns the peers that were informed and those that were missed.
+// Release ends the quarantine of a region on this node, which must be one of its members, and on those other members
+// that can be reached. It returns the peers that were informed and those that were missed.
 func (h *Host) Release(ctx context.Context, id uint64) (informed, missed []string, err error) {
 	return h.executor.Release(ctx, id)
 }
@@ -83,8 +83,8 @@ func (h *Host) Memberships() ([]nodemsg.Region, error) { return h.regions.member
 // Name returns the name of a region for people: its cell, or "catalog".
 func Name(info nodemsg.Region) string { return integrity.Name(info) }
 
-// Concerned returns the groups to which a damaged row may belong that was found in a table under the first of the keys, next to
-// the others. Ok is false if the table holds no rows of single groups. Group 1 is the catalog.
+// Concerned returns the groups to which a damaged row may belong that was found in a table under the first of the keys,
+// next to the others. Ok is false if the table holds no rows of single groups. Group 1 is the catalog.
 func Concerned(table string, keys [][]byte) (groups []uint64, ok bool) {
 	return integrity.Concerned(table, keys)
 }

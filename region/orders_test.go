@@ -26,7 +26,8 @@ func (n *node) operate(t *testing.T, command string) {
 	}
 }
 
-// A rollback is carried out in a region that nobody uses; while it is paused nothing is changed, and what was aborted is not gone on with.
+// A rollback is carried out in a region that nobody uses; while it is paused nothing is changed, and what was aborted
+// is not gone on with.
 func TestRollbacksAreOrderedPausedAndAborted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const look = 500 * time.Millisecond // between two looks at what is ordered
@@ -110,8 +111,9 @@ func TestRollbacksAreOrderedPausedAndAborted(t *testing.T) {
 	})
 }
 
-// What is built after a rollback was ordered stays, also if it is the same player who builds there, the rollback was complete before, or it
-// waited behind a paused one. So does what is built in land that was closed when it was ordered, or that did not exist.
+// What is built after a rollback was ordered stays, also if it is the same player who builds there, the rollback was
+// complete before, or it waited behind a paused one. So does what is built in land that was closed when it was ordered,
+// or that did not exist.
 func TestRollbackLeavesWhatIsNewer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -212,8 +214,8 @@ func TestRollbackLeavesWhatIsNewer(t *testing.T) {
 	})
 }
 
-// Two halves are merged after a rollback in one of them: what was built there since is not undone. While the rollback is paused they are not merged, and
-// can both be built in.
+// Two halves are merged after a rollback in one of them: what was built there since is not undone. While the rollback
+// is paused they are not merged, and can both be built in.
 func TestMergeAfterRollback(t *testing.T) {
 	for name, both := range map[string]bool{"both halves have a history": true, "one half has none": false} {
 		t.Run(name, func(t *testing.T) {
@@ -295,8 +297,9 @@ func TestMergeAfterRollback(t *testing.T) {
 	}
 }
 
-// The changes of several players are found wherever they are, in the whole world, and undone in one go: a block that they have changed in turns becomes
-// what it was before all of them. What others have changed since stays. Places that are too far apart for one rollback are found, too.
+// The changes of several players are found wherever they are, in the whole world, and undone in one go: a block that
+// they have changed in turns becomes what it was before all of them. What others have changed since stays. Places that
+// are too far apart for one rollback are found, too.
 func TestRollbackOfSeveralPlayers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)

@@ -18,8 +18,9 @@ import (
 
 // This file keeps replicas out whose node was put back to an earlier state (docs/adr/0024).
 
-// admit reports whether raft messages of the peer count here. The two nodes show each other first that their data is not older than
-// what the other one has seen of them. If not, the stream is reset: a sender that only writes would not notice that it is closed.
+// admit reports whether raft messages of the peer count here. The two nodes show each other first that their data is
+// not older than what the other one has seen of them. If not, the stream is reset: a sender that only writes would not
+// notice that it is closed.
 func (h *Host) admit(ctx context.Context, peer string, stream io.ReadWriteCloser) bool {
 	if h.Incarnations == nil {
 		return true
@@ -34,7 +35,8 @@ func (h *Host) admit(ctx context.Context, peer string, stream io.ReadWriteCloser
 	return true
 }
 
-// markOutdated marks the replicas that must not be used because the node was put back, when it starts and whenever it turns out later.
+// markOutdated marks the replicas that must not be used because the node was put back, when it starts and whenever it
+// turns out later.
 func (h *Host) markOutdated() error {
 	if h.Incarnations == nil {
 		return nil
@@ -70,8 +72,8 @@ func (h *Host) reopenCatalog(ctx context.Context) error {
 // lostEvery is the pause between two attempts to list the replicas that are lost.
 const lostEvery = 3 * time.Second
 
-// findForgotten finds the replicas that this node had, and that are not in the earlier state to which it was put back. It runs until ctx
-// ends.
+// findForgotten finds the replicas that this node had, and that are not in the earlier state to which it was put back.
+// It runs until ctx ends.
 func (h *Host) findForgotten(ctx context.Context) {
 	every := time.NewTicker(lostEvery)
 	defer every.Stop()
@@ -135,7 +137,8 @@ func (h *Host) listLostNow(ctx context.Context) error {
 }
 
 // create calls create, which opens a replica of which nothing is stored here, or only an outdated one. The error is
-// replica.ErrTombstone if this node was that replica before its data was put back: it is to be invited under another id.
+// replica.ErrTombstone if this node was that replica before its data was put back: it is to be invited under another
+// id.
 func (h *Host) create(group, id uint64, create func() error) error {
 	if h.Incarnations == nil {
 		return create()

@@ -41,7 +41,8 @@ var racers = []string{"A", "B", "C", "D", "E"}
 const (
 	cellChunks = 16 // of a cell as it is founded, in each direction
 	raceChunks = 2 * cellChunks
-	// maxFaulty is how many nodes may be down, drained or cut off at once: some regions then have no majority for a while.
+	// maxFaulty is how many nodes may be down, drained or cut off at once: some regions then have no majority for a
+	// while.
 	maxFaulty = 2
 )
 
@@ -307,7 +308,8 @@ func (r *races) strike(rng *rand.Rand, do func(it *node) error) error {
 	return err
 }
 
-// startAgain starts a node again. The leader of the catalog must run, as far as the test's DHT knows; it is another one by then.
+// startAgain starts a node again. The leader of the catalog must run, as far as the test's DHT knows; it is another one
+// by then.
 func (r *races) startAgain(peer string, d *disk) {
 	for {
 		catalog, err := r.Catalog(context.Background())
@@ -395,7 +397,8 @@ func (r *races) check() {
 	r.checkServices()
 }
 
-// checkRegions checks that the nodes store no other regions than those that have land, those that are divided into them, and the catalog.
+// checkRegions checks that the nodes store no other regions than those that have land, those that are divided into
+// them, and the catalog.
 func (r *races) checkRegions(reader *node, leaves []nodemsg.Region) {
 	exists := map[uint64]bool{world.CatalogID: true}
 	for i, a := range leaves {
@@ -443,7 +446,8 @@ func (r *races) checkRegions(reader *node, leaves []nodemsg.Region) {
 		if !exists[info.ID] {
 			r.t.Errorf("the catalog lists region %d of %v, which does not exist", info.ID, info.Cell)
 		}
-		// The last report of a closed region's members may be lost. It is sent again when the region is opened, by way of the others.
+		// The last report of a closed region's members may be lost. It is sent again when the region is opened, by way
+		// of the others.
 		if !slices.ContainsFunc(info.Members, func(m nodemsg.Member) bool { return slices.Contains(stored[info.ID], m.Peer) }) {
 			r.t.Errorf("the catalog lists region %d of %v, split at %d, on %v, and it is on %v", info.ID, info.Cell, info.Split, info.Members, stored[info.ID])
 		}
@@ -476,8 +480,8 @@ func (r *races) listed() (all []nodemsg.Region) {
 	return nil
 }
 
-// checkServices checks that no region served land between two moments at which another one did. Only a region that was merged again serves
-// the land of its children after them.
+// checkServices checks that no region served land between two moments at which another one did. Only a region that was
+// merged again serves the land of its children after them.
 func (r *races) checkServices() {
 	type span struct {
 		cell        grid.Cell

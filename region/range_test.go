@@ -41,8 +41,8 @@ func (d delayed) Ask(ctx context.Context, peer, protocol string, question []byte
 	return d.Peers.Ask(ctx, peer, protocol, question)
 }
 
-// What asking several nodes at once gains, in a world of 13 nodes with 50 ms between any two: the table of docs/scale.md. A node that
-// knows no route of the rectangle asks, and one that knows those to a quarter of it.
+// What asking several nodes at once gains, in a world of 13 nodes with 50 ms between any two: the table of
+// docs/scale.md. A node that knows no route of the rectangle asks, and one that knows those to a quarter of it.
 func TestRangeQueryFigures(t *testing.T) {
 	for _, n := range []int32{4, 8, 16} {
 		synctest.Test(t, func(t *testing.T) {
@@ -90,7 +90,8 @@ func TestFoundingWithSlowQuestions(t *testing.T) {
 	})
 }
 
-// rangeNet starts nodes, and founds n×n cells that they lead in turn. Only A, which has the catalog, and the leaders have routes.
+// rangeNet starts nodes, and founds n×n cells that they lead in turn. Only A, which has the catalog, and the leaders
+// have routes.
 func rangeNet(t *testing.T, nodes int, n int32) (all []*node) {
 	t.Helper()
 	net := newNetwork(t)

@@ -21,9 +21,9 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// Two of three nodes are lost. An operator recovers the catalog and the region on the third: edits are accepted, and land can be
-// founded. The lost nodes then come back with their data. They do not act for the region, drop their copies and become members
-// again. Nothing acknowledged since the recovery is lost.
+// Two of three nodes are lost. An operator recovers the catalog and the region on the third: edits are accepted, and
+// land can be founded. The lost nodes then come back with their data. They do not act for the region, drop their copies
+// and become members again. Nothing acknowledged since the recovery is lost.
 func TestRecoverRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := three(t)
@@ -101,7 +101,8 @@ func TestRecoverRegion(t *testing.T) {
 	})
 }
 
-// Former members come back and cannot ask the survivor at first. They are notified again until they can, and only then count as notified.
+// Former members come back and cannot ask the survivor at first. They are notified again until they can, and only then
+// count as notified.
 func TestRecoveredAsksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -146,8 +147,8 @@ func TestRecoveredAsksAgain(t *testing.T) {
 	})
 }
 
-// A region is recovered, gets other members, and is recovered again after these are lost. The members from before the first recovery are
-// notified, too, when they come back.
+// A region is recovered, gets other members, and is recovered again after these are lost. The members from before the
+// first recovery are notified, too, when they come back.
 func TestRecoveredTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := three(t)
@@ -210,8 +211,8 @@ func TestRecoveredTwice(t *testing.T) {
 	})
 }
 
-// Former members are not notified before the copy here counts the recovery. Who is to be notified of a later recovery stays, although an earlier
-// notice arrives meanwhile. A row has no more members than can be read again.
+// Former members are not notified before the copy here counts the recovery. Who is to be notified of a later recovery
+// stays, although an earlier notice arrives meanwhile. A row has no more members than can be read again.
 func TestEvicted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -288,7 +289,8 @@ func TestEvicted(t *testing.T) {
 	})
 }
 
-// A node whose other members are all away opens its copy, and asks them when it opens it again; not once they have answered.
+// A node whose other members are all away opens its copy, and asks them when it opens it again; not once they have
+// answered.
 func TestSilenceIsNotRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -329,8 +331,8 @@ func TestSilenceIsNotRemembered(t *testing.T) {
 	})
 }
 
-// Members that were only cut off, and continued as a majority, drop their data when the network is whole again: the operator's
-// recovery takes precedence.
+// Members that were only cut off, and continued as a majority, drop their data when the network is whole again: the
+// operator's recovery takes precedence.
 func TestRecoveredWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := three(t)
@@ -365,7 +367,8 @@ func TestRecoveredWins(t *testing.T) {
 	})
 }
 
-// A catalog that was recovered on a node that is no issuer replaces nobody's copy: it may be a lie. Once the node is appointed, the others follow it.
+// A catalog that was recovered on a node that is no issuer replaces nobody's copy: it may be a lie. Once the node is
+// appointed, the others follow it.
 func TestRecoveryWithoutIssuer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var appointed atomic.Bool
@@ -404,8 +407,8 @@ func TestRecoveryWithoutIssuer(t *testing.T) {
 	})
 }
 
-// Only the leader asks members often. A member that is cut off just before it would be asked again is not considered lost within
-// ten seconds.
+// Only the leader asks members often. A member that is cut off just before it would be asked again is not considered
+// lost within ten seconds.
 func TestRecoverWaitsForStrangers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, _, c := three(t)
@@ -480,8 +483,8 @@ func TestRecoverOnTheBest(t *testing.T) {
 	})
 }
 
-// changed starts a world of A, B and C, in which D and E take the places of C and B, one after the other. C comes back with its copy from before, when
-// A has just died, too.
+// changed starts a world of A, B and C, in which D and E take the places of C and B, one after the other. C comes back
+// with its copy from before, when A has just died, too.
 func changed(t *testing.T) (n *network, back, d, e *node, id uint64) {
 	t.Helper()
 	n, a, b, c := three(t)
@@ -508,8 +511,8 @@ func changed(t *testing.T) (n *network, back, d, e *node, id uint64) {
 	return n, n.start("C", left), d, e, id
 }
 
-// A copy from before the members changed is not used while a node has a later one, whether that is one of most members or the only one left. There it is
-// no obstacle.
+// A copy from before the members changed is not used while a node has a later one, whether that is one of most members
+// or the only one left. There it is no obstacle.
 func TestRecoverAfterMembersChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, c, d, e, id := changed(t)
@@ -554,7 +557,8 @@ func TestRecoverAfterMembersChanged(t *testing.T) {
 	})
 }
 
-// recoverAndGiveUp has a group recovered on a node by an operator who gives up once it is clear that it may be recovered.
+// recoverAndGiveUp has a group recovered on a node by an operator who gives up once it is clear that it may be
+// recovered.
 func recoverAndGiveUp(t *testing.T, it *node, id uint64) error {
 	ctx, giveUp := context.WithCancel(t.Context())
 	defer giveUp()
@@ -570,7 +574,8 @@ func recoverAndGiveUp(t *testing.T, it *node, id uint64) error {
 	return it.Recover(ctx, id, false)
 }
 
-// If nothing else is left, such a copy is used. What was used since then is not used again, and the later members are to be notified.
+// If nothing else is left, such a copy is used. What was used since then is not used again, and the later members are
+// to be notified.
 func TestRecoverFromBeforeMembersChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, c, d, e, id := changed(t)

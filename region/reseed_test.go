@@ -39,8 +39,8 @@ func (n *node) replicaID(id uint64) uint64 {
 	return 0
 }
 
-// A node that comes back and cannot read its copy does not use it. The others remove its replica, and it gets a new one, under
-// another id.
+// A node that comes back and cannot read its copy does not use it. The others remove its replica, and it gets a new
+// one, under another id.
 func TestDamagedCopyIsReplaced(t *testing.T) {
 	for _, c := range []struct {
 		name, table string
@@ -82,8 +82,8 @@ func TestDamagedCopyIsReplaced(t *testing.T) {
 	}
 }
 
-// A copy is not deleted while the disk does not let the file be checked, and nobody is told that the file is damaged. If it is, a new copy
-// would be, too, and an operator is asked.
+// A copy is not deleted while the disk does not let the file be checked, and nobody is told that the file is damaged.
+// If it is, a new copy would be, too, and an operator is asked.
 func TestCopyIsReplacedOnceTheFileIsSound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, cc, g, info := built(t)
@@ -121,7 +121,8 @@ func TestCopyIsReplacedOnceTheFileIsSound(t *testing.T) {
 	})
 }
 
-// A copy that is damaged again after each replacement is not replaced a fourth time within a day: the disk is to be looked at.
+// A copy that is damaged again after each replacement is not replaced a fourth time within a day: the disk is to be
+// looked at.
 func TestCopyIsReplacedThreeTimesADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, _, c, _, info := built(t)
@@ -148,8 +149,8 @@ func TestCopyIsReplacedThreeTimesADay(t *testing.T) {
 	})
 }
 
-// A scrub also detects that the log of an open group cannot be read. The node, even a leader, continues with its memory until
-// another replica has replaced it.
+// A scrub also detects that the log of an open group cannot be read. The node, even a leader, continues with its memory
+// until another replica has replaced it.
 func TestDamagedLogOfAnOpenGroup(t *testing.T) {
 	for _, who := range []string{"A", "C"} {
 		t.Run(who, func(t *testing.T) {
@@ -184,8 +185,8 @@ func TestDamagedLogOfAnOpenGroup(t *testing.T) {
 	}
 }
 
-// The removal of a corrupt copy is requested twice, because the first answer was lost. The tombstone has the id of that copy,
-// whoever is a member by now. The replica that replaced it is not discarded.
+// The removal of a corrupt copy is requested twice, because the first answer was lost. The tombstone has the id of that
+// copy, whoever is a member by now. The replica that replaced it is not discarded.
 func TestReseedIsAskedForTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, info := built(t)
@@ -221,8 +222,8 @@ func TestReseedIsAskedForTwice(t *testing.T) {
 	})
 }
 
-// An edit that was acknowledged by the leader and the member with the damaged copy is on a second disk before that copy may be
-// deleted.
+// An edit that was acknowledged by the leader and the member with the damaged copy is on a second disk before that copy
+// may be deleted.
 func TestReseedWaitsForTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, _, g, info := built(t)
@@ -277,7 +278,8 @@ func TestDamagedCopyAlone(t *testing.T) {
 	})
 }
 
-// A copy that was found damaged when the storage was opened is never opened, even if all remaining rows of it can be read.
+// A copy that was found damaged when the storage was opened is never opened, even if all remaining rows of it can be
+// read.
 func TestSuspectsAreReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, _, info := built(t)

@@ -17,7 +17,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// Until the names of a backup are entered, nobody can take one of them, or have a command of before carried out again: only moderators give commands.
+// Until the names of a backup are entered, nobody can take one of them, or have a command of before carried out again:
+// only moderators give commands.
 func TestCommandsWhileNamesAreImported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -122,8 +123,8 @@ func TestUnusedNamesEnd(t *testing.T) {
 	})
 }
 
-// A gateway that lies about its players, or has many addresses at its door, adds no more within a day than its quota; others go on, and
-// operators.
+// A gateway that lies about its players, or has many addresses at its door, adds no more within a day than its quota;
+// others go on, and operators.
 func TestGatewaysHaveQuotas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)

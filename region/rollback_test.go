@@ -18,7 +18,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// threeIncarnations starts a world of three nodes, which notice when the data of another one was put back to an earlier state.
+// threeIncarnations starts a world of three nodes, which notice when the data of another one was put back to an earlier
+// state.
 func threeIncarnations(t *testing.T) (a, b, c *node) {
 	n := newNetwork(t)
 	n.copies = 3
@@ -125,8 +126,8 @@ func TestNothingIsReadOfAnOldCopy(t *testing.T) {
 	})
 }
 
-// A leader that has not heard of it invites a learner again whose data was put back. The node does not open its old replica, which the
-// leader would count with what it had acknowledged.
+// A leader that has not heard of it invites a learner again whose data was put back. The node does not open its old
+// replica, which the leader would count with what it had acknowledged.
 func TestOldReplicaIsNotInvitedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c := threeIncarnations(t)
@@ -159,8 +160,8 @@ func TestOldReplicaIsNotInvitedAgain(t *testing.T) {
 	})
 }
 
-// A node is put back to a copy from before it joined a region. It does not join that again under the same replica id, with which it has
-// promised something that it has forgotten.
+// A node is put back to a copy from before it joined a region. It does not join that again under the same replica id,
+// with which it has promised something that it has forgotten.
 func TestReplicaThatIsNotInTheCopyIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c := threeIncarnations(t)
@@ -194,8 +195,8 @@ func TestReplicaThatIsNotInTheCopyIsReplaced(t *testing.T) {
 	})
 }
 
-// All raft messages of C are from and to the leader A. When A cannot be reached, B knows all the same that C's copy is old, and does not form a
-// majority with it.
+// All raft messages of C are from and to the leader A. When A cannot be reached, B knows all the same that C's copy is
+// old, and does not form a majority with it.
 func TestFollowersRememberEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, c := threeIncarnations(t)
@@ -212,8 +213,8 @@ func TestFollowersRememberEachOther(t *testing.T) {
 	})
 }
 
-// C is put back to a state from so short a time ago that no peer knows better. The leader counts on what it has acknowledged since. C
-// notices that, and its replica is replaced.
+// C is put back to a state from so short a time ago that no peer knows better. The leader counts on what it has
+// acknowledged since. C notices that, and its replica is replaced.
 func TestForgottenEntriesAreNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c := threeIncarnations(t)

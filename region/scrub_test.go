@@ -143,8 +143,8 @@ func TestScrubFindsNothingInSoundCopies(t *testing.T) {
 	})
 }
 
-// One copy of three may be damaged in any way, in memory or on disk, on the leader or on a follower: it is repaired from the
-// others, and checked again.
+// One copy of three may be damaged in any way, in memory or on disk, on the leader or on a follower: it is repaired
+// from the others, and checked again.
 func TestScrubMends(t *testing.T) {
 	harms := map[string]func(it *node, id uint64){
 		"a bit in a value": func(it *node, id uint64) {
@@ -264,8 +264,8 @@ func TestMendingKeepsEdits(t *testing.T) {
 	}
 }
 
-// With two members that differ, or a single one whose disk differs from its memory, the right copy is unknown: the scrub reports
-// it and changes nothing.
+// With two members that differ, or a single one whose disk differs from its memory, the right copy is unknown: the
+// scrub reports it and changes nothing.
 func TestScrubWithoutMajority(t *testing.T) {
 	for members := 1; members <= 2; members++ {
 		t.Run(fmt.Sprint(members), func(t *testing.T) {
@@ -347,7 +347,8 @@ func TestScrubWithoutOneMember(t *testing.T) {
 	})
 }
 
-// A member that says for as long as it likes that it is not ready does not hold up the scrub once most members have reported.
+// A member that says for as long as it likes that it is not ready does not hold up the scrub once most members have
+// reported.
 func TestScrubDoesNotWaitForOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, c, _, info := built(t)
@@ -504,7 +505,8 @@ func TestScrubsComeByThemselves(t *testing.T) {
 	})
 }
 
-// A node that loses the leadership during a scrub reports that and changes nothing: the members' reports were for its own marks.
+// A node that loses the leadership during a scrub reports that and changes nothing: the members' reports were for its
+// own marks.
 func TestScrubEndsWithTheLeadership(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, c, _, info := built(t)

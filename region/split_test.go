@@ -62,8 +62,8 @@ func threeNodes(t *testing.T) (a, b, c *node) {
 	return a, b, c
 }
 
-// A region is split while it is used. Both children have their half of the edits, and all sequences; an edit that is sent again is
-// not applied again; and the gateways are sent to the children.
+// A region is split while it is used. Both children have their half of the edits, and all sequences; an edit that is
+// sent again is not applied again; and the gateways are sent to the children.
 func TestSplit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c := threeNodes(t)
@@ -104,7 +104,8 @@ func TestSplit(t *testing.T) {
 	})
 }
 
-// restartAll kills all nodes, and starts them again when what was under way has ended. It returns the one that leads the catalog.
+// restartAll kills all nodes, and starts them again when what was under way has ended. It returns the one that leads
+// the catalog.
 func restartAll(t *testing.T, a, b, c *node, ended <-chan error) *node {
 	t.Helper()
 	net := a.net
@@ -316,7 +317,8 @@ func TestMerge(t *testing.T) {
 	})
 }
 
-// The leader's disk is full when it applies a split: the gateways are sent to the children, which the other members have.
+// The leader's disk is full when it applies a split: the gateways are sent to the children, which the other members
+// have.
 func TestSplitOnFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c := threeNodes(t)
@@ -371,8 +373,9 @@ func TestSplitOnFullDisk(t *testing.T) {
 	})
 }
 
-// A copy of a region that was merged while its node was away does not keep that node from the regions that its cell has now, and is
-// deleted, even if it never had land. What is published of a region that was deleted meanwhile does not come back.
+// A copy of a region that was merged while its node was away does not keep that node from the regions that its cell has
+// now, and is deleted, even if it never had land. What is published of a region that was deleted meanwhile does not
+// come back.
 func TestCopiesOfMergedRegions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, c := threeNodes(t)
@@ -414,8 +417,8 @@ func TestCopiesOfMergedRegions(t *testing.T) {
 	})
 }
 
-// A member that is cut off while halves are merged keeps its open copies of them, without a leader. They go soon after it is back, and
-// no gateway is led to them meanwhile.
+// A member that is cut off while halves are merged keeps its open copies of them, without a leader. They go soon after
+// it is back, and no gateway is led to them meanwhile.
 func TestOpenCopyOfMergedRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, c := threeNodes(t)
@@ -487,8 +490,8 @@ func (n *node) lose(id uint64) {
 	}
 }
 
-// A region that was split is lost, except for a copy that missed the split. Its old land is not brought back beside that of the
-// children. It is recovered without land, and its children can be merged again.
+// A region that was split is lost, except for a copy that missed the split. Its old land is not brought back beside
+// that of the children. It is recovered without land, and its children can be merged again.
 func TestRecoverAfterSplit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c := threeNodes(t)
@@ -552,8 +555,9 @@ func TestRecoverFromBeforeSplit(t *testing.T) {
 	})
 }
 
-// The children of a region were merged while a node was away, and the region is lost elsewhere. The copies of that node are not used:
-// those of the children do not exist any more, and that of the region has no land. Put back from a backup, the region has land again.
+// The children of a region were merged while a node was away, and the region is lost elsewhere. The copies of that node
+// are not used: those of the children do not exist any more, and that of the region has no land. Put back from a
+// backup, the region has land again.
 func TestRecoverAfterMerge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c := threeNodes(t)

@@ -30,8 +30,8 @@ func (n *node) voters(id uint64) string {
 	return strings.Join(all, " ")
 }
 
-// A region has five members where five operators run nodes. While one of them is away nothing is changed; if two are for long, it has three members
-// until all are back.
+// A region has five members where five operators run nodes. While one of them is away nothing is changed; if two are
+// for long, it has three members until all are back.
 func TestFiveOperators(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -81,7 +81,8 @@ func TestFiveOperators(t *testing.T) {
 	})
 }
 
-// Land is founded with as many members as are wanted if nodes of so few operators live that some must be of the same one.
+// Land is founded with as many members as are wanted if nodes of so few operators live that some must be of the same
+// one.
 func TestFoundedWhileOperatorsAreDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -174,7 +175,8 @@ func TestFullDiskIsPassedOver(t *testing.T) {
 	})
 }
 
-// In an open world, where no operators are known, a member of five that has gone is replaced, of the catalog and of a region that is closed.
+// In an open world, where no operators are known, a member of five that has gone is replaced, of the catalog and of a
+// region that is closed.
 func TestFiveMembersOfAnOpenWorld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)

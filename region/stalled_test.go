@@ -17,8 +17,8 @@ import (
 
 var errNoSpace = errors.New("no space left")
 
-// While the disks of all members are full, a region has no leader. Its land is still shown, and edits are refused. When there is
-// space again, the region works again.
+// While the disks of all members are full, a region has no leader. Its land is still shown, and edits are refused. When
+// there is space again, the region works again.
 func TestAllDisksFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, _ := built(t)
@@ -59,7 +59,8 @@ func TestAllDisksFull(t *testing.T) {
 	})
 }
 
-// One member's disk is full and another member is gone, so the third cannot become leader. The first shows the land soon.
+// One member's disk is full and another member is gone, so the third cannot become leader. The first shows the land
+// soon.
 func TestFullDiskWithoutMajority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, _ := built(t)
@@ -119,8 +120,9 @@ func TestLeadersDiskFull(t *testing.T) {
 	})
 }
 
-// The leader's disk hangs: a write neither fails nor ends. Gateways are dismissed, find the leader that the others have elected, and their
-// edits wait for 3 s at most. The node itself sends them on at once. When the disk answers again, it does not take the leadership back.
+// The leader's disk hangs: a write neither fails nor ends. Gateways are dismissed, find the leader that the others have
+// elected, and their edits wait for 3 s at most. The node itself sends them on at once. When the disk answers again, it
+// does not take the leadership back.
 func TestLeadersDiskHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, info := built(t)
@@ -204,7 +206,8 @@ func TestRegionsAreListedWhileOneCannotBeClosed(t *testing.T) {
 	})
 }
 
-// The disks of all members hang. Nobody can lead, so the land is shown as it was; when they answer again, edits are accepted.
+// The disks of all members hang. Nobody can lead, so the land is shown as it was; when they answer again, edits are
+// accepted.
 func TestAllDisksHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, _ := built(t)
@@ -237,8 +240,9 @@ func TestAllDisksHang(t *testing.T) {
 	})
 }
 
-// A member whose disk hangs for longer than the grace period is replaced, although it answers questions: its vote is missing. Until then it is
-// given nothing more, and afterwards it counts as missing. When the disk answers again, it is a node as any other.
+// A member whose disk hangs for longer than the grace period is replaced, although it answers questions: its vote is
+// missing. Until then it is given nothing more, and afterwards it counts as missing. When the disk answers again, it is
+// a node as any other.
 func TestHungMemberIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
@@ -306,8 +310,8 @@ func (d *disk) slowDown(stall time.Duration) (end func()) {
 	return func() { close(over); <-ended }
 }
 
-// The leader's disk takes 0.6 s for each commit, so that it never hangs. It has only just become leader. Another member leads
-// soon, because each edit waits for several commits of the leader.
+// The leader's disk takes 0.6 s for each commit, so that it never hangs. It has only just become leader. Another member
+// leads soon, because each edit waits for several commits of the leader.
 func TestLeadersDiskIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, _ := built(t)
@@ -328,8 +332,8 @@ func TestLeadersDiskIsSlow(t *testing.T) {
 	})
 }
 
-// All disks are slow, those of the followers more than the leader's, and edits keep them busy. A gateway is accepted once the leader has
-// asked the others whether it still leads, however late they answer.
+// All disks are slow, those of the followers more than the leader's, and edits keep them busy. A gateway is accepted
+// once the leader has asked the others whether it still leads, however late they answer.
 func TestFollowWhileAllDisksAreSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, c, g, _ := built(t)

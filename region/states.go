@@ -18,11 +18,12 @@ import (
 const (
 	// countEvery is how often the regions are counted.
 	countEvery = time.Second
-	// watchEvery is the shortest interval at which the members of all known regions are asked whether they live, and watchRate the most
-	// nodes that are asked for that in a second.
+	// watchEvery is the shortest interval at which the members of all known regions are asked whether they live, and
+	// watchRate the most nodes that are asked for that in a second.
 	watchEvery = 4 * time.Second
 	watchRate  = 10
-	// missedAfter is how long a node may leave questions unanswered before it counts as silent: it is asked a second time meanwhile.
+	// missedAfter is how long a node may leave questions unanswered before it counts as silent: it is asked a second
+	// time meanwhile.
 	missedAfter = 4 * time.Second
 	// settlesIn is how long after the start a node may not know the catalog's leader although there is one.
 	settlesIn = 10 * time.Second
@@ -47,8 +48,8 @@ func StateNames() []string {
 	return names
 }
 
-// observer counts the regions by state: those of this node, and if it holds the catalog, those of the world. No message is sent for
-// it but the failure detector's questions to the distinct members of these regions.
+// observer counts the regions by state: those of this node, and if it holds the catalog, those of the world. No message
+// is sent for it but the failure detector's questions to the distinct members of these regions.
 type observer struct {
 	host    *Host
 	metrics *metrics
@@ -170,7 +171,8 @@ func (o *observer) count() States {
 	return now
 }
 
-// livenessOf translates what the failure detector knows. A node that announced that it stops serves as long as it is connected.
+// livenessOf translates what the failure detector knows. A node that announced that it stops serves as long as it is
+// connected.
 func livenessOf(n directory.Liveness, connected bool) membership.Liveness {
 	missed := !n.Since.IsZero() && time.Since(n.Since) >= missedAfter
 	switch {

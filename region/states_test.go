@@ -8,8 +8,8 @@ import (
 	"github.com/voxelpopuli/voxeld/region/membership"
 )
 
-// shows waits until the node counts so many regions of its own, all of them in the state, and one of the world in the same. It
-// returns how long that took.
+// shows waits until the node counts so many regions of its own, all of them in the state, and one of the world in the
+// same. It returns how long that took.
 func (n *node) shows(state membership.State, own int, quorum bool) time.Duration {
 	n.net.t.Helper()
 	for start := time.Now(); ; {
@@ -48,8 +48,8 @@ func asleep(t *testing.T) (n *network, a, b, c *node) {
 // noticed bounds the time until a lost majority shows.
 const noticed = 15 * time.Second
 
-// A node that is cut off from the others without a sign shows that the sleeping region and the catalog have lost their majority; the
-// others show that they lack a member. When the cut heals, all is well again.
+// A node that is cut off from the others without a sign shows that the sleeping region and the catalog have lost their
+// majority; the others show that they lack a member. When the cut heals, all is well again.
 func TestStatesOfASilentCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := asleep(t)
@@ -69,8 +69,8 @@ func TestStatesOfASilentCut(t *testing.T) {
 	})
 }
 
-// When two of three nodes are killed, the third one shows it, from its own copy of the catalog. That a node was drained is known: it
-// is not missed while it may come back.
+// When two of three nodes are killed, the third one shows it, from its own copy of the catalog. That a node was drained
+// is known: it is not missed while it may come back.
 func TestStatesWithoutNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, a, b, c := asleep(t)

@@ -130,8 +130,8 @@ func fillFromDisk(replicas *replica.Host, s *nodemsg.RegionStatus) {
 	}
 }
 
-// askStatuses asks a node for the status of regions; for this node no message is sent. Skew is how far the node's clock is ahead
-// of this one's, or 0 if the round trip took too long to measure it.
+// askStatuses asks a node for the status of regions; for this node no message is sent. Skew is how far the node's clock
+// is ahead of this one's, or 0 if the round trip took too long to measure it.
 func (r *regions) askStatuses(ctx context.Context, peer string, q nodemsg.StatusRequest) (statuses []nodemsg.RegionStatus, skew time.Duration, err error) {
 	if peer == r.Self.Peer {
 		return r.statuses(q), 0, nil

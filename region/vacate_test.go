@@ -391,7 +391,8 @@ func TestUnappliedLogIsNotEmpty(t *testing.T) {
 	})
 }
 
-// The catalog's leader, which lies, does not list land that exists. Members keep their copies, although nothing was built there.
+// The catalog's leader, which lies, does not list land that exists. Members keep their copies, although nothing was
+// built there.
 func TestUnlistedLandIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lying atomic.Uint64

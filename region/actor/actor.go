@@ -1,13 +1,13 @@
-// Package actor runs one raft group on one node: the land of a region (Land), or the catalog (Catalog). Both are an Actor, which
-// receives what the group commits, tracks who leads and who the members are, and isolates failures.
+// Package actor runs one raft group on one node: the land of a region (Land), or the catalog (Catalog). Both are an
+// Actor, which receives what the group commits, tracks who leads and who the members are, and isolates failures.
 //
-// An Actor is owned by the goroutine of Run. Other goroutines send closures to its inbox (Enqueue) and never touch its state; methods
-// that any goroutine may call say so. Values go in as Options, events come out through their functions, which never block and must
-// not call back into the actor except by Enqueue.
+// An Actor is owned by the goroutine of Run. Other goroutines send closures to its inbox (Enqueue) and never touch its
+// state; methods that any goroutine may call say so. Values go in as Options, events come out through their functions,
+// which never block and must not call back into the actor except by Enqueue.
 //
-// A hub, of the region's goroutine, serves the gateways: it has what each watches, and what is sent to it. A Subscription is a
-// gateway's end of a link within one process. A Mailbox passes values to the goroutine that owns some state, a budget finds regions that
-// use more than their share of a core, and a Fault is why a region is isolated.
+// A hub, of the region's goroutine, serves the gateways: it has what each watches, and what is sent to it. A
+// Subscription is a gateway's end of a link within one process. A Mailbox passes values to the goroutine that owns some
+// state, a budget finds regions that use more than their share of a core, and a Fault is why a region is isolated.
 package actor
 
 import (
@@ -100,7 +100,8 @@ func (a *Actor) ID() uint64 { return a.info.ID }
 // Raft returns the actor's group. Any goroutine may call it.
 func (a *Actor) Raft() *replica.Group { return a.raft }
 
-// Done returns a channel that is closed when the actor has ended and its owner has forgotten it. Any goroutine may call it.
+// Done returns a channel that is closed when the actor has ended and its owner has forgotten it. Any goroutine may call
+// it.
 func (a *Actor) Done() <-chan struct{} { return a.done }
 
 // Finish closes Done. The owner calls it after Run has returned and the actor can be opened again.
@@ -117,14 +118,14 @@ func (a *Actor) CloseThen(why string, then func()) bool {
 	return a.Enqueue(func() { a.closeReason, a.afterEnd = why, then })
 }
 
-// Remove ends the actor because this node is no longer a member. With discard, other code deletes what is stored. Any goroutine
-// may call it.
+// Remove ends the actor because this node is no longer a member. With discard, other code deletes what is stored. Any
+// goroutine may call it.
 func (a *Actor) Remove(discard bool) bool {
 	return a.Enqueue(func() { a.removed, a.discarded = true, discard })
 }
 
-// Await calls question in the actor's goroutine and waits for the answer, which may come later. The answer channel must have room
-// for it. The error is ErrNotHere if the actor has ended. Any goroutine may call it.
+// Await calls question in the actor's goroutine and waits for the answer, which may come later. The answer channel must
+// have room for it. The error is ErrNotHere if the actor has ended. Any goroutine may call it.
 func Await[A any](ctx context.Context, a *Actor, answer <-chan A, question func()) (A, error) {
 	var none A
 	if !a.Enqueue(question) {
@@ -265,8 +266,9 @@ func (a *Actor) ended() Ended {
 	return Ended{Info: a.info, Fault: a.fault, Led: a.leading, Removed: a.removed, Discarded: a.discarded, Reopen: a.closeReason != "", Then: a.afterEnd}
 }
 
-// EndIsolated is end for an actor that has failed. It answers everybody who waits, and closes the group. The goroutine that called
-// Run calls it. It returns how the actor has ended, because a command that was still queued may have removed it.
+// EndIsolated is end for an actor that has failed. It answers everybody who waits, and closes the group. The goroutine
+// that called Run calls it. It returns how the actor has ended, because a command that was still queued may have
+// removed it.
 func (a *Actor) EndIsolated(why string) Ended {
 	a.leader, a.leading = a.raft.Status().Leader, false
 	a.dismissAll(why)
@@ -276,8 +278,8 @@ func (a *Actor) EndIsolated(why string) Ended {
 	return a.ended()
 }
 
-// dismissAll answers everybody who waits, without touching the replicated state. Queued commands still run, because gateways that
-// were just coming in are among them; each may fail by itself.
+// dismissAll answers everybody who waits, without touching the replicated state. Queued commands still run, because
+// gateways that were just coming in are among them; each may fail by itself.
 func (a *Actor) dismissAll(why string) {
 	inputs, _ := a.inbox.Drain()
 	for _, input := range inputs {
@@ -291,7 +293,8 @@ func (a *Actor) dismissAll(why string) {
 // isOnlyMember reports whether the group has no other members.
 func (a *Actor) isOnlyMember() bool { return len(a.members) <= 1 }
 
-// hung reports whether this node's disk does not answer, so that another member may lead the group and this node would not notice.
+// hung reports whether this node's disk does not answer, so that another member may lead the group and this node would
+// not notice.
 func (a *Actor) hung() bool { return a.raft != nil && !a.isOnlyMember() && a.raft.Hung() }
 
 // ledElsewhere reports whether another member leads.
@@ -314,7 +317,8 @@ func (a *Actor) configured(c replica.Configured) {
 	}
 }
 
-// resolve asks a member for its description. A member that does not answer is asked again when this node leads the region.
+// resolve asks a member for its description. A member that does not answer is asked again when this node leads the
+// region.
 func (a *Actor) resolve(peer string) {
 	a.Start(func(ctx context.Context) {
 		member, err := a.Describe(ctx, peer)
@@ -334,8 +338,8 @@ func (a *Actor) applyMembers(c replica.Configured) {
 	a.machine.membersChanged()
 }
 
-// updateMembers copies the group's members to the region, as far as their addresses are known. Learners are included: a member
-// must be known before it can lead.
+// updateMembers copies the group's members to the region, as far as their addresses are known. Learners are included: a
+// member must be known before it can lead.
 func (a *Actor) updateMembers() {
 	for _, m := range a.info.Members {
 		if m.Peer != a.Self.Peer { // its address may have changed since that was stored

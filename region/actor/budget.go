@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// budgetWindow is how long a region's ticks are observed before they are judged. A burst of arrivals or a garbage collection
-	// is over sooner.
+	// budgetWindow is how long a region's ticks are observed before they are judged. A burst of arrivals or a garbage
+	// collection is over sooner.
 	budgetWindow = 10 * time.Second
 	// minTicks is the number of ticks that a window needs to be judged.
 	minTicks = 5
 )
 
-// budget detects a region that uses more than its share: more than the length of a tick in more than half of its ticks over
-// Window. Such a region keeps a whole core busy at the expense of its neighbours. Owned by the region's goroutine.
+// budget detects a region that uses more than its share: more than the length of a tick in more than half of its ticks
+// over Window. Such a region keeps a whole core busy at the expense of its neighbours. Owned by the region's goroutine.
 type budget struct {
 	cpu   func(work func()) time.Duration // measures how long a piece of work keeps a core busy
 	spent time.Duration                   // on input and commits since the last tick
@@ -46,8 +46,9 @@ func (b *budget) take() usage {
 	return used
 }
 
-// measure runs a piece of work and returns how long it took. It uses the wall clock, which is cheap. While that shows ticks
-// over a quarter of the budget, it uses the thread's CPU time instead: on an overloaded machine, every region looks slow by the wall clock.
+// measure runs a piece of work and returns how long it took. It uses the wall clock, which is cheap. While that shows
+// ticks over a quarter of the budget, it uses the thread's CPU time instead: on an overloaded machine, every region
+// looks slow by the wall clock.
 func (b *budget) measure(work func()) time.Duration {
 	if b.hot {
 		return b.cpu(work)
@@ -57,8 +58,8 @@ func (b *budget) measure(work func()) time.Duration {
 	return time.Since(start)
 }
 
-// tick runs one tick of a region that is in use. It returns how long the tick took by the wall clock, and an error if the region
-// was over its budget for a whole window.
+// tick runs one tick of a region that is in use. It returns how long the tick took by the wall clock, and an error if
+// the region was over its budget for a whole window.
 func (b *budget) tick(work func(), now time.Time) (took time.Duration, blown error) {
 	if b.since.IsZero() {
 		*b = budget{cpu: b.cpu, hot: b.hot, since: now, spent: b.spent, used: b.used}

@@ -19,9 +19,11 @@ import (
 )
 
 var (
-	// errCatalogElsewhere is returned if another node leads the catalog, or none does at the moment. It is an ErrNotHere.
+	// errCatalogElsewhere is returned if another node leads the catalog, or none does at the moment. It is an
+	// ErrNotHere.
 	errCatalogElsewhere = fmt.Errorf("the catalog: %w", ErrNotHere)
-	// errListing is returned while the stored rows are being listed. It is an ErrNotHere: another member may have done so.
+	// errListing is returned while the stored rows are being listed. It is an ErrNotHere: another member may have done
+	// so.
 	errListing = fmt.Errorf("the catalog is being listed: %w", ErrNotHere)
 	// ErrNotFounded is returned if a region is not founded yet.
 	ErrNotFounded = errors.New("not founded yet")
@@ -43,8 +45,8 @@ type CatalogOptions struct {
 	Probe  func(entry []byte) // if not nil, called with every entry before it is applied; tests make the catalog fail by it
 }
 
-// Catalog runs the root region on a node that is a member of it. It has no ticks: it runs when a question arrives or an entry is
-// committed.
+// Catalog runs the root region on a node that is a member of it. It has no ticks: it runs when a question arrives or an
+// entry is committed.
 type Catalog struct {
 	*Actor
 	CatalogOptions
@@ -154,7 +156,8 @@ func (c *Catalog) startListing() {
 	})
 }
 
-// listAtOnce is how many rows are listed at a time: few milliseconds for the actor, and for the snapshot of the storage.
+// listAtOnce is how many rows are listed at a time: few milliseconds for the actor, and for the snapshot of the
+// storage.
 const listAtOnce = 1000
 
 // errEnough ends a scan.
@@ -227,8 +230,8 @@ func (c *Catalog) lead(d replica.Leadership, _ bool) {
 
 func (c *Catalog) membersChanged() { c.Metrics.catalog.Set(float64(voters(c.members))) }
 
-// serves reports whether questions are answered here: on the leader while its disk answers, and always on the only member. A catalog that
-// has failed answers none: its state may have been changed in part.
+// serves reports whether questions are answered here: on the leader while its disk answers, and always on the only
+// member. A catalog that has failed answers none: its state may have been changed in part.
 func (c *Catalog) serves() bool {
 	return c.fault == nil && (c.leading && !c.hung() || len(c.members) <= 1)
 }
@@ -311,8 +314,8 @@ func (c *Catalog) answer(cell grid.Cell, a founded) {
 	delete(c.asked, cell)
 }
 
-// proposeAgain proposes again what was pending before this node led. Those entries may have been committed or not; founding a
-// cell twice changes nothing.
+// proposeAgain proposes again what was pending before this node led. Those entries may have been committed or not;
+// founding a cell twice changes nothing.
 func (c *Catalog) proposeAgain() {
 	for of := range c.entering {
 		c.answerAct(of, entered{err: errCatalogElsewhere}) // whoever asks again is answered whether it is in the log

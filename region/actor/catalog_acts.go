@@ -52,7 +52,8 @@ func (c *Catalog) answerAct(of entering, a entered) {
 	delete(c.entering, of)
 }
 
-// Enter commits an act, unless it is listed already, and returns how many acts there are then. Any goroutine may call it.
+// Enter commits an act, unless it is listed already, and returns how many acts there are then. Any goroutine may call
+// it.
 func (c *Catalog) Enter(ctx context.Context, act nodemsg.Act) (number uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, foundTime)
 	defer cancel()
@@ -88,8 +89,8 @@ func (c *Catalog) Enter(ctx context.Context, act nodemsg.Act) (number uint64, er
 // ErrOtherActs means that the acts of the asker are not those of the catalog.
 var ErrOtherActs = errors.New("the catalog has other acts")
 
-// Acts returns a page of the acts after the first ones, whose digest the asker has, as this member has them. A member that does not lead may
-// know fewer acts than the asker: then it returns none. Any goroutine may call it.
+// Acts returns a page of the acts after the first ones, whose digest the asker has, as this member has them. A member
+// that does not lead may know fewer acts than the asker: then it returns none. Any goroutine may call it.
 func (c *Catalog) Acts(ctx context.Context, q nodemsg.ActsRequest) ([]nodemsg.Act, error) {
 	type page struct {
 		acts []nodemsg.Act

@@ -55,8 +55,8 @@ func (c *Catalog) lookUp(ctx context.Context, look func() (nodemsg.Region, bool)
 	return a.region, a.err
 }
 
-// Found founds a cell. If the cell is founded already, it returns the existing region. All callers for a cell get the same
-// region.
+// Found founds a cell. If the cell is founded already, it returns the existing region. All callers for a cell get the
+// same region.
 func (c *Catalog) Found(ctx context.Context, found nodemsg.Found) (nodemsg.Region, error) {
 	entry, err := world.EncodeFound(found)
 	if err != nil {
@@ -100,7 +100,8 @@ func (c *Catalog) change(ctx context.Context, to nodemsg.Region, entry []byte) (
 	return a.region, a.err
 }
 
-// propose proposes the entry, unless it would change nothing or an entry about the cell is pending. The region is sent to answer.
+// propose proposes the entry, unless it would change nothing or an entry about the cell is pending. The region is sent
+// to answer.
 func (c *Catalog) propose(to nodemsg.Region, entry []byte, answer chan<- founded) {
 	if !c.serves() {
 		answer <- founded{err: errCatalogElsewhere}
@@ -137,7 +138,8 @@ func (c *Catalog) propose(to nodemsg.Region, entry []byte, answer chan<- founded
 	f.waiters = append(f.waiters, answer)
 }
 
-// Page lists founded regions with ids above after, as this member knows them. It fails while the stored rows are being listed.
+// Page lists founded regions with ids above after, as this member knows them. It fails while the stored rows are being
+// listed.
 func (c *Catalog) Page(ctx context.Context, after uint64) ([]nodemsg.Region, error) {
 	type page struct {
 		regions []nodemsg.Region

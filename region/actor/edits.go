@@ -18,12 +18,12 @@ const (
 	maxBatch = 4096
 	// maxTexts bounds the edits with a text of one log entry, which have five times the bytes of others.
 	maxTexts = 256
-	// maxInFlight is how many entries of a region may be uncommitted at once. Edits that arrive meanwhile share the next entry: a
-	// busy region needs few entries, and an edit in a quiet one does not wait. With two entries in flight, the active players
-	// split into two halves that took turns.
+	// maxInFlight is how many entries of a region may be uncommitted at once. Edits that arrive meanwhile share the
+	// next entry: a busy region needs few entries, and an edit in a quiet one does not wait. With two entries in
+	// flight, the active players split into two halves that took turns.
 	maxInFlight = 1
-	// gatherTime bounds how long an edit waits for the players who were answered with the previous entry, or waited then: a
-	// player who has just edited is likely to edit again. A player who edits alone does not wait.
+	// gatherTime bounds how long an edit waits for the players who were answered with the previous entry, or waited
+	// then: a player who has just edited is likely to edit again. A player who edits alone does not wait.
 	gatherTime = time.Millisecond
 	// maxWaiting bounds the edits that wait to be proposed; further edits are refused.
 	maxWaiting = 4 * maxBatch
@@ -47,13 +47,14 @@ type queued struct {
 	inDoubt bool // it was proposed in an earlier term and may still be committed: it cannot be refused
 }
 
-// editQueue proposes edits: it holds which edits wait, which are pending, and decides when an entry is proposed. It belongs to the
-// region's goroutine.
+// editQueue proposes edits: it holds which edits wait, which are pending, and decides when an entry is proposed. It
+// belongs to the region's goroutine.
 type editQueue struct {
 	contents *contents
 	cell     grid.Cell
 	group    Group
-	// hash requests the hash of a chunk's terrain, which arrives as setTerrainHash. rejected is called if the group accepts no entry.
+	// hash requests the hash of a chunk's terrain, which arrives as setTerrainHash. rejected is called if the group
+	// accepts no entry.
 	hash     func(grid.ChunkPos)
 	rejected func(error)
 	signed   bool // batches are signed, even before the first one that is
@@ -101,13 +102,13 @@ func (q *editQueue) forget(s *subscriber) {
 	}
 }
 
-// seqAhead is how far ahead of this node's clock an edit's sequence may be, which counts microseconds since 1970 (docs/adr/0006). Later
-// ones would shut the player out until the clock reaches them. Gateways allow ten minutes, and their clocks agree with this one
-// (docs/adr/0092).
+// seqAhead is how far ahead of this node's clock an edit's sequence may be, which counts microseconds since 1970
+// (docs/adr/0006). Later ones would shut the player out until the clock reaches them. Gateways allow ten minutes, and
+// their clocks agree with this one (docs/adr/0092).
 const seqAhead = 12 * time.Minute
 
-// add queues an edit. Refused is why the region accepts none; empty if it does. If the edit is already pending because another link
-// sent it, only the subscriber that gets the answer changes.
+// add queues an edit. Refused is why the region accepts none; empty if it does. If the edit is already pending because
+// another link sent it, only the subscriber that gets the answer changes.
 func (q *editQueue) add(s *subscriber, intent nodemsg.Intent, refused string) {
 	key := edit{intent.Player, intent.Seq}
 	before, isPending := q.pending[key]
@@ -194,8 +195,8 @@ func (q *editQueue) countCommitted(term uint64) (own bool) {
 	return own
 }
 
-// queueAgain puts the edits proposed in an earlier term back at the front of the queue. They are in doubt. Proposing them again
-// is safe, because the land applies each edit once.
+// queueAgain puts the edits proposed in an earlier term back at the front of the queue. They are in doubt. Proposing
+// them again is safe, because the land applies each edit once.
 func (q *editQueue) queueAgain() {
 	again := make([]queued, 0, len(q.proposed)+len(q.waiting))
 	for _, e := range q.proposed {
@@ -231,9 +232,9 @@ func (q *editQueue) proposeTogether() {
 	}
 }
 
-// propose hands the waiting edits whose chunks have a known base to the group, as one entry. It does so at once if few entries
-// are in flight, or else when one of them is committed, with all edits gathered by then (docs/adr/0012). The edits of one player
-// keep their order.
+// propose hands the waiting edits whose chunks have a known base to the group, as one entry. It does so at once if few
+// entries are in flight, or else when one of them is committed, with all edits gathered by then (docs/adr/0012). The
+// edits of one player keep their order.
 func (q *editQueue) propose() {
 	if !q.leading || q.frozen || len(q.waiting) == 0 || q.inFlight >= maxInFlight || !q.ordered() {
 		return
@@ -280,8 +281,8 @@ func (q *editQueue) propose() {
 	q.proposed = append(q.proposed, batch.Edits...)
 }
 
-// terrainHash returns the terrain hash of a chunk that is not yet pinned. If the hash is not known, terrainHash requests it once
-// and returns nil.
+// terrainHash returns the terrain hash of a chunk that is not yet pinned. If the hash is not known, terrainHash
+// requests it once and returns nil.
 func (q *editQueue) terrainHash(pos grid.ChunkPos) *[32]byte {
 	hash, asked := q.bases[pos]
 	if !asked {

@@ -179,8 +179,8 @@ func (h *hub) unwatch(s *subscriber, pos grid.ChunkPos) {
 	s.unsent = slices.DeleteFunc(s.unsent, func(p grid.ChunkPos) bool { return p == pos })
 }
 
-// publish sends every subscriber the changes in its chunks since the last tick. The changes of a chunk are collected once and
-// shared by all frames.
+// publish sends every subscriber the changes in its chunks since the last tick. The changes of a chunk are collected
+// once and shared by all frames.
 func (h *hub) publish() {
 	delta := h.contents.crowd.Flush()
 	frames := make(map[*subscriber]*nodemsg.FromRegion)
@@ -227,9 +227,10 @@ func (h *hub) publish() {
 	}
 }
 
-// publishEarly sends what a subscriber is waiting for before the next tick: answers to edits, and chunks that have just been
-// watched. The first call between two ticks publishes everything, so that in a quiet region every player sees an edit as soon as
-// it is durable. Later calls send answers only, so that the traffic of a busy region does not grow with its number of commits.
+// publishEarly sends what a subscriber is waiting for before the next tick: answers to edits, and chunks that have just
+// been watched. The first call between two ticks publishes everything, so that in a quiet region every player sees an
+// edit as soon as it is durable. Later calls send answers only, so that the traffic of a busy region does not grow with
+// its number of commits.
 func (h *hub) publishEarly() {
 	waiting := false
 	for s := range h.subscribers {
@@ -249,8 +250,8 @@ func (h *hub) publishEarly() {
 	}
 }
 
-// dropSlow ends the link of a gateway that does not read its frames. Unread frames are dropped. On its next link the gateway
-// starts with whole chunks and asks again for the results that it did not get.
+// dropSlow ends the link of a gateway that does not read its frames. Unread frames are dropped. On its next link the
+// gateway starts with whole chunks and asks again for the results that it did not get.
 func (h *hub) dropSlow(s *subscriber) {
 	select {
 	case <-s.out.Ended():
@@ -263,19 +264,19 @@ func (h *hub) dropSlow(s *subscriber) {
 	h.dismiss(s, "the gateway is too slow")
 }
 
-// maxResults bounds the results that wait for one gateway. A gateway that sends edits faster than the refusals can be delivered
-// loses its link.
+// maxResults bounds the results that wait for one gateway. A gateway that sends edits faster than the refusals can be
+// delivered loses its link.
 const maxResults = 4 * wire.MaxBodies
 
-// frameEdits bounds the edits of whole chunks in one frame, so that it stays far below wire.MaxFrame. The rest waits for the next
-// tick. At least one chunk is always sent.
+// frameEdits bounds the edits of whole chunks in one frame, so that it stays far below wire.MaxFrame. The rest waits
+// for the next tick. At least one chunk is always sent.
 const frameEdits = 1 << 15
 
 // signEdits is how many edits take as many bytes as the text of a sign.
 const signEdits = 32
 
-// show adds the whole state of newly watched chunks to the subscriber's frame. A pending subscriber gets nothing until the leader
-// is known: another member may lead and have newer land.
+// show adds the whole state of newly watched chunks to the subscriber's frame. A pending subscriber gets nothing until
+// the leader is known: another member may lead and have newer land.
 func (h *hub) show(s *subscriber, frame func(*subscriber) *nodemsg.FromRegion) {
 	clear(s.shown)
 	if s.pending() {

@@ -5,9 +5,9 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// frameBytes bounds the estimated size of a frame. What is more is sent in further frames of the same tick. The link of a gateway to which a
-// frame of more than wire.MaxFrame is sent would break, and so would its next one. Only a chunk's edits, which a frame has together, may exceed
-// the estimate: they fit into wire.MaxFrame.
+// frameBytes bounds the estimated size of a frame. What is more is sent in further frames of the same tick. The link of
+// a gateway to which a frame of more than wire.MaxFrame is sent would break, and so would its next one. Only a chunk's
+// edits, which a frame has together, may exceed the estimate: they fit into wire.MaxFrame.
 const frameBytes = wire.MaxFrame / 2
 
 // The most bytes that these take in a message, without their texts.
@@ -99,8 +99,8 @@ func isEmpty(d *nodemsg.ChunkDelta) bool {
 	return d.State == nil && len(d.Base)+len(d.Enter)+len(d.Leave)+len(d.Moves)+len(d.Blocks)+len(d.Signs)+len(d.Chat) == 0
 }
 
-// cut divides a delta into what fits into the room, at least something, and the rest. Bodies of a whole chunk for which there is no room enter
-// it then.
+// cut divides a delta into what fits into the room, at least something, and the rest. Bodies of a whole chunk for which
+// there is no room enter it then.
 func cut(d nodemsg.ChunkDelta, room int) (first, rest nodemsg.ChunkDelta) {
 	first.Chunk, rest.Chunk = d.Chunk, d.Chunk
 	room -= deltaHead

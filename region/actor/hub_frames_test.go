@@ -43,8 +43,8 @@ func largeLine(n int) nodemsg.ChatEvent {
 	}
 }
 
-// A gateway that watches a chunk in which nodes that lie show as many players as they may, with the longest texts, gets all of them, and the
-// chat. Frames that exceed wire.MaxFrame would not be sent.
+// A gateway that watches a chunk in which nodes that lie show as many players as they may, with the longest texts, gets
+// all of them, and the chat. Frames that exceed wire.MaxFrame would not be sent.
 func TestLargeFramesAreDivided(t *testing.T) {
 	h, _, link := linked()
 	at := grid.ChunkPos{}

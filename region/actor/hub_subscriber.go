@@ -14,11 +14,11 @@ import (
 // This file keeps what a region knows of a gateway: which chunks it watches, and what waits to be sent to it.
 
 const (
-	// linkBacklog is how many frames (ticks) a gateway may fall behind before its link is cut. It then follows the region again,
-	// starting from whole chunks.
+	// linkBacklog is how many frames (ticks) a gateway may fall behind before its link is cut. It then follows the
+	// region again, starting from whole chunks.
 	linkBacklog = 200
-	// linkCredit is how many messages of one gateway may wait for the region's next tick. Further sends block, so that a late
-	// region slows its gateways down instead of accumulating their messages.
+	// linkCredit is how many messages of one gateway may wait for the region's next tick. Further sends block, so that
+	// a late region slows its gateways down instead of accumulating their messages.
 	linkCredit = 16
 )
 
@@ -71,15 +71,16 @@ func (s *subscriber) pending() bool { return !s.pendingSince.IsZero() }
 // readOnly reports whether the subscription is read-only because nobody leads the region.
 func (s *subscriber) readOnly() bool { return !s.readOnlyUntil.IsZero() }
 
-// Ask records a question whether the land is the newest. It reports whether the region is to ask the other members: not if it does already.
+// Ask records a question whether the land is the newest. It reports whether the region is to ask the other members: not
+// if it does already.
 func (s *subscriber) Ask(question uint64) (begin bool) {
 	s.asked = max(s.asked, question)
 	begin, s.asking = !s.asking, true
 	return begin
 }
 
-// answer has the questions up to this one answered, behind all changes so far. A time that is not zero is since when no majority answers.
-// It reports whether there is a later question, for which the region is to ask again.
+// answer has the questions up to this one answered, behind all changes so far. A time that is not zero is since when no
+// majority answers. It reports whether there is a later question, for which the region is to ask again.
 func (s *subscriber) answer(question uint64, asOf time.Time) (again bool) {
 	if s.confirmed, s.asOf = question, 0; !asOf.IsZero() {
 		s.asOf = asOf.UnixMilli()
@@ -102,8 +103,8 @@ func (s *subscriber) nextResults() []nodemsg.EditResult {
 	return taken
 }
 
-// skipsChanges reports whether the subscriber needs none of this tick's changes of the chunk, because the whole chunk has just
-// been sent or will be.
+// skipsChanges reports whether the subscriber needs none of this tick's changes of the chunk, because the whole chunk
+// has just been sent or will be.
 func (s *subscriber) skipsChanges(pos grid.ChunkPos) bool {
 	_, shown := s.shown[pos]
 	return shown || slices.Contains(s.unsent, pos)

@@ -26,8 +26,8 @@ type hubRegion interface {
 	Enqueue(f func()) bool
 }
 
-// subscription returns the subscription of a subscriber. Receive is called in the region's goroutine with what the gateway sends. Any
-// goroutine may call Subscription.
+// subscription returns the subscription of a subscriber. Receive is called in the region's goroutine with what the
+// gateway sends. Any goroutine may call Subscription.
 func (h *hub) subscription(s *subscriber, r hubRegion, receive func(*subscriber, nodemsg.ToRegion)) *Subscription {
 	return &Subscription{hub: h, subscriber: s, region: r, receive: receive}
 }
@@ -51,8 +51,8 @@ func (l *Subscription) enqueue(msg nodemsg.ToRegion) bool {
 	})
 }
 
-// TrySend is a Send that never blocks: it sends the result of take, or reports false without calling take. If the link is closed
-// meanwhile, the message is lost, as it is when Send fails.
+// TrySend is a Send that never blocks: it sends the result of take, or reports false without calling take. If the link
+// is closed meanwhile, the message is lost, as it is when Send fails.
 func (l *Subscription) TrySend(take func() nodemsg.ToRegion) bool {
 	select {
 	case <-l.subscriber.out.Ended():
@@ -96,7 +96,8 @@ func (l *Subscription) Receive(ctx context.Context) (nodemsg.FromRegion, error) 
 	return l.ReceiveOrAlive(ctx, 0)
 }
 
-// ReceiveOrAlive is Receive that returns an empty frame if none arrives for the duration alive. If alive is 0, it waits without limit.
+// ReceiveOrAlive is Receive that returns an empty frame if none arrives for the duration alive. If alive is 0, it waits
+// without limit.
 func (l *Subscription) ReceiveOrAlive(ctx context.Context, alive time.Duration) (nodemsg.FromRegion, error) {
 	var silent <-chan time.Time
 	if alive > 0 {

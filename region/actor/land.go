@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// idleTicks is how many ticks a region stays loaded without a gateway: 10 s, so that a player walking to and fro over a
-	// border does not load it each time.
+	// idleTicks is how many ticks a region stays loaded without a gateway: 10 s, so that a player walking to and fro
+	// over a border does not load it each time.
 	idleTicks = 200
-	// A region that has applied at least busyEntries entries since its last report reports only every busyTicks ticks: the rows
-	// of active builders, which contain all their recent edits, are most of what a busy node writes.
+	// A region that has applied at least busyEntries entries since its last report reports only every busyTicks ticks:
+	// the rows of active builders, which contain all their recent edits, are most of what a busy node writes.
 	busyEntries = 4
 	busyTicks   = 4
 	// restEvery is the length of a tick of a region that is not led here, or that no gateway watches.
@@ -26,8 +26,8 @@ const (
 	PendingTime = 3 * time.Second
 )
 
-// LandOptions are what a Land needs besides. The functions are called in its goroutine and must not block; what they request arrives later,
-// from any goroutine, by the function that they are passed.
+// LandOptions are what a Land needs besides. The functions are called in its goroutine and must not block; what they
+// request arrives later, from any goroutine, by the function that they are passed.
 type LandOptions struct {
 	// Hash requests the hash of a chunk's terrain.
 	Hash func(pos grid.ChunkPos, found func(base [32]byte, failed *Fault))
@@ -35,7 +35,8 @@ type LandOptions struct {
 	Hibernate func(*Land)
 	// StayAwake reports whether an idle region is not to be closed yet. If nil, it may be.
 	StayAwake func(id uint64) bool
-	// Reload reads the land again after a snapshot has replaced it. It is called in the land's goroutine, and blocks it.
+	// Reload reads the land again after a snapshot has replaced it. It is called in the land's goroutine, and blocks
+	// it.
 	Reload func(nodemsg.Region) (*world.Land, error)
 	// ReadParts requests what is on disk of the land's parts, at the index or later.
 	ReadParts func(l *Land, index uint64, parts map[world.Part][][]byte, read func([]DiskPart, error))
@@ -49,19 +50,20 @@ type LandOptions struct {
 	Resolve func(l *Land, s world.Structure, leads bool)
 	// Pinned is called with new bases.
 	Pinned func([]nodemsg.BaseOf)
-	// RefuseEdit returns why a player may not change a block, as one of the Refused… codes of wire; empty if they may. If nil, everybody may.
-	// The proof is nil if it is not known to be right.
+	// RefuseEdit returns why a player may not change a block, as one of the Refused… codes of wire; empty if they may.
+	// If nil, everybody may. The proof is nil if it is not known to be right.
 	RefuseEdit func(player.ID, *nodemsg.Proof, grid.Pos) string
 	// Orders returns the policy's orders that are known here. If nil, there are none.
 	Orders func() Orders
-	// Proofs decide whose edits are accepted. Signed may be called in any goroutine. Without it batches are not signed before one is applied.
+	// Proofs decide whose edits are accepted. Signed may be called in any goroutine. Without it batches are not signed
+	// before one is applied.
 	Proofs world.Proofs
 	// Now returns the time of edits. If nil, it is that of the machine.
 	Now func() time.Time
 	// CPU measures how long a piece of work keeps a core busy. If nil, it is measured as the system allows.
 	CPU func(work func()) time.Duration
-	// Probe, if not nil, is called after commands were handled, with no entry, and with every entry before it is applied. Tests make
-	// regions fail by it.
+	// Probe, if not nil, is called after commands were handled, with no entry, and with every entry before it is
+	// applied. Tests make regions fail by it.
 	Probe func(l *Land, entry []byte)
 }
 
@@ -88,12 +90,13 @@ type Land struct {
 	leadershipLost   time.Time // when this node lost the leadership while no other leader was known
 	hibernating      bool      // the region hibernates: the actor is to end
 	hibernated       bool      // it has ended for that
-	// careful is set if the region has failed lately. Each entry is then reported to be stored before the next is applied, so that
-	// everything before an entry that causes a failure is on disk, where a backup finds it.
+	// careful is set if the region has failed lately. Each entry is then reported to be stored before the next is
+	// applied, so that everything before an entry that causes a failure is on disk, where a backup finds it.
 	careful bool
 }
 
-// NewLand returns the land of a region whose group is open, which Run runs. Careful is set if the region has failed lately.
+// NewLand returns the land of a region whose group is open, which Run runs. Careful is set if the region has failed
+// lately.
 func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *world.Land, careful bool) *Land {
 	if o.CPU == nil {
 		o.CPU = threadTime
@@ -198,22 +201,25 @@ func (l *Land) Summarize(answer chan<- Summary) bool {
 // Cell returns the region's cell. Any goroutine may call it.
 func (l *Land) Cell() grid.Cell { return l.info.Cell }
 
-// Contents returns the land. It belongs to the region's goroutine: only a probe, or a function that is passed to Enqueue, may call it.
+// Contents returns the land. It belongs to the region's goroutine: only a probe, or a function that is passed to
+// Enqueue, may call it.
 func (l *Land) Contents() *world.Land { return l.contents.land }
 
-// AppliedTo returns the log index up to which a region's land contains the entries. Like Contents, it belongs to the region's goroutine.
+// AppliedTo returns the log index up to which a region's land contains the entries. Like Contents, it belongs to the
+// region's goroutine.
 func AppliedTo(l *Land) uint64 { return l.applied }
 
 // CrowdOf returns the avatars in a region, on its leader. Like Contents, it belongs to the region's goroutine.
 func CrowdOf(l *Land) *crowd.Crowd { return l.contents.crowd }
 
-// Waits reports whether an edit with the block waits to be proposed. Only a probe, or a function that is passed to Enqueue, may call it.
+// Waits reports whether an edit with the block waits to be proposed. Only a probe, or a function that is passed to
+// Enqueue, may call it.
 func (l *Land) Waits(block chunk.Block) bool {
 	return slices.ContainsFunc(l.edits.waiting, func(q queued) bool { return q.Block == block })
 }
 
-// report hands the applied rows to the group to be stored. It does not do so after every entry, so that a row that changes often
-// is written once.
+// report hands the applied rows to the group to be stored. It does not do so after every entry, so that a row that
+// changes often is written once.
 func (l *Land) report() {
 	if l.applied > l.reported {
 		l.group.ReportApplied(l.applied, l.contents.land.Writes())

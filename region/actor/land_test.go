@@ -238,8 +238,8 @@ func TestFailedGroupEndsTheLoop(t *testing.T) {
 	}
 }
 
-// A snapshot whose land cannot be read ends the loop. Nothing of the previous land overwrites the snapshot's rows: neither
-// unreported rows, nor results of the entries that follow.
+// A snapshot whose land cannot be read ends the loop. Nothing of the previous land overwrites the snapshot's rows:
+// neither unreported rows, nor results of the entries that follow.
 func TestUnreadableSnapshotIsLeftAlone(t *testing.T) {
 	l, g := scripted()
 	g.mail = []replica.Delivery{replica.Leadership{Leader: "B", Term: 3}}
@@ -326,8 +326,8 @@ func TestEditFlood(t *testing.T) {
 	t.Error("the flood goes on")
 }
 
-// Whatever valid message a gateway sends: there is no panic, every frame is valid, every edit is answered once, and a gateway
-// that leaves leaves nothing behind.
+// Whatever valid message a gateway sends: there is no panic, every frame is valid, every edit is answered once, and a
+// gateway that leaves leaves nothing behind.
 func FuzzReceive(f *testing.F) {
 	seed := func(msg nodemsg.ToRegion) {
 		var b bytes.Buffer
@@ -390,7 +390,8 @@ func FuzzReceive(f *testing.F) {
 	})
 }
 
-// The leader takes no edit of a new place in a chunk that is full, whatever a gateway sends; places that are edited can be changed.
+// The leader takes no edit of a new place in a chunk that is full, whatever a gateway sends; places that are edited can
+// be changed.
 func TestFullChunkTakesNoNewPlace(t *testing.T) {
 	l, g := scripted()
 	l.contents.land = world.NewLand(7, grid.CellAt(here, grid.FoundingLabel), 1024)

@@ -8,8 +8,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// confirmTime bounds one leadership check with the other members; confirmPause is the pause after a failed check. Raft asks
-// the members again at each heartbeat, so that asking anew would only lose an answer that waits for a slow disk.
+// confirmTime bounds one leadership check with the other members; confirmPause is the pause after a failed check. Raft
+// asks the members again at each heartbeat, so that asking anew would only lose an answer that waits for a slow disk.
 const (
 	confirmTime  = PendingTime
 	confirmPause = 100 * time.Millisecond
@@ -62,20 +62,20 @@ func (l *Land) membersChanged() {}
 // handOverPause is how long a node that has lost leadership waits before it stands for election itself.
 const handOverPause = time.Second
 
-// readOnlyTime is how long a gateway stays subscribed to a member whose disk refuses writes. Such a member takes no part in its
-// group and is not informed of a new leader. Afterwards the gateway looks for the other members again.
+// readOnlyTime is how long a gateway stays subscribed to a member whose disk refuses writes. Such a member takes no
+// part in its group and is not informed of a new leader. Afterwards the gateway looks for the other members again.
 const readOnlyTime = 10 * time.Second
 
-// dismissAfter is for how long the disk has not answered when the gateways of a leader are dismissed. By then the others have
-// noticed. Sooner, those of a disk that is only slow would leave, find no other leader, and wait until this one accepts them again.
-// Gateways with unanswered edits ask for the leader by themselves.
+// dismissAfter is for how long the disk has not answered when the gateways of a leader are dismissed. By then the
+// others have noticed. Sooner, those of a disk that is only slow would leave, find no other leader, and wait until this
+// one accepts them again. Gateways with unanswered edits ask for the leader by themselves.
 const dismissAfter = 2 * replica.HungAfter
 
 // hungReason is why gateways are dismissed while the disk does not answer.
 const hungReason = "this node's disk does not answer"
 
-// leaveToOthers dismisses the gateways after the disk has not answered for dismissAfter: the other members have elected a leader, and
-// this node does not learn of it. Gateways that have found no other leader may read.
+// leaveToOthers dismisses the gateways after the disk has not answered for dismissAfter: the other members have elected
+// a leader, and this node does not learn of it. Gateways that have found no other leader may read.
 func (l *Land) leaveToOthers() {
 	hung := l.leading && l.hung()
 	if hung && l.unconfirmedSince.IsZero() {
@@ -90,12 +90,13 @@ func (l *Land) leaveToOthers() {
 
 // subscribe handles a gateway that wants to subscribe.
 //
-// On the leader it is accepted once a majority confirms the leadership, since the land of a deposed leader may be old. If another
-// member leads, it is dismissed. If no leader is known, it stays pending and this node stands for election. A node whose disk
-// refuses writes can neither lead nor find out who does; it accepts only gateways that have already tried all other members.
+// On the leader it is accepted once a majority confirms the leadership, since the land of a deposed leader may be old.
+// If another member leads, it is dismissed. If no leader is known, it stays pending and this node stands for election.
+// A node whose disk refuses writes can neither lead nor find out who does; it accepts only gateways that have already
+// tried all other members.
 //
-// If the region is split, every member sends it to the children. (A member that has not applied yet that they were merged again is
-// found out when the children are not found.)
+// If the region is split, every member sends it to the children. (A member that has not applied yet that they were
+// merged again is found out when the children are not found.)
 func (l *Land) subscribe(s *subscriber) {
 	switch {
 	case l.hub.split != 0:
@@ -126,7 +127,8 @@ func (l *Land) subscribe(s *subscriber) {
 	}
 }
 
-// confirmAll accepts all pending subscribers. A new leader may not have applied everything yet that was committed before.
+// confirmAll accepts all pending subscribers. A new leader may not have applied everything yet that was committed
+// before.
 func (l *Land) confirmAll() {
 	for _, s := range l.hub.pendingSubscribers() {
 		if l.leading && !l.isOnlyMember() && l.raft != nil {
@@ -137,8 +139,8 @@ func (l *Land) confirmAll() {
 	}
 }
 
-// leadershipChecked handles the result of confirmLeadership. After a failure either the new leader becomes known and pending
-// subscribers are dismissed with its name, or this node still leads and the check is repeated.
+// leadershipChecked handles the result of confirmLeadership. After a failure either the new leader becomes known and
+// pending subscribers are dismissed with its name, or this node still leads and the check is repeated.
 func (l *Land) leadershipChecked(s *subscriber, err error) {
 	switch {
 	case !l.hub.attached(s) || !s.pending():
@@ -153,8 +155,8 @@ func (l *Land) leadershipChecked(s *subscriber, err error) {
 	}
 }
 
-// awaitLeader keeps this node standing for election while subscribers are pending, and dismisses those that were pending for too
-// long.
+// awaitLeader keeps this node standing for election while subscribers are pending, and dismisses those that were
+// pending for too long.
 func (l *Land) awaitLeader() {
 	if len(l.hub.pendingSubscribers()) == 0 {
 		return
@@ -165,8 +167,8 @@ func (l *Land) awaitLeader() {
 	l.hub.endPending(PendingTime, "nobody leads the region")
 }
 
-// confirm answers a gateway that asks whether the land that it is shown is the newest: a majority must confirm after the question that this
-// node leads. While it does not, the region asks again, until the gateway is dismissed.
+// confirm answers a gateway that asks whether the land that it is shown is the newest: a majority must confirm after
+// the question that this node leads. While it does not, the region asks again, until the gateway is dismissed.
 func (l *Land) confirm(s *subscriber, question uint64) {
 	switch {
 	case l.isOnlyMember() || l.raft == nil:
@@ -207,8 +209,8 @@ func (l *Land) confirmLeadership(s *subscriber, pause time.Duration) {
 	l.checkLeadership(pause, func(err error) { l.leadershipChecked(s, err) })
 }
 
-// checkLeadership asks the region's group, after a pause, whether this node still leads it, and then has checked called in the region's
-// goroutine.
+// checkLeadership asks the region's group, after a pause, whether this node still leads it, and then has checked called
+// in the region's goroutine.
 func (l *Land) checkLeadership(pause time.Duration, checked func(error)) {
 	l.Start(func(ctx context.Context) {
 		if pause > 0 {

@@ -21,8 +21,8 @@ type LoadSample struct {
 	Chunks map[grid.ChunkPos]ChunkLoad // without those in which nothing was counted
 }
 
-// SampleLoad sends what was counted in the region since the last call, if this node leads it, and it has its land. Answer must have room
-// for it. Any goroutine may call it.
+// SampleLoad sends what was counted in the region since the last call, if this node leads it, and it has its land.
+// Answer must have room for it. Any goroutine may call it.
 func SampleLoad(l *Land, answer chan<- LoadSample) {
 	l.Enqueue(func() {
 		used := l.budget.take()

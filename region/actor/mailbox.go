@@ -2,8 +2,8 @@ package actor
 
 import "sync"
 
-// Mailbox passes values from any goroutine to one owner, in order, without ever blocking the sender. Its size is bounded by the
-// senders' protocol, or by limit where peers could flood it.
+// Mailbox passes values from any goroutine to one owner, in order, without ever blocking the sender. Its size is
+// bounded by the senders' protocol, or by limit where peers could flood it.
 type Mailbox[T any] struct {
 	limit int           // number of values; 0 means no limit
 	wake  chan struct{} // holds a token while there may be values to drain, or the mailbox is closed

@@ -8,19 +8,21 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// Orders are those of the policy's orders, as they are known on this node, of which regions have marks in their history: *policy.Builders.
+// Orders are those of the policy's orders, as they are known on this node, of which regions have marks in their
+// history: *policy.Builders.
 type Orders interface {
 	// Numbered returns the number of the last one.
 	Numbered() int64
-	// Marks returns the marks after a number that a cell must have, by number, if the rollbacks up to another one are over there.
+	// Marks returns the marks after a number that a cell must have, by number, if the rollbacks up to another one are
+	// over there.
 	Marks(cell grid.Cell, after, over int64) []history.Mark
 }
 
 // markedFor is how long an entry with marks is awaited before it is proposed again.
 const markedFor = time.Second
 
-// marker has orders arrive at a region: it proposes their marks, before any edit that this node accepts since it knows of them
-// (docs/adr/0098). It belongs to the region's goroutine.
+// marker has orders arrive at a region: it proposes their marks, before any edit that this node accepts since it knows
+// of them (docs/adr/0098). It belongs to the region's goroutine.
 type marker struct {
 	known    [3]int64  // the last order, and the state of the land, for which no mark was missing
 	proposed time.Time // when marks were proposed that are not applied yet
@@ -40,8 +42,8 @@ func (m *marker) missing(l *Land) []history.Mark {
 	return missing
 }
 
-// last returns the number of the last order that is known on this node. It reports false if one that concerns the history of the region has
-// not arrived.
+// last returns the number of the last order that is known on this node. It reports false if one that concerns the
+// history of the region has not arrived.
 func (m *marker) last(l *Land) (number int64, all bool) {
 	if l.Orders == nil {
 		return 0, true
@@ -52,7 +54,8 @@ func (m *marker) last(l *Land) (number int64, all bool) {
 	return l.Orders().Numbered(), true
 }
 
-// arrived reports whether all orders that are known on this node have arrived at the region. If not, their marks are proposed: edits wait.
+// arrived reports whether all orders that are known on this node have arrived at the region. If not, their marks are
+// proposed: edits wait.
 func (m *marker) arrived(l *Land) bool {
 	if l.Orders == nil {
 		return true

@@ -5,13 +5,14 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file repairs a damaged copy. A barrier in the log orders the repair. The sources retain their parts as of the barrier. The
-// damaged member applies nothing beyond the barrier until it has fetched these parts, or given up. So the fetched part is exactly
-// what the member's own part should have been at the barrier, and every later entry is applied to it: no acknowledged edit is lost,
-// and none is undone. Memory and disk are repaired together. The disk is written by the node's one committer, in order with all
-// other writes.
+// This file repairs a damaged copy. A barrier in the log orders the repair. The sources retain their parts as of the
+// barrier. The damaged member applies nothing beyond the barrier until it has fetched these parts, or given up. So the
+// fetched part is exactly what the member's own part should have been at the barrier, and every later entry is applied
+// to it: no acknowledged edit is lost, and none is undone. Memory and disk are repaired together. The disk is written
+// by the node's one committer, in order with all other writes.
 
-// applyBarrier starts a scrub or a repair. A repair of this member's copy pauses the region until the right parts are fetched.
+// applyBarrier starts a scrub or a repair. A repair of this member's copy pauses the region until the right parts are
+// fetched.
 func (l *Land) applyBarrier(index uint64, barrier world.Barrier) {
 	l.report() // brings the disk up to the barrier; a part that is replaced must have no unreported rows
 	repairs := l.inspection.apply(index, barrier)

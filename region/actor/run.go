@@ -94,8 +94,8 @@ func (l *Land) handleInputs() {
 	}
 }
 
-// runTick runs a tick that is due, and returns how long it took. A region that is led here and exceeds its budget is isolated if
-// another member can lead it. Otherwise it continues: slow land is better than none.
+// runTick runs a tick that is due, and returns how long it took. A region that is led here and exceeds its budget is
+// isolated if another member can lead it. Otherwise it continues: slow land is better than none.
 func (l *Land) runTick(now time.Time) time.Duration {
 	if !l.leading || l.tickInterval() != TickEvery {
 		l.budget.rest()

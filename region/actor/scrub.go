@@ -11,19 +11,20 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is a member's side of a scrub (docs/adr/0010). A barrier in the log defines the moment of the comparison. Each member
-// digests its memory as of the barrier, during its ticks, and its disk, beside them. The disk is somewhat newer than the barrier, so
-// the world.LandDigest also tracks the digests of later changes: memory and disk are compared at the index that the disk has.
-// Package region/integrity asks for the reports and decides.
+// This file is a member's side of a scrub (docs/adr/0010). A barrier in the log defines the moment of the comparison.
+// Each member digests its memory as of the barrier, during its ticks, and its disk, beside them. The disk is somewhat
+// newer than the barrier, so the world.LandDigest also tracks the digests of later changes: memory and disk are
+// compared at the index that the disk has. Package region/integrity asks for the reports and decides.
 
 const (
-	// digestUsed and digestIdle bound the edits that one tick digests, in a region that is in use (under 1 ms of a 50 ms tick),
-	// and in an idle one.
+	// digestUsed and digestIdle bound the edits that one tick digests, in a region that is in use (under 1 ms of a 50
+	// ms tick), and in an idle one.
 	digestUsed = 4000
 	digestIdle = InUseFactor * digestUsed
 	// InUseFactor is how much longer a member with gateways takes for its report than one without.
 	InUseFactor = 5
-	// keptBarriers and keepTime bound for how many barriers, and for how long, a member retains the parts that it is a source of.
+	// keptBarriers and keepTime bound for how many barriers, and for how long, a member retains the parts that it is a
+	// source of.
 	keptBarriers = 3
 	keepTime     = time.Minute
 )
@@ -65,7 +66,8 @@ type inspection struct {
 	repairing uint64                   // index of the barrier at which the copy is being repaired; 0 if it is not
 }
 
-// apply starts what a barrier asks for: the current state is the one as of its index. It returns the repairs of this member's copy.
+// apply starts what a barrier asks for: the current state is the one as of its index. It returns the repairs of this
+// member's copy.
 func (i *inspection) apply(index uint64, barrier world.Barrier) []world.Repair {
 	if waiter := i.waiters[barrier.Nonce]; waiter != nil {
 		delete(i.waiters, barrier.Nonce) // it waits for one index; a member that lies may commit the barrier again

@@ -69,7 +69,8 @@ func (l *Land) serveMember(ctx context.Context, peer string, serve func() nodems
 	return served
 }
 
-// Flush hands everything that is committed to the group to be stored, without waiting for the next tick. Any goroutine may call it.
+// Flush hands everything that is committed to the group to be stored, without waiting for the next tick. Any goroutine
+// may call it.
 func (l *Land) Flush() {
 	l.Enqueue(func() {
 		l.deliver()
@@ -77,8 +78,8 @@ func (l *Land) Flush() {
 	})
 }
 
-// EndIfIdle ends the region at the end of this tick if it is idle. Least is the index that must have been applied. It returns an
-// error if the region is in use. Any goroutine may call it.
+// EndIfIdle ends the region at the end of this tick if it is idle. Least is the index that must have been applied. It
+// returns an error if the region is in use. Any goroutine may call it.
 func (l *Land) EndIfIdle(ctx context.Context, least uint64) error {
 	answer := make(chan error, 1)
 	refused, err := Await(ctx, l.Actor, answer, func() {

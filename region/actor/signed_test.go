@@ -30,7 +30,8 @@ func signedBy(key ed25519.PrivateKey, world string, e nodemsg.Intent) nodemsg.In
 	return e
 }
 
-// A leader refuses edits that gateways have invented, and proposes none of them. What players have signed, and what guests ask for, it proposes.
+// A leader refuses edits that gateways have invented, and proposes none of them. What players have signed, and what
+// guests ask for, it proposes.
 func TestLeaderRefusesForgeries(t *testing.T) {
 	l, g := scripted()
 	signs(l)

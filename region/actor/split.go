@@ -14,9 +14,9 @@ import (
 	"github.com/voxelpopuli/voxeld/world/crowd"
 )
 
-// This file splits a region between the halves of its cell, and merges them again (docs/adr/0031). When a split is applied, nothing
-// more is, until the children have begun on this node's disk. Then the region gives up its land, and its gateways are sent to the
-// children. Package region/split does what needs other regions.
+// This file splits a region between the halves of its cell, and merges them again (docs/adr/0031). When a split is
+// applied, nothing more is, until the children have begun on this node's disk. Then the region gives up its land, and
+// its gateways are sent to the children. Package region/split does what needs other regions.
 
 // Errors of proposals.
 var (
@@ -196,8 +196,9 @@ func bodies(l *Land) (all []nodemsg.Body) {
 	return all
 }
 
-// ShowAvatars has a region show avatars of the one that it came from until their gateways enter them themselves. Otherwise everybody would
-// vanish for a moment before the eyes of those whose gateway comes first. Any goroutine may call it, as the next.
+// ShowAvatars has a region show avatars of the one that it came from until their gateways enter them themselves.
+// Otherwise everybody would vanish for a moment before the eyes of those whose gateway comes first. Any goroutine may
+// call it, as the next.
 func ShowAvatars(l *Land, shown []nodemsg.Body) {
 	l.Enqueue(func() {
 		for _, body := range shown {
@@ -277,8 +278,8 @@ func propose(ctx context.Context, l *Land, entry []byte, refuse func(world.Struc
 	return cmp.Or(failed, err)
 }
 
-// ProposeSplit splits a region, which this node must lead, and waits until this node has applied that. Any goroutine may call it, as
-// those below.
+// ProposeSplit splits a region, which this node must lead, and waits until this node has applied that. Any goroutine
+// may call it, as those below.
 func ProposeSplit(ctx context.Context, l *Land) error {
 	return propose(ctx, l, world.EncodeSplit(), func(s world.Structure) error {
 		switch {
@@ -317,8 +318,8 @@ func ProposeVacate(ctx context.Context, l *Land) error {
 	return cmp.Or(failed, err)
 }
 
-// Freeze freezes a child, which this node must lead, for an attempt of its parent, and returns its land for world.EncodeMerge. Passed is the
-// number of the last rollback that is complete there, or does not concern it.
+// Freeze freezes a child, which this node must lead, for an attempt of its parent, and returns its land for
+// world.EncodeMerge. Passed is the number of the last rollback that is complete there, or does not concern it.
 func Freeze(ctx context.Context, l *Land, attempt uint64, passed int64) ([]byte, error) {
 	err := propose(ctx, l, world.EncodeFreeze(attempt), func(s world.Structure) error {
 		switch {
@@ -363,7 +364,8 @@ func ProposeThaw(ctx context.Context, l *Land, attempt uint64) error {
 		func(s world.Structure) bool { return s.Frozen != attempt+1 })
 }
 
-// ProposeMerge merges the children of a region, which this node must lead, in an attempt. Rows are what Freeze returned.
+// ProposeMerge merges the children of a region, which this node must lead, in an attempt. Rows are what Freeze
+// returned.
 func ProposeMerge(ctx context.Context, l *Land, attempt uint64, rows [2][]byte) error {
 	err := propose(ctx, l, world.EncodeMerge(attempt, rows), func(s world.Structure) error {
 		if s.Split == 0 || s.Attempt != attempt {
@@ -414,7 +416,8 @@ func CopyOf(ctx context.Context, l *Land) (world.Structure, error) {
 	return Await(ctx, l.Actor, answer, func() { l.deliver(); answer <- l.contents.land.Structure() })
 }
 
-// EndMerged ends a child on this node because it was merged into the parent, to which the gateways are sent; nil if that is not known.
+// EndMerged ends a child on this node because it was merged into the parent, to which the gateways are sent; nil if
+// that is not known.
 func EndMerged(l *Land, parent *nodemsg.Region) {
 	l.Enqueue(func() {
 		l.hub.parent = parent

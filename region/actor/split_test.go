@@ -8,8 +8,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// An entry that another one before it has made void is answered at once: nobody waits for what cannot come, while the other half of a
-// merge is frozen.
+// An entry that another one before it has made void is answered at once: nobody waits for what cannot come, while the
+// other half of a merge is frozen.
 func TestVoidStepIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, g := scripted()

@@ -7,8 +7,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// Subscribe subscribes the gateway of a node. Reading is set if it accepts a read-only subscription where the disk refuses writes. It returns
-// nil if the region is being unloaded. Any goroutine may call it.
+// Subscribe subscribes the gateway of a node. Reading is set if it accepts a read-only subscription where the disk
+// refuses writes. It returns nil if the region is being unloaded. Any goroutine may call it.
 func (l *Land) Subscribe(peer string, reading bool) *Subscription {
 	s := newSubscriber(peer)
 	s.reading = reading

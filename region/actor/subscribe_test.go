@@ -9,8 +9,8 @@ import (
 	"github.com/voxelpopuli/voxeld/replica"
 )
 
-// A gateway that comes while no member leads waits for a leader, for a limited time. A gateway that comes to the wrong member is
-// sent the leader's name.
+// A gateway that comes while no member leads waits for a leader, for a limited time. A gateway that comes to the wrong
+// member is sent the leader's name.
 func TestPendingSubscribers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, g := scripted()

@@ -12,15 +12,16 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file has the members of a group sign what a backup has of it (docs/adr/0043). They sign the rows on their disks, beside the ticks.
-// In a region that is in use these change all the time, so its leader puts a barrier into the log first, as of which all members store
-// the land. They store the next entries a tick or more later; then the region is read again. Members of the catalog, and of regions that hibernate, have the same rows without it.
+// This file has the members of a group sign what a backup has of it (docs/adr/0043). They sign the rows on their disks,
+// beside the ticks. In a region that is in use these change all the time, so its leader puts a barrier into the log
+// first, as of which all members store the land. They store the next entries a tick or more later; then the region is
+// read again. Members of the catalog, and of regions that hibernate, have the same rows without it.
 
 // barrierTime bounds how long a barrier takes to be committed.
 const barrierTime = 5 * time.Second
 
-// commitBarrier commits a barrier in a region that this node leads, and returns its index. In other regions, and if it cannot be
-// committed, there is none, and the index is 0.
+// commitBarrier commits a barrier in a region that this node leads, and returns its index. In other regions, and if it
+// cannot be committed, there is none, and the index is 0.
 func (e *Exporter) commitBarrier(ctx context.Context, group uint64) uint64 {
 	l := e.Regions.Loaded(group)
 	if l == nil || l.Raft() == nil || !l.Raft().Status().Self {

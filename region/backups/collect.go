@@ -28,21 +28,23 @@ import (
 )
 
 const (
-	// batch is how many regions are asked for at a time, right before they are read, and after how many the output is flushed.
+	// batch is how many regions are asked for at a time, right before they are read, and after how many the output is
+	// flushed.
 	batch = 128
 	// workers is how many groups are fetched at the same time. Each is held in memory until it is complete.
 	workers = 2
 	// maxRest bounds the rest of a worker after each group.
 	maxRest = time.Second
-	// attempts is how often a group is tried that cannot be read, and retryPause the pause between: longer than an election.
+	// attempts is how often a group is tried that cannot be read, and retryPause the pause between: longer than an
+	// election.
 	attempts = 3
 	// attestTries is how often the rows of a group are read and signed, if they have changed in between.
 	attestTries = 3
 	retryPause  = 1500 * time.Millisecond
 )
 
-// Backup writes a backup of the world. If it is complete, everything that was acknowledged before it begins is in it; otherwise it names
-// what may be missing. After an error what was written is of no use.
+// Backup writes a backup of the world. If it is complete, everything that was acknowledged before it begins is in it;
+// otherwise it names what may be missing. After an error what was written is of no use.
 func (e *Exporter) Backup(ctx context.Context, w io.Writer, o ExportOptions) (complete bool, err error) {
 	out, err := backup.NewWriter(w, o.Header)
 	if err != nil {
@@ -195,8 +197,9 @@ type unread struct {
 	why error
 }
 
-// readAll calls visit with the records of each group, a few at a time. Groups that cannot be read with certainty come last: they are all
-// tried again after a pause, several times; then they come with the best copy that there is, and the problem.
+// readAll calls visit with the records of each group, a few at a time. Groups that cannot be read with certainty come
+// last: they are all tried again after a pause, several times; then they come with the best copy that there is, and the
+// problem.
 func (c *collection) readAll(ctx context.Context, infos []nodemsg.Region, visit func([]backup.Record) error) error {
 	var left []unread
 	named := make(map[uint64][]string) // members that the catalog does not list, by region
@@ -235,8 +238,8 @@ func (c *collection) givenUp(ctx context.Context, u unread) bool {
 	return errors.Is(err, directory.ErrNotFounded)
 }
 
-// readRound asks the members of the groups, reads the groups and returns those that could not be read. A node that does not answer is
-// asked once.
+// readRound asks the members of the groups, reads the groups and returns those that could not be read. A node that does
+// not answer is asked once.
 func (c *collection) readRound(ctx context.Context, infos []nodemsg.Region, named map[uint64][]string, visit func([]backup.Record) error) (left []unread, err error) {
 	var mu sync.Mutex
 	silent := make(map[string]bool)
@@ -275,8 +278,8 @@ func (c *collection) uncertain(ctx context.Context, u unread) []backup.Record {
 	return []backup.Record{{Group: &g}}
 }
 
-// each calls do with each item, a few at a time, until one fails. After each item a worker rests for as long as it took: the longer things
-// take, the more does the machine need its time for ticks.
+// each calls do with each item, a few at a time, until one fails. After each item a worker rests for as long as it
+// took: the longer things take, the more does the machine need its time for ticks.
 func each[T any](ctx context.Context, items []T, do func(T) error) error {
 	var wg sync.WaitGroup
 	var first error
@@ -310,8 +313,8 @@ func each[T any](ctx context.Context, items []T, do func(T) error) error {
 	return cmp.Or(first, ctx.Err())
 }
 
-// poll asks the members of the regions, and those named besides, for their status, except nodes that are silent, and adds those that do not
-// answer to them.
+// poll asks the members of the regions, and those named besides, for their status, except nodes that are silent, and
+// adds those that do not answer to them.
 func (c *collection) poll(ctx context.Context, regions []nodemsg.Region, named map[uint64][]string, log bool, silent map[string]bool) integrity.StatusPoll {
 	want := make(map[string][]uint64)
 	for _, info := range regions {
@@ -328,8 +331,8 @@ func (c *collection) poll(ctx context.Context, regions []nodemsg.Region, named m
 	return s
 }
 
-// attested reads a group on a source, at most so many times, with the signatures of it and of the others. They are left out if they cannot be
-// had. Signed reports whether most of the voters have signed the rows.
+// attested reads a group on a source, at most so many times, with the signatures of it and of the others. They are left
+// out if they cannot be had. Signed reports whether most of the voters have signed the rows.
 func (c *collection) attested(ctx context.Context, source string, p plan, tries int) (records []backup.Record, signed bool, err error) {
 	for range tries {
 		again := false
@@ -371,8 +374,8 @@ func (c *collection) group(ctx context.Context, p plan) ([]backup.Record, error)
 	return records, nil
 }
 
-// copyOf reads a group on one of the sources. A copy that most of the voters have signed is preferred: if they have not signed the first
-// one, the others are read once each.
+// copyOf reads a group on one of the sources. A copy that most of the voters have signed is preferred: if they have not
+// signed the first one, the others are read once each.
 func (c *collection) copyOf(ctx context.Context, p plan) (unsigned []backup.Record, err error) {
 	var failed error
 	tries := attestTries
@@ -397,7 +400,8 @@ func (c *collection) copyOf(ctx context.Context, p plan) (unsigned []backup.Reco
 	return nil, cmp.Or(failed, errors.New("no copy of it could be read"))
 }
 
-// fetch reads a group on a node, possibly this one, with everything up to the index. The first record is the group, the last one its end.
+// fetch reads a group on a node, possibly this one, with everything up to the index. The first record is the group, the
+// last one its end.
 func (c *collection) fetch(ctx context.Context, peer string, info nodemsg.Region, index uint64) ([]backup.Record, error) {
 	q := nodemsg.Export{Group: info.ID, Cell: info.Cell, Index: index, Attest: c.Attester != nil}
 	records, err := c.request(ctx, peer, q, backup.MaxGroup+backup.MaxRecord)
@@ -411,11 +415,12 @@ func (c *collection) fetch(ctx context.Context, peer string, info nodemsg.Region
 	return records, nil
 }
 
-// maxNewActs bounds the commands of the policy that a node adds to those of the nodes before it, if this node has them all.
+// maxNewActs bounds the commands of the policy that a node adds to those of the nodes before it, if this node has them
+// all.
 const maxNewActs = 4096
 
-// tables writes what every node knows of players, the terrain that some keep, and the commands of the policy. Nodes that do not answer are
-// left out: the records of their players are on others, too.
+// tables writes what every node knows of players, the terrain that some keep, and the commands of the policy. Nodes
+// that do not answer are left out: the records of their players are on others, too.
 func (c *collection) tables(ctx context.Context, regions []nodemsg.Region) error {
 	nodes := c.Known()
 	for _, info := range regions {
@@ -486,8 +491,8 @@ func (t *tableRows) add(r backup.Record) error {
 	return t.failed
 }
 
-// wants reports whether a row is to be written. Of a player's records the newest counts, and between different commands with the same number a
-// restore decides.
+// wants reports whether a row is to be written. Of a player's records the newest counts, and between different commands
+// with the same number a restore decides.
 func (t *tableRows) wants(table string, row kv.Write) bool {
 	id := table + string(row.Key)
 	switch table {

@@ -9,7 +9,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// Of the rows that other nodes send only those that mean something are written, and commands of the policy once, and not without end.
+// Of the rows that other nodes send only those that mean something are written, and commands of the policy once, and
+// not without end.
 func TestTableRows(t *testing.T) {
 	var made bytes.Buffer
 	out, err := backup.NewWriter(&made, backup.Header{})

@@ -1,7 +1,7 @@
-// Package backups collects a backup of the world from its nodes while the world runs, and founds a world from one (Restore). The files of
-// a backup are those of package internal/backup (docs/adr/0025). Each node serves its copies of
-// groups (Exporter.Serve); the one that an operator has asked finds for each group a copy that has everything that was acknowledged
-// (plan.go), fetches it and writes it (Exporter.Backup).
+// Package backups collects a backup of the world from its nodes while the world runs, and founds a world from one
+// (Restore). The files of a backup are those of package internal/backup (docs/adr/0025). Each node serves its copies of
+// groups (Exporter.Serve); the one that an operator has asked finds for each group a copy that has everything that was
+// acknowledged (plan.go), fetches it and writes it (Exporter.Backup).
 //
 // Any goroutine may use an Exporter.
 package backups

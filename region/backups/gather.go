@@ -17,8 +17,8 @@ import (
 
 // This file fetches copies of groups, and what their members sign about them.
 
-// gather adds the signatures of the members that have answered to that of the source, if there is one. Signed reports whether most of the voters
-// have signed these rows, and again whether that may be had if the group is read again.
+// gather adds the signatures of the members that have answered to that of the source, if there is one. Signed reports
+// whether most of the voters have signed these rows, and again whether that may be had if the group is read again.
 func (e *Exporter) gather(ctx context.Context, source string, p plan, records []backup.Record) (signed, again bool) {
 	g, sum := records[0].Group, records[len(records)-1].End.Sum
 	if source != "" && !e.keepSigned(source, records) {
@@ -90,8 +90,8 @@ func (e *Exporter) askAttestation(ctx context.Context, peer string, g *backup.Gr
 	return a, e.check(peer, g, sum, a)
 }
 
-// request asks a node, possibly this one, for a group, which has so many bytes at most. The first record is the group, the others are its rows and tables, and
-// an End.
+// request asks a node, possibly this one, for a group, which has so many bytes at most. The first record is the group,
+// the others are its rows and tables, and an End.
 func (e *Exporter) request(ctx context.Context, peer string, q nodemsg.Export, most int) (records []backup.Record, err error) {
 	if peer == e.Self.Peer {
 		return e.read(ctx, peer, q)

@@ -31,9 +31,10 @@ func (a acts) add(row kv.Write) {
 	a[number] = append(a[number], act)
 }
 
-// inOrder returns the acts with valid signatures, in the order of their numbers, and the numbers under which nodes have different ones. If there are
-// such numbers, a node lies, or has those from before an earlier restore. It cannot change what others have signed, only give it another number. So the
-// order is then that of the signed times, and no act is lost.
+// inOrder returns the acts with valid signatures, in the order of their numbers, and the numbers under which nodes have
+// different ones. If there are such numbers, a node lies, or has those from before an earlier restore. It cannot change
+// what others have signed, only give it another number. So the order is then that of the signed times, and no act is
+// lost.
 func (a acts) inOrder(world string, issued policy.Issued) (all []nodemsg.Act, disputed []uint64) {
 	for number := uint64(1); len(a[number]) > 0; number++ {
 		valid := slices.DeleteFunc(a[number], func(act nodemsg.Act) bool { return policy.Verify(world, act, issued) != nil })
@@ -50,7 +51,8 @@ func (a acts) inOrder(world string, issued policy.Issued) (all []nodemsg.Act, di
 	return all, disputed
 }
 
-// bySignedTime orders acts by their signed times. It returns 0 for the same act, whatever the catalog's leader has added.
+// bySignedTime orders acts by their signed times. It returns 0 for the same act, whatever the catalog's leader has
+// added.
 func bySignedTime(a, b nodemsg.Act) int {
 	return cmp.Or(cmp.Compare(a.Seq, b.Seq), bytes.Compare(a.Key, b.Key))
 }
@@ -64,8 +66,8 @@ func policyOf(all []nodemsg.Act) *policy.State {
 	return state
 }
 
-// imports returns rows of what the policy was at the time of the backup, which the node enters anew when it runs first: signatures of before do not count in a fork, nor
-// do the operators of before, whose charters are gone.
+// imports returns rows of what the policy was at the time of the backup, which the node enters anew when it runs first:
+// signatures of before do not count in a fork, nor do the operators of before, whose charters are gone.
 func imports(state *policy.State, at time.Time) (rows []kv.Write) {
 	if state.Acts() == 0 {
 		return nil
@@ -82,8 +84,8 @@ func imports(state *policy.State, at time.Time) (rows []kv.Write) {
 	return rows
 }
 
-// unfinished describes the rollbacks that were not complete in all of their regions when the backup was made. Nothing carries them out any more: the
-// commands of before count no more.
+// unfinished describes the rollbacks that were not complete in all of their regions when the backup was made. Nothing
+// carries them out any more: the commands of before count no more.
 func unfinished(db replica.Reader, state *policy.State, chain backup.Chain) (all []string, err error) {
 	var orders []policy.Rollback
 	for _, order := range state.Rollbacks() {

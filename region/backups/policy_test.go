@@ -60,7 +60,8 @@ func rows(t *testing.T, acts ...nodemsg.Act) (table []kv.Write) {
 	return table
 }
 
-// file writes a backup of one region, in which the rollback with that number is the last that is complete, and of the policy.
+// file writes a backup of one region, in which the rollback with that number is the last that is complete, and of the
+// policy.
 func file(t *testing.T, base backup.Chain, complete int64, acts []kv.Write) string {
 	t.Helper()
 	must := func(err error) {
@@ -129,7 +130,8 @@ func restore(t *testing.T, files ...string) (commands []string, report RestoreRe
 	return commands, report
 }
 
-// The policy is that of the newest backup of a chain, and of its time: the clock may be wrong where it is restored. The world was restored between the two, and commands have other numbers since.
+// The policy is that of the newest backup of a chain, and of its time: the clock may be wrong where it is restored. The
+// world was restored between the two, and commands have other numbers since.
 func TestPolicyOfTheNewestBackup(t *testing.T) {
 	first := file(t, nil, 0, rows(t, sign("", start, "mute bob"), sign("", start.Add(time.Second), "ban ann"), sign("", start.Add(2*time.Second), "set players none")))
 	chain, err := backup.VerifyFiles(t.Context(), []string{first}, nil)

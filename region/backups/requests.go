@@ -10,16 +10,17 @@ import (
 	"github.com/voxelpopuli/voxeld/region/transport"
 )
 
-// This file bounds what other nodes may ask. What is read for them is held in memory until it is sent, and whoever receives it may be slow.
+// This file bounds what other nodes may ask. What is read for them is held in memory until it is sent, and whoever
+// receives it may be slow.
 
 const (
-	// maxServed bounds the requests that are served at the same time, and maxServedPeer those of one node; the others wait. A node that makes a
-	// backup asks for as many.
+	// maxServed bounds the requests that are served at the same time, and maxServedPeer those of one node; the others
+	// wait. A node that makes a backup asks for as many.
 	maxServed, maxServedPeer = 4, 2
 	// maxAsked bounds the requests of one node, with those that wait. The ends of two requests may overlap.
 	maxAsked = 8
-	// barrierRate and barrierBurst are how many barriers a second a node may have committed, and how many at once. Beyond that its backup
-	// may lack signatures.
+	// barrierRate and barrierBurst are how many barriers a second a node may have committed, and how many at once.
+	// Beyond that its backup may lack signatures.
 	barrierRate, barrierBurst = 100, 1000
 )
 
@@ -46,7 +47,8 @@ func newRequests() *requests {
 	}
 }
 
-// enter waits until a request of a node may be served. The caller calls leave after that. The error is errTooMany, or that of ctx.
+// enter waits until a request of a node may be served. The caller calls leave after that. The error is errTooMany, or
+// that of ctx.
 func (r *requests) enter(ctx context.Context, peer string) (leave func(), err error) {
 	r.mu.Lock()
 	a := r.peers[peer]

@@ -7,7 +7,8 @@ import (
 	"testing/synctest"
 )
 
-// A node may ask for so much at the same time; what is above that waits, and then is refused. Others are served meanwhile.
+// A node may ask for so much at the same time; what is above that waits, and then is refused. Others are served
+// meanwhile.
 func TestRequestsOfOneNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRequests()

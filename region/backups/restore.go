@@ -14,9 +14,9 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file founds a world from a backup in the empty storage of a node: every region, and the catalog, as a group of this one member.
-// Nodes that hold data of the world from before give it up when they meet this one, as after a recovery (docs/adr/0009). The caller owns
-// the storage.
+// This file founds a world from a backup in the empty storage of a node: every region, and the catalog, as a group of
+// this one member. Nodes that hold data of the world from before give it up when they meet this one, as after a
+// recovery (docs/adr/0009). The caller owns the storage.
 
 // RestoreStorage is the storage of the node.
 type RestoreStorage interface {
@@ -39,8 +39,8 @@ type RestoreReport struct {
 	Regions int
 	Players int
 	Rows    uint64
-	// Anew lists the regions that no backup has: their land is as it was generated. Older lists those that are as of an earlier backup
-	// of the chain.
+	// Anew lists the regions that no backup has: their land is as it was generated. Older lists those that are as of an
+	// earlier backup of the chain.
 	Anew, Older []string
 	// Disputed are the numbers of the commands about the policy that nodes had different ones of.
 	Disputed []uint64
@@ -137,8 +137,8 @@ func Origin(g backup.Group) replica.Origin {
 	}
 }
 
-// group writes what a node stores of a group that it is the only member of, and of a region also the catalog's row. Split is when it
-// was split, or 0.
+// group writes what a node stores of a group that it is the only member of, and of a region also the catalog's row.
+// Split is when it was split, or 0.
 func (r *restoration) group(g backup.Group, split uint64) error {
 	from := Origin(g)
 	conf, writes, err := replica.Restoration(r.db, r.Self.Peer, g.ID, from)

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// storeTime is how long a copy may take to have on disk what was acknowledged, and storePoll the pause between two looks.
+	// storeTime is how long a copy may take to have on disk what was acknowledged, and storePoll the pause between two
+	// looks.
 	storeTime = 8 * time.Second
 	storePoll = 10 * time.Millisecond
 	// logTime is how long that may take to be in its log. Members get entries a little later than the leader.
@@ -81,8 +82,8 @@ func (e *Exporter) neverOpened(ctx context.Context, group uint64) bool {
 	return err == nil && len(statuses) == 1 && answer{e.Self.Peer, statuses[0]}.neverOpened()
 }
 
-// awaitStored waits until everything up to the index is in the tables. A region that hibernates with entries that are not applied is
-// woken, unless they are not in its log either: whoever has them serves the backup.
+// awaitStored waits until everything up to the index is in the tables. A region that hibernates with entries that are
+// not applied is woken, unless they are not in its log either: whoever has them serves the backup.
 func (e *Exporter) awaitStored(ctx context.Context, q nodemsg.Export) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
@@ -115,7 +116,8 @@ func (e *Exporter) awaitStored(ctx context.Context, q nodemsg.Export) error {
 	}
 }
 
-// applyLog has a group apply its log, and store what follows from it. Its members elect a leader if it has none, unless that was begun.
+// applyLog has a group apply its log, and store what follows from it. Its members elect a leader if it has none, unless
+// that was begun.
 func (e *Exporter) applyLog(ctx context.Context, q nodemsg.Export, woken bool) (err error) {
 	l := e.Regions.Loaded(q.Group)
 	if l == nil && q.Group != world.CatalogID {
@@ -145,7 +147,8 @@ func (e *Exporter) enter(ctx context.Context) error {
 
 func (e *Exporter) leave() { <-e.reading }
 
-// readGroup reads the rows of a group as of one moment. They are gathered in memory first: while a view is open, the file grows.
+// readGroup reads the rows of a group as of one moment. They are gathered in memory first: while a view is open, the
+// file grows.
 func (e *Exporter) readGroup(ctx context.Context, q nodemsg.Export) (records []backup.Record, err error) {
 	if err := e.enter(ctx); err != nil {
 		return nil, err

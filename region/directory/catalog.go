@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	// catalogRounds is how often the catalog's leader is looked for, and catalogPause the time between: together longer than an
-	// election takes.
+	// catalogRounds is how often the catalog's leader is looked for, and catalogPause the time between: together longer
+	// than an election takes.
 	catalogRounds = 8
 	catalogPause  = 300 * time.Millisecond
 )
 
-// consult asks the catalog's leader about a region: with here, if this node is the leader. It is asked again while there is no leader.
+// consult asks the catalog's leader about a region: with here, if this node is the leader. It is asked again while
+// there is no leader.
 func consult(ctx context.Context, d *Directory, q nodemsg.Question, here func(*actor.Catalog) (nodemsg.Region, error)) (nodemsg.Region, error) {
 	answer, err := d.Consult(ctx, q, func(c *actor.Catalog) (nodemsg.Answer, error) {
 		region, err := here(c)
@@ -65,8 +66,8 @@ func (d *Directory) Consult(ctx context.Context, q nodemsg.Question, here func(*
 	return nodemsg.Answer{}, failed
 }
 
-// consultLeader asks the leader that this node knows, and if it does not lead any more, the one that is found. Again reports that there is none, or
-// that it does not answer.
+// consultLeader asks the leader that this node knows, and if it does not lead any more, the one that is found. Again
+// reports that there is none, or that it does not answer.
 func (d *Directory) consultLeader(ctx context.Context, q nodemsg.Question) (answer nodemsg.Answer, again bool, err error) {
 	d.mu.Lock()
 	known := d.mu.catalog.Leader
@@ -109,8 +110,8 @@ func (d *Directory) askLeader(ctx context.Context, leader string, q nodemsg.Ques
 	return nodemsg.Answer{}, ctx.Err() == nil, fmt.Errorf("ask the catalog on %s: %w", leader, err)
 }
 
-// CatalogLeader returns the peer that leads the catalog, as this node last knew, or as it is found if this node never knew; "" if unknown. That
-// peer may be down.
+// CatalogLeader returns the peer that leads the catalog, as this node last knew, or as it is found if this node never
+// knew; "" if unknown. That peer may be down.
 func (d *Directory) CatalogLeader(ctx context.Context) string {
 	if c := d.Catalog(); c != nil {
 		if root, err := c.Info(ctx); err == nil && root.Leader != "" {
@@ -135,7 +136,8 @@ func (d *Directory) CatalogMembers(ctx context.Context) (nodemsg.Region, error) 
 	return d.NewestCatalog(ctx)
 }
 
-// NewestCatalog returns the catalog's region as its members say now. If they agree on no leader, it is what the DHT has, which may be old, or a lie.
+// NewestCatalog returns the catalog's region as its members say now. If they agree on no leader, it is what the DHT
+// has, which may be old, or a lie.
 func (d *Directory) NewestCatalog(ctx context.Context) (nodemsg.Region, error) {
 	at, err := d.FindCatalog(ctx)
 	if errors.Is(err, errNoLeader) {

@@ -16,11 +16,12 @@ import (
 )
 
 const (
-	// minAskEvery and maxAskEvery bound the longest interval between two questions to a node: an eighth of the time after which a
-	// silent member is replaced, within these bounds. A node that has sent a question meanwhile is alive and need not be asked.
+	// minAskEvery and maxAskEvery bound the longest interval between two questions to a node: an eighth of the time
+	// after which a silent member is replaced, within these bounds. A node that has sent a question meanwhile is alive
+	// and need not be asked.
 	minAskEvery, maxAskEvery = 2500 * time.Millisecond, 7500 * time.Millisecond
-	// maxStrangerEvery bounds the interval for a node that shares no group led by this one: a quarter of that time, between
-	// minAskEvery and this. Such a node may be invited into a group, and is asked once more just before.
+	// maxStrangerEvery bounds the interval for a node that shares no group led by this one: a quarter of that time,
+	// between minAskEvery and this. Such a node may be invited into a group, and is asked once more just before.
 	maxStrangerEvery = 30 * time.Second
 	// describedFor is how long a node's description stays valid.
 	describedFor = 10 * time.Second
@@ -112,8 +113,8 @@ func (d *Detector) MarkLeaving(peer string) {
 	p.lives, p.leavingSince = false, time.Now()
 }
 
-// ShouldRecheck reports whether to ask a node that sent a message whether it is back, because it had announced that it leaves.
-// The question is then counted as asked.
+// ShouldRecheck reports whether to ask a node that sent a message whether it is back, because it had announced that it
+// leaves. The question is then counted as asked.
 func (d *Detector) ShouldRecheck(peer string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -136,9 +137,9 @@ func (d *Detector) Leaving(peer string) bool {
 // freshFor returns how long the node counts as alive after it was heard from: nodes are asked in rounds.
 func (p *nodeState) freshFor() time.Duration { return 2*p.every + RoundEvery }
 
-// NoteQuestion records that a node has asked for this node's description, which proves it alive. It counts only if the node
-// described itself lately. A node that leaves, or did not answer the last question, must answer first; one that did not answer is
-// asked in the next round.
+// NoteQuestion records that a node has asked for this node's description, which proves it alive. It counts only if the
+// node described itself lately. A node that leaves, or did not answer the last question, must answer first; one that
+// did not answer is asked in the next round.
 func (d *Detector) NoteQuestion(peer string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -261,8 +262,8 @@ func (d *Detector) Check(ctx context.Context, peer string) (nodemsg.Member, erro
 	return *answer.Member, nil
 }
 
-// Skew returns how far a node's clock is ahead of this one's, given what it said, in Unix milliseconds, in answer to a question. It
-// returns 0 if the answer took too long to measure it.
+// Skew returns how far a node's clock is ahead of this one's, given what it said, in Unix milliseconds, in answer to a
+// question. It returns 0 if the answer took too long to measure it.
 func Skew(clock int64, asked time.Time, took time.Duration) time.Duration {
 	if clock == 0 {
 		return 0
@@ -286,7 +287,8 @@ func (d *Detector) noteAbout(peer string, about About) {
 	}
 }
 
-// Version returns the version of the messages that a node understood when it described itself last; known is false if it never did.
+// Version returns the version of the messages that a node understood when it described itself last; known is false if
+// it never did.
 func (d *Detector) Version(peer string) (version int, known bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -297,8 +299,8 @@ func (d *Detector) Version(peer string) (version int, known bool) {
 	return p.about.Version, true
 }
 
-// Older lists the connected nodes that understand less than a version of the messages, as they described themselves last. Whoever has not described
-// themselves yet, or was revoked, is not among them.
+// Older lists the connected nodes that understand less than a version of the messages, as they described themselves
+// last. Whoever has not described themselves yet, or was revoked, is not among them.
 func (d *Detector) Older(version int) []string {
 	return slices.DeleteFunc(d.Connected(), func(peer string) bool {
 		at, known := d.Version(peer)
@@ -403,7 +405,8 @@ func (d *Detector) Lost(peer string) bool {
 	return p != nil && p.forgotten
 }
 
-// Gone reports whether nothing was heard from the node, or its disk did not answer, for longer than the grace period, or it is lost.
+// Gone reports whether nothing was heard from the node, or its disk did not answer, for longer than the grace period,
+// or it is lost.
 func (d *Detector) Gone(peer string) bool {
 	if d.excluded(peer) {
 		return true
@@ -492,8 +495,8 @@ func (d *Detector) suspected(peer string) bool {
 	return found && time.Since(since) <= unresponsiveFor
 }
 
-// First returns the member of a region to try next: the leader, then the other members, and last the suspected ones. It returns ""
-// when all have been tried.
+// First returns the member of a region to try next: the leader, then the other members, and last the suspected ones. It
+// returns "" when all have been tried.
 func (d *Detector) First(info nodemsg.Region, tried map[string]bool) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

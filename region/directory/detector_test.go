@@ -108,8 +108,8 @@ func TestQuestionsDoNotRevive(t *testing.T) {
 	}
 }
 
-// Outdated results are ignored: an answer from before the node announced that it leaves, and a failed question after which a
-// later one was answered.
+// Outdated results are ignored: an answer from before the node announced that it leaves, and a failed question after
+// which a later one was answered.
 func TestLateAnswersCountForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewDetector(DetectorOptions{Grace: time.Second})

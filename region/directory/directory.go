@@ -1,6 +1,6 @@
 // Package directory locates regions, and founds those that do not exist yet. It also keeps the list of the regions that
-// this node is a member of (Registry), and knows which other nodes are alive, leave, or did not answer lately (Detector). A
-// Detector asks nothing by itself: package region/placement calls Refresh in rounds.
+// this node is a member of (Registry), and knows which other nodes are alive, leave, or did not answer lately
+// (Detector). A Detector asks nothing by itself: package region/placement calls Refresh in rounds.
 //
 // Any goroutine may use a Directory, a Registry and a Detector.
 package directory

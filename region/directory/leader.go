@@ -13,12 +13,12 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file finds out who leads the catalog. The catalog's record in the DHT is a hint, since every admitted node can sign one, and so is
-// what a single node says: a node leads the catalog if most of its members say so (docs/adr/0041).
+// This file finds out who leads the catalog. The catalog's record in the DHT is a hint, since every admitted node can
+// sign one, and so is what a single node says: a node leads the catalog if most of its members say so (docs/adr/0041).
 
 const (
-	// statusTime bounds the time that a node takes to say who leads the catalog. Newcomers wait for longer, since a liar may be faster than
-	// honest nodes.
+	// statusTime bounds the time that a node takes to say who leads the catalog. Newcomers wait for longer, since a
+	// liar may be faster than honest nodes.
 	statusTime = time.Second
 	// maxPolled bounds how many nodes are asked, so that liars cannot name any number.
 	maxPolled = 48
@@ -27,8 +27,9 @@ const (
 // errNoLeader means that the members that answer agree on no leader, perhaps because they elect one.
 var errNoLeader = errors.New("most of its members are down, or it has no leader")
 
-// FindCatalog asks who leads the catalog, and with which members, and caches the answer. The members that this node knows are asked first. If most
-// of them do not agree, the nodes that should be members are asked, and last those that the DHT names. Callers that ask at the same time share the answer.
+// FindCatalog asks who leads the catalog, and with which members, and caches the answer. The members that this node
+// knows are asked first. If most of them do not agree, the nodes that should be members are asked, and last those that
+// the DHT names. Callers that ask at the same time share the answer.
 func (d *Directory) FindCatalog(ctx context.Context) (nodemsg.Region, error) {
 	return d.flights.Do(ctx, d.Tasks, "catalog", func(ctx context.Context) (nodemsg.Region, error) {
 		p := poll{d: d, limit: statusTime}
@@ -59,8 +60,8 @@ func (d *Directory) walkToCatalog(ctx context.Context) []string {
 	return near
 }
 
-// knownMembers returns the catalog's members as this node knows them: the voters of its own copy, which may be old, or those that it was told
-// before.
+// knownMembers returns the catalog's members as this node knows them: the voters of its own copy, which may be old, or
+// those that it was told before.
 func (d *Directory) knownMembers() []string {
 	if own := votersOf(d.OwnCatalog()); len(own) > 0 {
 		return own
@@ -113,7 +114,8 @@ func (p *poll) find(ctx context.Context) (nodemsg.Region, error) {
 	return led(at)
 }
 
-// askAll asks nodes, and then the members that they name, and returns the catalog's region with most votes, and their number.
+// askAll asks nodes, and then the members that they name, and returns the catalog's region with most votes, and their
+// number.
 func (p *poll) askAll(ctx context.Context, peers []string) (at nodemsg.Region, votes int) {
 	p.ask(ctx, peers, maxPolled)
 	var named []string
@@ -168,8 +170,9 @@ func (p *poll) statusOf(ctx context.Context, peer string) nodemsg.RegionStatus {
 	return answer.Statuses[0]
 }
 
-// replaces reports whether others claim to be the catalog: a member from before says that it still is one, and none of these members was one before, or
-// it is a single node's word, which no issuer has signed. A catalog has one member, where it had more, only after a recovery.
+// replaces reports whether others claim to be the catalog: a member from before says that it still is one, and none of
+// these members was one before, or it is a single node's word, which no issuer has signed. A catalog has one member,
+// where it had more, only after a recovery.
 func (p *poll) replaces(before []string, at nodemsg.Region) bool {
 	members := peersOf(at)
 	known := slices.ContainsFunc(members, func(peer string) bool { return slices.Contains(before, peer) })
@@ -185,8 +188,9 @@ func (p *poll) replaces(before []string, at nodemsg.Region) bool {
 	})
 }
 
-// elected returns the catalog's region on whose members most of these members agree, and how many do; 0 if no majority of members does. Of two
-// such regions it is the one with more votes, else the one whose members were to be asked first. It has a leader if most members name the same one.
+// elected returns the catalog's region on whose members most of these members agree, and how many do; 0 if no majority
+// of members does. Of two such regions it is the one with more votes, else the one whose members were to be asked
+// first. It has a leader if most members name the same one.
 func elected(said []statement) (at nodemsg.Region, votes int) {
 	for _, s := range said {
 		members := votersOf(s.status)

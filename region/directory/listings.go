@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// listedFor is how long a region's members count as listed. For that long a node that was removed from the region can still pass for
-	// its leader.
+	// listedFor is how long a region's members count as listed. For that long a node that was removed from the region
+	// can still pass for its leader.
 	listedFor = 10 * time.Minute
 	// olderFor is the same if a route is newer, which may be a lie.
 	olderFor = 10 * time.Second
@@ -34,8 +34,8 @@ func (l listings) put(info nodemsg.Region) nodemsg.Region {
 	return info
 }
 
-// putChildren lists the children of a region that was split by the entry at the log index, as a member has said: the catalog may not have heard
-// of it yet. They begin with what is listed of the region, and for as long.
+// putChildren lists the children of a region that was split by the entry at the log index, as a member has said: the
+// catalog may not have heard of it yet. They begin with what is listed of the region, and for as long.
 func (l listings) putChildren(info nodemsg.Region, index uint64) {
 	parent, ok := l.Peek(info.Cell)
 	if !ok || parent.region.ID != info.ID {
@@ -57,8 +57,8 @@ func (l listings) expire(cell grid.Cell) {
 	}
 }
 
-// last returns the region of a route as it was listed last, and reports whether that was lately. Ok is false if it was not listed, or without
-// the leader.
+// last returns the region of a route as it was listed last, and reports whether that was lately. Ok is false if it was
+// not listed, or without the leader.
 func (l listings) last(known nodemsg.Region) (listed nodemsg.Region, lately, ok bool) {
 	before, ok := l.Get(known.Cell)
 	ok = ok && before.region.ID == known.ID && actor.HasMember(before.region, known.Leader)

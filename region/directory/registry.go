@@ -33,8 +33,8 @@ type Registry struct {
 	tally   membership.Tally
 }
 
-// NewRegistry returns the list in the storage. It deletes unreadable rows: the catalog has the same data. The storage's Run must not
-// run yet.
+// NewRegistry returns the list in the storage. It deletes unreadable rows: the catalog has the same data. The storage's
+// Run must not run yet.
 func NewRegistry(storage Storage, logger *slog.Logger) (*Registry, error) {
 	r := &Registry{storage: storage, logger: logger}
 	if err := r.mend(); err != nil {
@@ -72,8 +72,8 @@ func (r *Registry) Region(id uint64) (nodemsg.Region, error) {
 	return info, nil
 }
 
-// Put stores what this node knows of a region that it is a member of. That includes the term: records with an older term than
-// the published one cannot be renewed after a restart.
+// Put stores what this node knows of a region that it is a member of. That includes the term: records with an older
+// term than the published one cannot be renewed after a restart.
 func (r *Registry) Put(info nodemsg.Region) error {
 	row, err := nodemsg.EncodeRegion(info)
 	if err != nil {

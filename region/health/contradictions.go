@@ -14,7 +14,8 @@ const (
 	contradictedFor = 24 * time.Hour
 )
 
-// Contradictions remembers the nodes whose reports others contradicted. Honest nodes are not among them. Its methods may be called from any goroutine.
+// Contradictions remembers the nodes whose reports others contradicted. Honest nodes are not among them. Its methods
+// may be called from any goroutine.
 type Contradictions struct {
 	mu    sync.Mutex
 	nodes *lru.Cache[string, contradicted]

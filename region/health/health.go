@@ -64,8 +64,8 @@ type Examiner struct {
 	Copied                func() (own bool, others []string) // see integrity.Incarnations.Copied; nil: nobody knows
 }
 
-// Examine examines this node, all nodes that hold regions, and the regions in the catalog. It asks other nodes and may take
-// seconds; ctx bounds it.
+// Examine examines this node, all nodes that hold regions, and the regions in the catalog. It asks other nodes and may
+// take seconds; ctx bounds it.
 func (h *Examiner) Examine(ctx context.Context) Health {
 	e := examination{Examiner: h}
 	if excluded := h.Detector.Excluded; excluded != nil && excluded(h.Self.Peer) {
@@ -412,7 +412,8 @@ type examined struct {
 	leaving  func(peer string) bool // reports whether a node has announced that it stops
 	limits   membership.Limits
 	spare    bool // a node that is no member answers
-	// Set by assess: it runs on some node; the members whose data was put back; the one of them whose old copy is all that is left.
+	// Set by assess: it runs on some node; the members whose data was put back; the one of them whose old copy is all
+	// that is left.
 	awake      bool
 	outdated   []string
 	lastResort string
@@ -535,7 +536,8 @@ func newerStatus(a, b nodemsg.RegionStatus) bool {
 	return cmp.Or(cmp.Compare(a.Recovered, b.Recovered), cmp.Compare(a.Last, b.Last)) > 0
 }
 
-// recovery returns what to do about a region without a majority. Best is the member with the newest copy, if one answers.
+// recovery returns what to do about a region without a majority. Best is the member with the newest copy, if one
+// answers.
 func (x *examined) recovery(best, name string) string {
 	switch {
 	case best != "":

@@ -22,9 +22,10 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// This file handles worlds whose nodes generate different terrain (docs/ARCHITECTURE.md): nodes with another CPU architecture or
-// another version. The log pins, by hash, the terrain that the edits of a chunk apply to. A member whose generator produces other
-// terrain fetches the pinned chunk from a node that has it and stores it. The chunk thus outlives the nodes that can generate it.
+// This file handles worlds whose nodes generate different terrain (docs/ARCHITECTURE.md): nodes with another CPU
+// architecture or another version. The log pins, by hash, the terrain that the edits of a chunk apply to. A member
+// whose generator produces other terrain fetches the pinned chunk from a node that has it and stores it. The chunk thus
+// outlives the nodes that can generate it.
 
 const (
 	// baseTable holds the bases that this node cannot generate: hash, 32 bytes → chunk in the chunk codec, deflated.
@@ -56,7 +57,8 @@ type Bases struct {
 // BasesOptions are what Bases need besides.
 type BasesOptions struct {
 	Base func(grid.ChunkPos) [32]byte // returns the hash of a chunk's terrain; may take milliseconds; any goroutine
-	// Ground generates a chunk for nodes that generate different terrain. If nil, such nodes get none from here. Any goroutine.
+	// Ground generates a chunk for nodes that generate different terrain. If nil, such nodes get none from here. Any
+	// goroutine.
 	Ground  func(grid.ChunkPos) *chunk.Chunk
 	Records directory.Records
 	Pieces  *transport.Pieces
@@ -93,8 +95,9 @@ func (b *Bases) Hash(pos grid.ChunkPos, found func(base [32]byte, failed *actor.
 	})
 }
 
-// BaseOf returns the terrain with that hash for a chunk of which this node generates other terrain. It reads the stored copy, or
-// fetches one from another node and stores it. The error is ErrNoBase if no reachable node has it, or an error of the storage.
+// BaseOf returns the terrain with that hash for a chunk of which this node generates other terrain. It reads the stored
+// copy, or fetches one from another node and stores it. The error is ErrNoBase if no reachable node has it, or an error
+// of the storage.
 func (b *Bases) BaseOf(ctx context.Context, pos grid.ChunkPos, hash [32]byte) (*chunk.Chunk, error) {
 	want := nodemsg.BaseOf{Chunk: pos, Hash: hash}
 	packed, err := b.fetching.Do(ctx, b.Tasks, fmt.Sprintf("%v %x", pos, hash), func(ctx context.Context) ([]byte, error) { return b.findBase(ctx, want) })
@@ -218,8 +221,8 @@ func (b *Bases) Pinned(all []nodemsg.BaseOf) {
 	}
 }
 
-// Run checks the bases of the regions on this node, using a small share of a core, and fetches those that this node does
-// not generate. It returns when ctx ends.
+// Run checks the bases of the regions on this node, using a small share of a core, and fetches those that this node
+// does not generate. It returns when ctx ends.
 func (b *Bases) Run(ctx context.Context) {
 	retry := time.NewTicker(baseRetry)
 	defer retry.Stop()

@@ -10,8 +10,8 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file decides which copy of a part is damaged (docs/adr/0010). It is pure: no clock, no network. The scrub passes in the
-// members' reports as of one barrier and carries out the decision.
+// This file decides which copy of a part is damaged (docs/adr/0010). It is pure: no clock, no network. The scrub passes
+// in the members' reports as of one barrier and carries out the decision.
 
 // scrubReport is what one member found in its copy.
 type scrubReport struct {
@@ -39,10 +39,10 @@ type openCase struct {
 	peers []string // members whose copies differ from others, or whose disk differs from their memory
 }
 
-// decide compares the reports of a group with the given number of voters. The right state of a part is the one that more than
-// half of the voters have in memory; a voter without a report counts against every state. A copy whose disk differs from its
-// memory is damaged, too. With a single voter there is no second copy to compare with: only wrong checksums prove that the disk
-// is wrong.
+// decide compares the reports of a group with the given number of voters. The right state of a part is the one that
+// more than half of the voters have in memory; a voter without a report counts against every state. A copy whose disk
+// differs from its memory is damaged, too. With a single voter there is no second copy to compare with: only wrong
+// checksums prove that the disk is wrong.
 func decide(voters int, all []scrubReport) decision {
 	parts := make(map[world.Part]struct{})
 	for _, t := range all {

@@ -71,8 +71,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// Copies that differ from the majority are repaired from the others. A copy that is right in memory and on disk is never changed.
-// Reports of less than a majority never change anything.
+// Copies that differ from the majority are repaired from the others. A copy that is right in memory and on disk is
+// never changed. Reports of less than a majority never change anything.
 func TestDecideFollowsMajorities(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		voters := rapid.IntRange(1, 7).Draw(t, "voters")

@@ -31,8 +31,8 @@ type Disk struct {
 	DamagedLog func(context.Context, *actor.Land, error)
 }
 
-// ReadParts digests the stored rows of a region's parts, beside its goroutine. Each part is read in one short transaction, so that the
-// file does not grow by what is written meanwhile.
+// ReadParts digests the stored rows of a region's parts, beside its goroutine. Each part is read in one short
+// transaction, so that the file does not grow by what is written meanwhile.
 func (d *Disk) ReadParts(l *actor.Land, index uint64, parts map[world.Part][][]byte, read func([]actor.DiskPart, error)) {
 	d.Tasks.Start(func(ctx context.Context) { // if the host ends, so does the actor
 		var disk []actor.DiskPart

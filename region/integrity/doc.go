@@ -1,16 +1,19 @@
-// Package integrity keeps the copies of regions on this node sound. It knows what is wrong with each (Facts), and carries out what package
-// copies decides (Executor). It compares copies (Scrubber), recovers regions from one survivor (Recovery), founds lost ones again
-// (Replacer), and keeps terrain that this node generates differently (Bases). It judges whether a group continues without the copy here
-// (Judge), and notifies members whose group was recovered without them (Evicted).
+// Package integrity keeps the copies of regions on this node sound. It knows what is wrong with each (Facts), and
+// carries out what package copies decides (Executor). It compares copies (Scrubber), recovers regions from one survivor
+// (Recovery), founds lost ones again (Replacer), and keeps terrain that this node generates differently (Bases). It
+// judges whether a group continues without the copy here (Judge), and notifies members whose group was recovered
+// without them (Evicted).
 //
-// It also notices when a node's storage was put back to an earlier state (Incarnations): a copy of its data directory, or a snapshot of
-// its disk. Such a node has forgotten what it has promised as a voter, and must not vote again with what it has
-// (docs/adr/0024-no-way-back-in-time.md). Every start of a node is an incarnation, with a random number. The node stores them all, in
-// order: its lineage. Other nodes remember the newest incarnation that it has shown to them. A lineage without the remembered incarnation
-// is from an earlier state. While the node runs and promises something it counts, so that a snapshot of the disk beneath a running node
-// is noticed as well, if the node ran on for raiseEvery.
+// It also notices when a node's storage was put back to an earlier state (Incarnations): a copy of its data directory,
+// or a snapshot of its disk. Such a node has forgotten what it has promised as a voter, and must not vote again with
+// what it has (docs/adr/0024-no-way-back-in-time.md). Every start of a node is an incarnation, with a random number.
+// The node stores them all, in order: its lineage. Other nodes remember the newest incarnation that it has shown to
+// them. A lineage without the remembered incarnation is from an earlier state. While the node runs and promises
+// something it counts, so that a snapshot of the disk beneath a running node is noticed as well, if the node ran on for
+// raiseEvery.
 //
-// The Run methods have a goroutine of their own. Any goroutine may call the other methods, except where they say otherwise.
+// The Run methods have a goroutine of their own. Any goroutine may call the other methods, except where they say
+// otherwise.
 package integrity
 
 import (
@@ -45,7 +48,8 @@ type Regions interface {
 	Loaded(id uint64) *actor.Land
 	// Catalog returns the catalog if this node is a member of it, else nil.
 	Catalog() *actor.Catalog
-	// Open returns a region's land and loads it first if necessary. The error is a Refusal if its copy here is not to be opened.
+	// Open returns a region's land and loads it first if necessary. The error is a Refusal if its copy here is not to
+	// be opened.
 	Open(ctx context.Context, id uint64, cell grid.Cell) (*actor.Land, error)
 	// GroupOf returns the group of a land for the supervisor.
 	GroupOf(*actor.Land) placement.Group

@@ -17,11 +17,12 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// recoveredTable stores the groups that were recovered on this node, until all former members have been notified: id, 8 bytes
-// big-endian → the group before.
+// recoveredTable stores the groups that were recovered on this node, until all former members have been notified: id, 8
+// bytes big-endian → the group before.
 const recoveredTable = "recovered"
 
-// Evicted are the former members of the groups that were recovered on this node, until they have been notified (docs/adr/0009).
+// Evicted are the former members of the groups that were recovered on this node, until they have been notified
+// (docs/adr/0009).
 type Evicted struct {
 	EvictedOptions
 
@@ -56,8 +57,8 @@ func LoadEvicted(o EvictedOptions) (*Evicted, error) {
 	return e, nil
 }
 
-// Keep stores the former members of a group that is about to be recovered, whose epoch counts the recoveries before. Former members that
-// an earlier recovery has left are kept, too.
+// Keep stores the former members of a group that is about to be recovered, whose epoch counts the recoveries before.
+// Former members that an earlier recovery has left are kept, too.
 func (e *Evicted) Keep(before nodemsg.Region) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -93,8 +94,8 @@ func (e *Evicted) Notify(ctx context.Context) {
 	}
 }
 
-// notify returns those former members of a group that have been notified now. While the copy here does not count the recovery, there are
-// none: they ask this node, and would be told that they are members.
+// notify returns those former members of a group that have been notified now. While the copy here does not count the
+// recovery, there are none: they ask this node, and would be told that they are members.
 func (e *Evicted) notify(ctx context.Context, before nodemsg.Region) (notified []string) {
 	var living []string
 	for _, m := range before.Members {
@@ -146,8 +147,8 @@ func (e *Evicted) store(before nodemsg.Region) error {
 	return nil
 }
 
-// EvictedRow returns the write that stores the former members of a recovered group; with none it deletes the entry. Game is the
-// address of this node's game server.
+// EvictedRow returns the write that stores the former members of a recovered group; with none it deletes the entry.
+// Game is the address of this node's game server.
 func EvictedRow(before nodemsg.Region, game string) (kv.Write, error) {
 	write := kv.Write{Table: recoveredTable, Key: directory.Key(before.ID)}
 	if len(before.Members) == 0 {

@@ -15,14 +15,15 @@ import (
 const IncarnationsProtocol = "/incarnation/1"
 
 const (
-	// raiseEvery is how often a node counts that it has promised something. A snapshot of the disk of a running node is noticed if the
-	// node ran on for that long.
+	// raiseEvery is how often a node counts that it has promised something. A snapshot of the disk of a running node is
+	// noticed if the node ran on for that long.
 	raiseEvery = 10 * time.Second
 	// exchangeTime bounds one exchange.
 	exchangeTime = 10 * time.Second
 	// greetTime bounds how long a starting node waits for the nodes that it knows.
 	greetTime = 4 * time.Second
-	// maxRounds is how often two nodes show each other their lineages in one exchange: at most twice more if both are refused.
+	// maxRounds is how often two nodes show each other their lineages in one exchange: at most twice more if both are
+	// refused.
 	maxRounds = 4
 	// maxExchanges is how many peers are asked at the same time.
 	maxExchanges = 16
@@ -47,9 +48,10 @@ func (k *Incarnations) Answer(ctx context.Context, peer string, question []byte)
 	return nodemsg.EncodeLineage(answer)
 }
 
-// Exchange shows this node's lineage to a peer and judges the peer's. It returns nil if each accepts the other. If this node is refused,
-// its replicas are abandoned, and it shows its lineage again. If the peer was, Exchange returns an error: the replicas that it has
-// abandoned may have sent something before. A peer of an earlier release that knows no incarnations is accepted.
+// Exchange shows this node's lineage to a peer and judges the peer's. It returns nil if each accepts the other. If this
+// node is refused, its replicas are abandoned, and it shows its lineage again. If the peer was, Exchange returns an
+// error: the replicas that it has abandoned may have sent something before. A peer of an earlier release that knows no
+// incarnations is accepted.
 func (k *Incarnations) Exchange(ctx context.Context, peer string) error {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTime)
 	defer cancel()
@@ -95,7 +97,8 @@ func (k *Incarnations) accepted(peer string, shown nodemsg.Incarnation) {
 	k.mu.shown[peer] = shown
 }
 
-// Greet exchanges lineages with the nodes that this one knows, before it takes part in anything. It waits for greetTime at most.
+// Greet exchanges lineages with the nodes that this one knows, before it takes part in anything. It waits for greetTime
+// at most.
 func (k *Incarnations) Greet(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, greetTime)
 	defer cancel()
@@ -153,9 +156,9 @@ func (k *Incarnations) Run(ctx context.Context) error {
 	}
 }
 
-// uninformed returns nodes that do not remember the newest incarnation of this one, and are to be asked now: members of groups
-// together with this one, also those that have never sent it a raft message. It must not depend on who leads, or who was elected
-// last, whether a member can notice that this node was put back.
+// uninformed returns nodes that do not remember the newest incarnation of this one, and are to be asked now: members of
+// groups together with this one, also those that have never sent it a raft message. It must not depend on who leads, or
+// who was elected last, whether a member can notice that this node was put back.
 func (k *Incarnations) uninformed() (peers []string) {
 	open := k.OpenGroupPeers()
 	k.mu.Lock()
@@ -173,8 +176,8 @@ func (k *Incarnations) uninformed() (peers []string) {
 	return peers
 }
 
-// Count raises the count of the incarnation that runs, durably, if the node has promised something since the last time. It reports
-// whether that was so. An idle node writes nothing.
+// Count raises the count of the incarnation that runs, durably, if the node has promised something since the last time.
+// It reports whether that was so. An idle node writes nothing.
 func (k *Incarnations) Count() (counted bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -38,7 +38,8 @@ type ExecutorOptions struct {
 	OpenMember func(ctx context.Context, id uint64) (placement.Group, error)
 	// Open lists the groups that are open on this node.
 	Open func() []placement.Group
-	// Replaced is called when the copy of a group is replaced, or used after all: it is not of an earlier state any more.
+	// Replaced is called when the copy of a group is replaced, or used after all: it is not of an earlier state any
+	// more.
 	Replaced func(group uint64) error
 	// ReopenCatalog opens the catalog again, whose copy is used after all, and CatalogReleased when it may be opened
 	// after failures.

@@ -21,9 +21,9 @@ import (
 
 // The tables.
 const (
-	// IncarnationsTable stores "own" → the lineage of this node, and "seen/" and a peer id → the newest incarnation of that node;
-	// "promised" → when this node last counted that it has promised something, and "reached" → the same as of the
-	// earlier state to which its data was put back last. Times are seconds since 1970, 8 bytes big-endian.
+	// IncarnationsTable stores "own" → the lineage of this node, and "seen/" and a peer id → the newest incarnation of
+	// that node; "promised" → when this node last counted that it has promised something, and "reached" → the same as
+	// of the earlier state to which its data was put back last. Times are seconds since 1970, 8 bytes big-endian.
 	IncarnationsTable = "incarnations"
 	// outdatedTable stores the replicas that must not be used any more: group, 8 bytes big-endian → replica id,
 	// likewise. The group 0 means that the replicas are not replaced yet of which nothing is stored, because they are

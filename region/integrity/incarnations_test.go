@@ -87,8 +87,8 @@ func (n *node) meets(t *testing.T, other *node) {
 	}
 }
 
-// A node that is started with an old copy of its disk abandons what it has, durably and before the others accept it again. Those who
-// remember something of the same time later do not make it abandon what it has got since.
+// A node that is started with an old copy of its disk abandons what it has, durably and before the others accept it
+// again. Those who remember something of the same time later do not make it abandon what it has got since.
 func TestOldCopyIsAbandoned(t *testing.T) {
 	world := make(map[string]*node)
 	a, b, c := newNode(t, "a", world), newNode(t, "b", world), newNode(t, "c", world)
@@ -217,8 +217,8 @@ func TestReplicaMadeMeanwhileIsAbandoned(t *testing.T) {
 	}
 }
 
-// The node that notices that another one was put back takes nothing from the stream at which it noticed: an abandoned replica may have
-// written to it.
+// The node that notices that another one was put back takes nothing from the stream at which it noticed: an abandoned
+// replica may have written to it.
 func TestStreamOfAnAbandonedReplica(t *testing.T) {
 	world := make(map[string]*node)
 	a, b := newNode(t, "a", world), newNode(t, "b", world)
@@ -265,8 +265,8 @@ func TestWorldPutBackTogether(t *testing.T) {
 	}
 }
 
-// A member of a group that has never sent this node a raft message remembers it all the same: it may be the only one that is left when
-// the node's data is put back.
+// A member of a group that has never sent this node a raft message remembers it all the same: it may be the only one
+// that is left when the node's data is put back.
 func TestMembersRememberWithoutRaftMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := make(map[string]*node)
@@ -367,7 +367,8 @@ func TestCopyRunsBesideTheOriginal(t *testing.T) {
 	})
 }
 
-// An exchange that was under way when a node was restarted arrives after those of its next run. It is no copy of the node.
+// An exchange that was under way when a node was restarted arrives after those of its next run. It is no copy of the
+// node.
 func TestLateExchangeIsNoCopy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := make(map[string]*node)

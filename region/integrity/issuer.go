@@ -12,7 +12,8 @@ type Issuers struct {
 	World string // its id
 	// Issued reports whether a charter of the world makes the node of a key an issuer.
 	Issued func(charter uint64, node ed25519.PublicKey) (bool, error)
-	// Key and Sign are this node's. Charter returns the number of the newest charter that it knows. Sign is nil if the node never signs.
+	// Key and Sign are this node's. Charter returns the number of the newest charter that it knows. Sign is nil if the
+	// node never signs.
 	Key     ed25519.PublicKey
 	Sign    func(text []byte) ([]byte, error)
 	Charter func() uint64

@@ -15,7 +15,8 @@ const (
 	leadEvery = 50 * time.Millisecond
 )
 
-// Lead opens a region of which this node is a member, and has it led by this node, unless another one leads it: then the error is actor.ErrNotHere.
+// Lead opens a region of which this node is a member, and has it led by this node, unless another one leads it: then
+// the error is actor.ErrNotHere.
 func (n Node) Lead(ctx context.Context, id uint64) (*actor.Land, error) {
 	ctx, cancel := context.WithTimeout(ctx, leadTime)
 	defer cancel()

@@ -41,15 +41,16 @@ func (l lineage) raise() lineage {
 	return next
 }
 
-// outdates reports whether what is in the storage may be older than the remembered incarnation, which the lineage does not continue.
-// It is not if the storage was put back before, and that was noticed: nothing from before is used, and the remembered incarnation is one
-// of those that were lost then.
+// outdates reports whether what is in the storage may be older than the remembered incarnation, which the lineage does
+// not continue. It is not if the storage was put back before, and that was noticed: nothing from before is used, and
+// the remembered incarnation is one of those that were lost then.
 func (l lineage) outdates(remembered nodemsg.Incarnation) bool {
 	return remembered.PutBack >= l.running().PutBack
 }
 
-// adopt adds what a peer remembers, so that the lineage continues it. If that outdates what is in the storage, the caller no longer uses
-// it. If the remembered incarnation is the one that runs, its storage was put back beneath it: the fresh one runs from now on.
+// adopt adds what a peer remembers, so that the lineage continues it. If that outdates what is in the storage, the
+// caller no longer uses it. If the remembered incarnation is the one that runs, its storage was put back beneath it:
+// the fresh one runs from now on.
 func (l lineage) adopt(remembered nodemsg.Incarnation, fresh [16]byte) lineage {
 	next := slices.Clone(l)
 	if last := len(next) - 1; l.outdates(remembered) {

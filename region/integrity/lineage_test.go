@@ -37,8 +37,8 @@ func TestLineageContinues(t *testing.T) {
 	}
 }
 
-// Of two peers that remember something that was lost at once, only the first makes the node abandon what it has: what it has got since
-// then is sound.
+// Of two peers that remember something that was lost at once, only the first makes the node abandon what it has: what
+// it has got since then is sound.
 func TestLaterNewsOfTheSameRollback(t *testing.T) {
 	own := lineage{one(1, 0), one(5, 0)} // the copy had 1; 2 and 3 were lost
 	if !own.outdates(one(3, 0)) {
@@ -69,8 +69,8 @@ func TestLineageIsBounded(t *testing.T) {
 	}
 }
 
-// A node starts, counts and is put back to any earlier state, again and again. Its peer accepts it exactly if the state contains the
-// newest start and count that the peer has seen.
+// A node starts, counts and is put back to any earlier state, again and again. Its peer accepts it exactly if the state
+// contains the newest start and count that the peer has seen.
 func TestLineageAgainstHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type state struct {

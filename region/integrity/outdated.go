@@ -14,9 +14,9 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// Outdated returns why the region must not be recovered from the copy here, according to the catalog; empty if it may be. If the copy
-// is from before the region was split, its land is that of its children now; if it is from before they were merged, it has none. The
-// error is that the catalog does not answer.
+// Outdated returns why the region must not be recovered from the copy here, according to the catalog; empty if it may
+// be. If the copy is from before the region was split, its land is that of its children now; if it is from before they
+// were merged, it has none. The error is that the catalog does not answer.
 func (r *Replacer) Outdated(ctx context.Context, info nodemsg.Region, own replica.Position) (why string, err error) {
 	if info.ID == world.CatalogID {
 		return "", nil
@@ -49,7 +49,8 @@ func (r *Replacer) Outdated(ctx context.Context, info nodemsg.Region, own replic
 		"or found it anew with --anew", nil
 }
 
-// splitSince is Outdated for a region that was split since. Its land here is used only if no part of it is left elsewhere.
+// splitSince is Outdated for a region that was split since. Its land here is used only if no part of it is left
+// elsewhere.
 func (r *Replacer) splitSince(ctx context.Context, listed nodemsg.Region, own replica.Position) string {
 	children := world.ChildrenOf(listed)
 	want := make(map[string][]uint64)

@@ -15,8 +15,8 @@ import (
 // PollTime is how long a node may take to answer one question. A node that does not answer in time is not asked again.
 const PollTime = 1500 * time.Millisecond
 
-// AskStatuses asks a node, possibly this one, for the status of regions. The statuses are in the order of the request. Skew is how far
-// the node's clock is ahead of this one's, or 0 if the round trip took too long to measure it.
+// AskStatuses asks a node, possibly this one, for the status of regions. The statuses are in the order of the request.
+// Skew is how far the node's clock is ahead of this one's, or 0 if the round trip took too long to measure it.
 type AskStatuses func(ctx context.Context, peer string, q nodemsg.StatusRequest) (statuses []nodemsg.RegionStatus, skew time.Duration, err error)
 
 // StatusPoll is the result of asking nodes for the status of regions.

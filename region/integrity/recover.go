@@ -19,12 +19,12 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file recovers regions from one survivor, when an operator asks for it, after most of their members are lost for good
-// (docs/adr/0009).
+// This file recovers regions from one survivor, when an operator asks for it, after most of their members are lost for
+// good (docs/adr/0009).
 
-// minSilence is how long members must have been silent before a region is recovered without them: a pause or a short partition
-// is not a loss. A live node may have been heard from only when it was last asked, so unheard adds the longest interval between
-// two questions.
+// minSilence is how long members must have been silent before a region is recovered without them: a pause or a short
+// partition is not a loss. A live node may have been heard from only when it was last asked, so unheard adds the
+// longest interval between two questions.
 const minSilence = 10 * time.Second
 
 // maxAsked bounds the nodes that are asked for a newer copy, although they are no members.
@@ -33,8 +33,8 @@ const maxAsked = 128
 // maxRecoveries bounds the recoveries of which the copy here knows nothing: the record of a lost catalog may be a lie.
 const maxRecoveries = 1000
 
-// slowTime is how long a recovery asks who the members of a region are, if the catalog answers and PollTime was too short. rewriteTime bounds the
-// changes to what is stored.
+// slowTime is how long a recovery asks who the members of a region are, if the catalog answers and PollTime was too
+// short. rewriteTime bounds the changes to what is stored.
 const slowTime, rewriteTime = 10 * time.Second, 30 * time.Second
 
 // Recovery recovers regions on this node.
@@ -45,8 +45,8 @@ type Recovery struct {
 	Evicted     *Evicted
 	AskStatuses AskStatuses
 	LastHeard   func(peer string) time.Time // when a node was last heard from
-	// Outdated returns why a copy must not be used, because the region was split or merged since; empty if it may. The error is that the
-	// catalog does not answer, which lists that.
+	// Outdated returns why a copy must not be used, because the region was split or merged since; empty if it may. The
+	// error is that the catalog does not answer, which lists that.
 	Outdated func(ctx context.Context, info nodemsg.Region, own replica.Position) (why string, err error)
 }
 
@@ -59,14 +59,15 @@ func (n Node) SilentAfter() time.Duration {
 type Copy struct {
 	Peer    string
 	Learner bool
-	// Last and Term are the end of the copy's log. Of two copies the one with the higher term is newer; with equal terms, the one
-	// with the higher index. Applied is the last entry that is in the land.
+	// Last and Term are the end of the copy's log. Of two copies the one with the higher term is newer; with equal
+	// terms, the one with the higher index. Applied is the last entry that is in the land.
 	Last, Term, Applied uint64
-	// Missing is why the copy cannot be used; empty if it can. LastHeard is when the node was last heard from, zero if unknown.
+	// Missing is why the copy cannot be used; empty if it can. LastHeard is when the node was last heard from, zero if
+	// unknown.
 	Missing   string
 	LastHeard time.Time
-	// Outdated means that the copy is of an earlier state to which its node's data was put back: only a last resort. Until is how far
-	// it reaches, about; zero if unknown.
+	// Outdated means that the copy is of an earlier state to which its node's data was put back: only a last resort.
+	// Until is how far it reaches, about; zero if unknown.
 	Outdated bool
 	Until    time.Time
 }
@@ -84,7 +85,8 @@ type RecoveryPlan struct {
 	Copies []Copy // of the members that the copy here names, by ascending replica id; then of later ones, and of other nodes
 	Voters int    // members with a vote, according to the copy here
 	Best   string // peer with the newest log
-	// Old means that no good copy is left, and that Best has an old one. It reaches until Until, about; zero if unknown.
+	// Old means that no good copy is left, and that Best has an old one. It reaches until Until, about; zero if
+	// unknown.
 	Old   bool
 	Until time.Time
 	// Alive is set if a majority of the members is alive: no recovery is necessary.
@@ -105,7 +107,8 @@ type candidate struct {
 	unknown error            // why that is not known, although they may know
 }
 
-// members returns the members of the copy here, then those that the region has now, and the other nodes that have a copy; each node once.
+// members returns the members of the copy here, then those that the region has now, and the other nodes that have a
+// copy; each node once.
 func (c *candidate) members(s StatusPoll) []replica.Member {
 	members := slices.Clone(c.own.Members.Members)
 	for _, m := range c.now.Members {
@@ -179,8 +182,9 @@ func (r *Recovery) findMembers(ctx context.Context, all []candidate, within time
 	})
 }
 
-// askOthers asks nodes that are no members for a copy of the lost regions, since the catalog may have been recovered from an old copy itself. It adds
-// what they answer to s. Nodes that have not answered are not asked again. There is time to ask each node at least once, even if all are silent.
+// askOthers asks nodes that are no members for a copy of the lost regions, since the catalog may have been recovered
+// from an old copy itself. It adds what they answer to s. Nodes that have not answered are not asked again. There is
+// time to ask each node at least once, even if all are silent.
 func (r *Recovery) askOthers(ctx context.Context, all []candidate, lost []int, s StatusPoll) {
 	want := make(map[string][]uint64)
 	for _, peer := range r.Executor.Records.NearestKnown(grid.CatalogKey, maxAsked) {
@@ -283,9 +287,9 @@ func (r *Recovery) planOne(of *candidate, s StatusPoll) RecoveryPlan {
 	return p
 }
 
-// Recover makes this node the only member of a region that has lost the majority of its members, and serves it. It plans the
-// recovery again, and fails unless the plan allows it. An old copy is only used if old is set. Other nodes become members afterwards,
-// as in any region. Former members drop their copies when they come back.
+// Recover makes this node the only member of a region that has lost the majority of its members, and serves it. It
+// plans the recovery again, and fails unless the plan allows it. An old copy is only used if old is set. Other nodes
+// become members afterwards, as in any region. Former members drop their copies when they come back.
 func (r *Recovery) Recover(ctx context.Context, id uint64, old bool) error {
 	var p RecoveryPlan
 	for _, within := range []time.Duration{PollTime, slowTime} {
@@ -310,8 +314,8 @@ func (r *Recovery) Recover(ctx context.Context, id uint64, old bool) error {
 	if err := p.of.unknown; err != nil {
 		return fmt.Errorf("recover %s: who its members are now is not known: try again: %w", p.Name, err)
 	}
-	// From here on it is completed even if the caller gives up: a group that is recovered, and does not continue far above its log, cannot be
-	// recovered again.
+	// From here on it is completed even if the caller gives up: a group that is recovered, and does not continue far
+	// above its log, cannot be recovered again.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rewriteTime)
 	defer cancel()
 	info, epoch := p.of.info, actor.EpochOf(p.of.own.Members)
@@ -365,9 +369,10 @@ func (r *Recovery) useOldCopy(ctx context.Context, info nodemsg.Region) error {
 	return r.Executor.useRolledBack(ctx, info)
 }
 
-// continueAbove lets a group of this member alone continue far above its log, like a group from a backup, once everything in that is applied: what the
-// group has done since the copy was made is unknown. So no index, replica id or recovery is used twice, and no id of a region that follows from
-// them. Recovered is how often it was recovered, as far as other nodes know.
+// continueAbove lets a group of this member alone continue far above its log, like a group from a backup, once
+// everything in that is applied: what the group has done since the copy was made is unknown. So no index, replica id or
+// recovery is used twice, and no id of a region that follows from them. Recovered is how often it was recovered, as far
+// as other nodes know.
 func (r *Recovery) continueAbove(ctx context.Context, info nodemsg.Region, recovered uint64) error {
 	for {
 		err := r.skipAhead(ctx, info, recovered)
@@ -407,7 +412,8 @@ func (r *Recovery) skipAhead(ctx context.Context, info nodemsg.Region, recovered
 	})
 }
 
-// rewrite closes the region, or the catalog, lets change rewrite what is stored of its group, and opens it again, as the leader.
+// rewrite closes the region, or the catalog, lets change rewrite what is stored of its group, and opens it again, as
+// the leader.
 func (r *Recovery) rewrite(ctx context.Context, info nodemsg.Region, change func() error) error {
 	a, err := r.open(ctx, info)
 	if err != nil {

@@ -20,8 +20,9 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file founds a region again of which no copy is left: from its terrain, or with land from a backup (docs/adr/0025). The node that
-// leads the catalog does it, or one that the catalog lists as a member, because no other can enter the region's new member there.
+// This file founds a region again of which no copy is left: from its terrain, or with land from a backup
+// (docs/adr/0025). The node that leads the catalog does it, or one that the catalog lists as a member, because no other
+// can enter the region's new member there.
 
 // Replacer replaces lost regions.
 type Replacer struct {
@@ -96,7 +97,8 @@ func (r *Replacer) Plan(ctx context.Context, cell grid.Cell) (Replacement, error
 	return p, nil
 }
 
-// unusable reports whether the copy here cannot be read, or is gone. One that only failed, or is only old, has the land.
+// unusable reports whether the copy here cannot be read, or is gone. One that only failed, or is only old, has the
+// land.
 func (r *Replacer) unusable(id uint64) bool {
 	stored := r.Executor.Facts.Stored(id)
 	return stored == copies.Unreadable || stored == copies.Missing
@@ -130,7 +132,8 @@ func (r *Replacer) find(ctx context.Context, cell grid.Cell) (nodemsg.Region, er
 	return nodemsg.Region{}, fmt.Errorf("run this on the node that leads the catalog, %s", leader)
 }
 
-// Replace makes this node the only member of the cell's region, with the land. Other nodes become members afterwards, as in any region.
+// Replace makes this node the only member of the cell's region, with the land. Other nodes become members afterwards,
+// as in any region.
 func (r *Replacer) Replace(ctx context.Context, cell grid.Cell, land ReplacementLand) error {
 	p, err := r.Plan(ctx, cell)
 	if err != nil {

@@ -32,8 +32,9 @@ func newSchedule(every time.Duration) *schedule {
 	return &schedule{every: every, due: make(map[uint64]time.Time), drawn: rand.Float64}
 }
 
-// next returns the region that has been due longest. A new region is due at a random time of the next period, so that regions
-// loaded together are not scrubbed together. A scrubbed region is due again after a period and up to a tenth more.
+// next returns the region that has been due longest. A new region is due at a random time of the next period, so that
+// regions loaded together are not scrubbed together. A scrubbed region is due again after a period and up to a tenth
+// more.
 func (s *schedule) next(now time.Time, open, closed []nodemsg.Region) (nodemsg.Region, bool) {
 	seen := make(map[uint64]bool)
 	var first nodemsg.Region

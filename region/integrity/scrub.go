@@ -20,17 +20,18 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file is the leader's side of a scrub (docs/adr/0010). It puts a barrier into the log, fetches every member's report of its
-// copy as of the barrier, and decides which copies are damaged. Then it puts a second barrier into the log, at which the damaged
-// members are repaired, and compares again.
+// This file is the leader's side of a scrub (docs/adr/0010). It puts a barrier into the log, fetches every member's
+// report of its copy as of the barrier, and decides which copies are damaged. Then it puts a second barrier into the
+// log, at which the damaged members are repaired, and compares again.
 
 const (
-	// reportTime bounds how long a member may take to digest its copy. unreachableTime is how long an unreachable member is
-	// waited for. reportPoll is the pause between two requests.
+	// reportTime bounds how long a member may take to digest its copy. unreachableTime is how long an unreachable
+	// member is waited for. reportPoll is the pause between two requests.
 	reportTime      = 3 * time.Minute
 	unreachableTime = 10 * time.Second
 	reportPoll      = 300 * time.Millisecond
-	// lateTime is how long the others are waited for at least after a majority has reported, and else actor.InUseFactor times what that took.
+	// lateTime is how long the others are waited for at least after a majority has reported, and else actor.InUseFactor
+	// times what that took.
 	lateTime = 10 * time.Second
 	// barrierTime bounds how long a barrier takes to be committed.
 	barrierTime = 15 * time.Second
@@ -224,8 +225,8 @@ func commitBarrier(ctx context.Context, l *actor.Land, barrier world.Barrier) (u
 	return l.CommitBarrier(ctx, barrier)
 }
 
-// fetchReport asks a member until it has a report as of the barrier. A member that is unreachable, or does not reach the barrier, is
-// given up after a while and counts as one without a report.
+// fetchReport asks a member until it has a report as of the barrier. A member that is unreachable, or does not reach
+// the barrier, is given up after a while and counts as one without a report.
 func (sc *Scrubber) fetchReport(ctx context.Context, m replica.Member, at nodemsg.LogPosition) (scrubReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, reportTime)
 	defer cancel()

@@ -15,16 +15,16 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file decides whether a group continues without a node's copy of it (docs/adr/0051). A node that is misled about that deletes what
-// it has acknowledged, so no other node's word is enough.
+// This file decides whether a group continues without a node's copy of it (docs/adr/0051). A node that is misled about
+// that deletes what it has acknowledged, so no other node's word is enough.
 
 const (
-	// answerTime bounds how long a node waits for the other members to report whether their group continues without it, and lookTime for the
-	// catalog to confirm it. The catalog is only asked if a member says so.
+	// answerTime bounds how long a node waits for the other members to report whether their group continues without it,
+	// and lookTime for the catalog to confirm it. The catalog is only asked if a member says so.
 	answerTime = time.Second
 	lookTime   = 5 * time.Second
-	// confirmTime bounds how long a node waits until others confirm that it was removed, which followers learn of a little later than the
-	// leader, and confirmPause is the time between two questions.
+	// confirmTime bounds how long a node waits until others confirm that it was removed, which followers learn of a
+	// little later than the leader, and confirmPause is the time between two questions.
 	confirmTime  = 3 * time.Second
 	confirmPause = 200 * time.Millisecond
 )
@@ -59,9 +59,11 @@ type Verdict struct {
 	Settled   bool // most of the voters have answered, this node included: they know of every change except a recovery
 }
 
-// Judge returns whether a group continues without the copy of this node, which is at a position. Its members can say so, and the nodes in also, which are asked even if they are suspected. It is true
-// if most of the voters of this copy's last configuration do, for a new configuration needs them; or, if they cannot, because they are lost: for a
-// region, if the catalog lists it without this replica, and for the catalog, if an issuer has signed a configuration without it.
+// Judge returns whether a group continues without the copy of this node, which is at a position. Its members can say
+// so, and the nodes in also, which are asked even if they are suspected. It is true if most of the voters of this
+// copy's last configuration do, for a new configuration needs them; or, if they cannot, because they are lost: for a
+// region, if the catalog lists it without this replica, and for the catalog, if an issuer has signed a configuration
+// without it.
 func (j *Judge) Judge(ctx context.Context, id uint64, own replica.Position, also ...string) Verdict {
 	if own.Members.Index == 0 {
 		return Verdict{Heard: true}
@@ -123,9 +125,9 @@ func (j *Judge) Quiet() *Judge {
 	return &quiet
 }
 
-// Confirm waits until it is certain that a group has removed the replica of this node, which is at a position, as another member says. That one
-// also names the replica, in case this node does not know it. The error is ErrUnconfirmed if nothing confirms the removal. Of two voters, the
-// other one is believed: nobody else knows.
+// Confirm waits until it is certain that a group has removed the replica of this node, which is at a position, as
+// another member says. That one also names the replica, in case this node does not know it. The error is ErrUnconfirmed
+// if nothing confirms the removal. Of two voters, the other one is believed: nobody else knows.
 func (j *Judge) Confirm(ctx context.Context, id uint64, own replica.Position, by string, removed uint64) error {
 	own.Replica = cmp.Or(own.Replica, removed)
 	others := slices.DeleteFunc(slices.Clone(own.Members.Members), func(m replica.Member) bool { return m.Learner || m.Peer == j.Self })
@@ -145,7 +147,8 @@ func (j *Judge) Confirm(ctx context.Context, id uint64, own replica.Position, by
 	return nil
 }
 
-// PositionIn returns the position of this node's replica according to a description of its region: what it promised is not known.
+// PositionIn returns the position of this node's replica according to a description of its region: what it promised is
+// not known.
 func (j *Judge) PositionIn(info nodemsg.Region) replica.Position {
 	own := replica.Position{Members: actor.ConfigurationOf(info.Epoch)}
 	for i, m := range info.Members {
@@ -157,8 +160,8 @@ func (j *Judge) PositionIn(info nodemsg.Region) replica.Position {
 	return own
 }
 
-// ask asks nodes for the status of a group, all at once. Those that do not answer are not in the result. Suspected ones are not asked, except
-// for the first ones, as many as always says.
+// ask asks nodes for the status of a group, all at once. Those that do not answer are not in the result. Suspected ones
+// are not asked, except for the first ones, as many as always says.
 func (j *Judge) ask(ctx context.Context, id uint64, peers []string, always int) map[string]nodemsg.RegionStatus {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -199,8 +202,8 @@ func (j *Judge) listed(ctx context.Context, id uint64, own replica.Position) boo
 	return j.without(info.Epoch, members, own)
 }
 
-// vouched reports whether an issuer has signed a configuration of the catalog without this replica. The members that the nodes name are asked
-// as well: any issuer among them signs what its own copy has.
+// vouched reports whether an issuer has signed a configuration of the catalog without this replica. The members that
+// the nodes name are asked as well: any issuer among them signs what its own copy has.
 func (j *Judge) vouched(ctx context.Context, own replica.Position, said map[string]nodemsg.RegionStatus) bool {
 	signed := func(s nodemsg.RegionStatus) bool { return j.without(s.Epoch, replicasOf(s), own) && j.Vouched(s) }
 	var named []string
@@ -222,8 +225,8 @@ func (j *Judge) vouched(ctx context.Context, own replica.Position, said map[stri
 	return false
 }
 
-// without reports whether a configuration is later than that of a copy here, and does not contain its replica. A group that an operator has recovered
-// more often is later (actor.EpochOf).
+// without reports whether a configuration is later than that of a copy here, and does not contain its replica. A group
+// that an operator has recovered more often is later (actor.EpochOf).
 func (j *Judge) without(epoch uint64, members []nodemsg.Replica, own replica.Position) bool {
 	return epoch > actor.EpochOf(own.Members) && !slices.ContainsFunc(members, func(m nodemsg.Replica) bool {
 		return m.ID == own.Replica && m.Peer == j.Self

@@ -38,8 +38,8 @@ func status(id, epoch uint64, members ...nodemsg.Replica) nodemsg.RegionStatus {
 	return s
 }
 
-// A copy is dropped if most of the voters of its configuration have a later one without it, if the catalog lists the region without it, or if an issuer
-// has signed a configuration of the catalog without it; never on one node's word.
+// A copy is dropped if most of the voters of its configuration have a later one without it, if the catalog lists the
+// region without it, or if an issuer has signed a configuration of the catalog without it; never on one node's word.
 func TestJudge(t *testing.T) {
 	a, b, c, d := nodemsg.Replica{ID: 1, Peer: "A"}, nodemsg.Replica{ID: 2, Peer: "B"}, nodemsg.Replica{ID: 3, Peer: "C"}, nodemsg.Replica{ID: 4, Peer: "D"}
 	const land, recovered = 77, nodemsg.RecoveredEpoch + 5
@@ -107,7 +107,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A verdict says whether those were asked that had to be: a node that says so is asked even if it is suspected, and silence is not consent.
+// A verdict says whether those were asked that had to be: a node that says so is asked even if it is suspected, and
+// silence is not consent.
 func TestJudgeKnowsWhoAnswered(t *testing.T) {
 	const land = 77
 	a, b, c := nodemsg.Replica{ID: 1, Peer: "A"}, nodemsg.Replica{ID: 2, Peer: "B"}, nodemsg.Replica{ID: 3, Peer: "C"}

@@ -252,8 +252,8 @@ func (l *losing) some(t *testing.T) {
 	}
 }
 
-// Five nodes are lost in every order down to one, and come back in every order: with time to settle in between, a group keeps a majority as
-// long as that is possible, and has all its members again in the end.
+// Five nodes are lost in every order down to one, and come back in every order: with time to settle in between, a group
+// keeps a majority as long as that is possible, and has all its members again in the end.
 func TestEveryOrderOfLosses(t *testing.T) {
 	orders := permutations("abcde")
 	for _, copies := range []int{2, 3, 5} {
@@ -282,8 +282,8 @@ func TestEveryOrderOfLosses(t *testing.T) {
 	}
 }
 
-// Whatever is lost, comes back, lags, is excluded or starts anew, at whatever moment: no removal leaves too few sound voters, or cannot be
-// committed, and with three live nodes a group that has come to rest survives the loss of any one.
+// Whatever is lost, comes back, lags, is excluded or starts anew, at whatever moment: no removal leaves too few sound
+// voters, or cannot be committed, and with three live nodes a group that has come to rest survives the loss of any one.
 func TestLosses(t *testing.T) {
 	for seed := range *lossSeeds {
 		dice := rand.New(rand.NewPCG(seed, 1))

@@ -1,10 +1,11 @@
-// Package membership decides how the members of a region's group follow its key. It is pure: no clock, no network. The supervisor
-// of package region/placement passes in what it observes and executes one step at a time; so does the simulation in the tests of
-// package replica.
+// Package membership decides how the members of a region's group follow its key. It is pure: no clock, no network. The
+// supervisor of package region/placement passes in what it observes and executes one step at a time; so does the
+// simulation in the tests of package replica.
 //
-// It also says in which state a region is: whether it has the members that it should have, or has lost the majority of them (Assess). A
-// Tally counts regions by state. It alone has a lock, so that any goroutine may use it; it holds the regions in groups with the same
-// members, so that a count costs as much as there are such groups, not as there are regions.
+// It also says in which state a region is: whether it has the members that it should have, or has lost the majority of
+// them (Assess). A Tally counts regions by state. It alone has a lock, so that any goroutine may use it; it holds the
+// regions in groups with the same members, so that a count costs as much as there are such groups, not as there are
+// regions.
 package membership
 
 import "slices"
@@ -30,7 +31,8 @@ func (m Member) Impaired() bool { return m.Failed || m.Slow }
 // sound reports whether the member is live and has nearly all of the log.
 func (m Member) sound() bool { return m.CaughtUp && !m.Gone && !m.Lost }
 
-// fewest is the number of sound voters that removals leave a group of at least that many wanted members: it can still lose one.
+// fewest is the number of sound voters that removals leave a group of at least that many wanted members: it can still
+// lose one.
 const fewest = 3
 
 // Kind is the kind of a step.
@@ -52,10 +54,10 @@ type Step struct {
 	Peer string
 }
 
-// Next returns the next step that the leader self has to take so that its group converges to the first want nodes of nearest.
-// Nearest lists the live nodes, nearest to the key first, and those whose place is kept (Choose). Only one change is made at a time. A
-// voter that is gone leaves at once if enough others are sound (Departing). Otherwise new members are added before old ones are removed, so
-// that the group never has fewer copies than before.
+// Next returns the next step that the leader self has to take so that its group converges to the first want nodes of
+// nearest. Nearest lists the live nodes, nearest to the key first, and those whose place is kept (Choose). Only one
+// change is made at a time. A voter that is gone leaves at once if enough others are sound (Departing). Otherwise new
+// members are added before old ones are removed, so that the group never has fewer copies than before.
 func Next(self string, members []Member, nearest []string, want int) Step {
 	target := nearest[:min(want, len(nearest))]
 	if peer := Departing(members, target, want); peer != "" {
@@ -90,10 +92,11 @@ func Next(self string, members []Member, nearest []string, want int) Step {
 	return preferredLeader(self, voters, target)
 }
 
-// Departing returns a voter that leaves the group without waiting for a substitute, or "". A vote that nobody casts costs the group its
-// tolerance: of four voters with one gone, none may fail. So a gone voter leaves if three others, or as many as are wanted, are sound,
-// unless its place is kept in target. With fewer it stays: it may be rebooting, and then has one of the last copies. A lost voter leaves in
-// any case. No removal can be committed unless the sound voters are the majority of the present ones.
+// Departing returns a voter that leaves the group without waiting for a substitute, or "". A vote that nobody casts
+// costs the group its tolerance: of four voters with one gone, none may fail. So a gone voter leaves if three others,
+// or as many as are wanted, are sound, unless its place is kept in target. With fewer it stays: it may be rebooting,
+// and then has one of the last copies. A lost voter leaves in any case. No removal can be committed unless the sound
+// voters are the majority of the present ones.
 func Departing(members []Member, target []string, want int) string {
 	voters, sound := 0, 0
 	for _, m := range members {
@@ -117,8 +120,8 @@ func Departing(members []Member, target []string, want int) string {
 	return ""
 }
 
-// surplus removes the farthest voter of a group that has too many. It waits while too few sound ones would be left, or one that Departing
-// should remove first cannot leave yet.
+// surplus removes the farthest voter of a group that has too many. It waits while too few sound ones would be left, or
+// one that Departing should remove first cannot leave yet.
 func surplus(self string, voters []Member, nearest []string, want int) Step {
 	rank := func(m Member) int {
 		if i := slices.Index(nearest, m.Peer); i >= 0 {

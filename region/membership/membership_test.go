@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// groupOf parses "a b' c! d*": a voter, b a learner ('), c gone (!), d lagging behind (*), e leaving (~), f where the region has
-// failed lately (^), g lost (?), h with a slow disk (&).
+// groupOf parses "a b' c! d*": a voter, b a learner ('), c gone (!), d lagging behind (*), e leaving (~), f where the
+// region has failed lately (^), g lost (?), h with a slow disk (&).
 func groupOf(text string) []Member {
 	var all []Member
 	for word := range strings.FieldsSeq(text) {
@@ -82,8 +82,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// For any group and network, following the steps converges to the wanted members, and the number of live copies never falls below
-// the smaller of the initial and the wanted number.
+// For any group and network, following the steps converges to the wanted members, and the number of live copies never
+// falls below the smaller of the initial and the wanted number.
 func TestStepsComeToRest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := strings.Split("abcdefgh", "")

@@ -61,8 +61,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Whatever nodes there are, and whoever of them goes for longer than the grace period, and comes back: a group of five has members of five operators, and
-// if only one of them is away, there is nothing to change.
+// Whatever nodes there are, and whoever of them goes for longer than the grace period, and comes back: a group of five
+// has members of five operators, and if only one of them is away, there is nothing to change.
 func TestSpreadIsCalm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.Permutation(strings.Fields("a a2 b b2 c c2 d d2 e e2 f g")).Draw(t, "order")[:rapid.IntRange(5, 12).Draw(t, "nodes")]
@@ -93,7 +93,8 @@ func operators(peers []string) int {
 	return len(distinct)
 }
 
-// settle takes all steps until nothing is to be changed but the leader, and returns the members, and how many steps that took.
+// settle takes all steps until nothing is to be changed but the leader, and returns the members, and how many steps
+// that took.
 func settle(t *rapid.T, voters, nearest []string) ([]string, int) {
 	voters = slices.Clone(voters)
 	if len(voters) == 0 {

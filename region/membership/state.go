@@ -37,9 +37,9 @@ type Limits struct {
 	Nodes  int // number of nodes in the world: a region cannot have more members
 }
 
-// Want returns how many of a region's voters should be alive: as many as there can be, and so many that it can lose one. A voter that is
-// gone counts as missing, also where no node is there to take its place: of four voters all are needed for that, of five four. If less than
-// three copies are wanted, it need not be able to lose one.
+// Want returns how many of a region's voters should be alive: as many as there can be, and so many that it can lose
+// one. A voter that is gone counts as missing, also where no node is there to take its place: of four voters all are
+// needed for that, of five four. If less than three copies are wanted, it need not be able to lose one.
 func (l Limits) Want(voters int) int {
 	want := min(l.Copies, l.Nodes)
 	if l.Copies >= 3 && voters >= 3 {

@@ -77,8 +77,8 @@ func TestAssess(t *testing.T) {
 	}
 }
 
-// Properties of Assess: an answer never makes a state worse, a silence never better; once everybody has been asked nothing is unknown;
-// and the order of members does not matter.
+// Properties of Assess: an answer never makes a state worse, a silence never better; once everybody has been asked
+// nothing is unknown; and the order of members does not matter.
 func TestAssessProperties(t *testing.T) {
 	badness := map[State]int{Healthy: 0, UnderReplicated: 1, NoQuorum: 2}
 	random := rand.New(rand.NewPCG(1, 2))

@@ -53,8 +53,8 @@ func NewPublisher(o PublisherOptions) *Publisher {
 	return p
 }
 
-// Changed stores what this node now knows of a region that it is a member of. If this node leads it, the network and the
-// neighbours are informed. Updates of one region are published in order, and only the newest one.
+// Changed stores what this node now knows of a region that it is a member of. If this node leads it, the network and
+// the neighbours are informed. Updates of one region are published in order, and only the newest one.
 func (p *Publisher) Changed(info nodemsg.Region) {
 	p.mu.Lock()
 	_, under := p.mu.changes[info.ID]
@@ -107,8 +107,8 @@ func (p *Publisher) publishChange(ctx context.Context, info nodemsg.Region) {
 	}
 }
 
-// Republish renews the records of all regions that this node leads: at the start, when the network may have lost them, and every
-// republishEvery.
+// Republish renews the records of all regions that this node leads: at the start, when the network may have lost them,
+// and every republishEvery.
 func (p *Publisher) Republish(ctx context.Context) {
 	for {
 		pause := republishEvery

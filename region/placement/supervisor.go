@@ -1,7 +1,7 @@
 // Package placement decides and executes which nodes are the members of the groups that this node leads, which of them
 // leads, and what a node does that is about to stop. The decisions are pure (package membership); a Supervisor executes
-// them. A Publisher stores and publishes what this node knows of its regions: in its own list, in the catalog, in the DHT, and with
-// the leaders of neighbouring regions.
+// them. A Publisher stores and publishes what this node knows of its regions: in its own list, in the catalog, in the
+// DHT, and with the leaders of neighbouring regions.
 //
 // Supervisor.Run has a goroutine of its own and starts one task for each group that it changes. Any goroutine may call
 // the other methods.

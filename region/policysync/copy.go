@@ -1,5 +1,5 @@
-// Package policysync keeps a node's copy of the world's policy: it asks the catalog for new acts, verifies their signatures, and enters
-// the acts of this node's players and operator. What acts mean, package policy decides.
+// Package policysync keeps a node's copy of the world's policy: it asks the catalog for new acts, verifies their
+// signatures, and enters the acts of this node's players and operator. What acts mean, package policy decides.
 //
 // A Copy keeps the acts in a table of its own: bans outlive a restart, also while the catalog cannot be reached.
 package policysync
@@ -32,8 +32,8 @@ import (
 // Table is the table of a node's copy of the acts: as acts.Table.
 const Table = "policy"
 
-// ImportTable has the commands that the first node of a restored world has yet to enter: prefix, u64 big-endian → text. The urgent ones are
-// entered before players join.
+// ImportTable has the commands that the first node of a restored world has yet to enter: prefix, u64 big-endian → text.
+// The urgent ones are entered before players join.
 const (
 	ImportTable  = "policy_import"
 	ImportUrgent = "a"
@@ -47,13 +47,14 @@ const (
 	askTime = 10 * time.Second
 	// announcedFor is how old a line for all players may be that is still shown.
 	announcedFor = 30 * time.Second
-	// maxSkew is how far the number of a command, which counts microseconds since 1970, may be ahead of this node's clock. The player's
-	// later commands would be refused until the clock reaches it.
+	// maxSkew is how far the number of a command, which counts microseconds since 1970, may be ahead of this node's
+	// clock. The player's later commands would be refused until the clock reaches it.
 	maxSkew = 10 * time.Minute
-	// commandRate and commandBurst are how many commands a second a node may enter, and how many at once: registered names, mostly.
+	// commandRate and commandBurst are how many commands a second a node may enter, and how many at once: registered
+	// names, mostly.
 	commandRate, commandBurst = 10, 200
-	// othersFor is how long the catalog must have other acts than this node until they replace those here: the world was restored from a
-	// backup. A new leader of the catalog may lack some for a moment.
+	// othersFor is how long the catalog must have other acts than this node until they replace those here: the world
+	// was restored from a backup. A new leader of the catalog may lack some for a moment.
 	othersFor = 5 * time.Second
 )
 
@@ -68,7 +69,8 @@ type Operator struct {
 	Key     ed25519.PublicKey
 	Sign    func(text []byte) ([]byte, error)
 	Charter func() uint64 // returns the number of the newest charter that this node knows
-	// WasOpen means that the world was open, and all were operators: commands without a charter count until the first that has one.
+	// WasOpen means that the world was open, and all were operators: commands without a charter count until the first
+	// that has one.
 	WasOpen bool
 }
 
@@ -172,7 +174,8 @@ func (c *Copy) judge(act nodemsg.Act) error {
 	})
 }
 
-// Notify has changed called after each change, and announce with each line for all players. They must not block, nor use the Copy.
+// Notify has changed called after each change, and announce with each line for all players. They must not block, nor
+// use the Copy.
 func (c *Copy) Notify(changed func(), announce func(text string)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +214,8 @@ func (c *Copy) Update(ctx context.Context) error {
 	}
 }
 
-// missing returns a page of the acts in the catalog's log after the known ones. The error is actor.ErrOtherActs if the catalog has others.
+// missing returns a page of the acts in the catalog's log after the known ones. The error is actor.ErrOtherActs if the
+// catalog has others.
 func (c *Copy) missing(ctx context.Context, known nodemsg.ActsRequest) ([]nodemsg.Act, error) {
 	if catalog := c.Catalog(); catalog != nil { // what is committed is known to all members, to some a little later
 		acts, err := catalog.Acts(ctx, known)
@@ -331,7 +335,8 @@ func (c *Copy) add(page []nodemsg.Act) (err error) {
 	return errors.Join(err, c.save())
 }
 
-// save stores what is not stored yet. If the disk is full, that is tried again at the next update. The caller holds pull.
+// save stores what is not stored yet. If the disk is full, that is tried again at the next update. The caller holds
+// pull.
 func (c *Copy) save() error {
 	err := c.Storage.Commit(c.unsaved)
 	if err == nil {
@@ -350,7 +355,8 @@ type effect struct {
 type list struct {
 	state  *policy.State
 	digest nodemsg.ActsDigest
-	// charter is the newest one that was known when the list was begun. Waits means that an act counts for nothing because its charter was not known.
+	// charter is the newest one that was known when the list was begun. Waits means that an act counts for nothing
+	// because its charter was not known.
 	charter uint64
 	waits   bool
 }
@@ -370,8 +376,8 @@ func (l *list) row(act nodemsg.Act) kv.Write {
 	return kv.Write{Table: Table, Key: acts.Key(l.state.Acts()), Value: value}
 }
 
-// apply applies the next act to a list. Invalid is what judge returned for it. An act whose charter is not known must hold up no other: whoever leads the
-// catalog could name a charter that will never be.
+// apply applies the next act to a list. Invalid is what judge returned for it. An act whose charter is not known must
+// hold up no other: whoever leads the catalog could name a charter that will never be.
 func (c *Copy) apply(l *list, act nodemsg.Act, invalid error) (did effect, err error) {
 	if l.digest, err = l.digest.Next(act); err != nil {
 		return effect{}, err
@@ -405,8 +411,8 @@ func (c *Copy) Read(read func(*policy.State)) {
 	read(c.mu.list.state)
 }
 
-// RefuseEdit returns why a player may not change a block, empty if they may, for leaders of regions. The proof is nil if it is not known to be
-// right. It waits for no lock.
+// RefuseEdit returns why a player may not change a block, empty if they may, for leaders of regions. The proof is nil
+// if it is not known to be right. It waits for no lock.
 func (c *Copy) RefuseEdit(id player.ID, proof *nodemsg.Proof, at grid.Pos) string {
 	why := c.builders.Load().Refuse(id, proof, at, c.Now())
 	if why != "" {

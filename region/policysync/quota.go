@@ -15,9 +15,9 @@ import (
 // secondsADay is the time within which a quota is full again.
 const secondsADay = 24 * 60 * 60
 
-// gatewayQuotas count what the players of each gateway add to the policy, on the leader of the catalog. Each fills again within a day of
-// monotonic time; a new leader begins with full ones. So a gateway that lies, or has many addresses at its door, cannot fill the world in a
-// day.
+// gatewayQuotas count what the players of each gateway add to the policy, on the leader of the catalog. Each fills
+// again within a day of monotonic time; a new leader begins with full ones. So a gateway that lies, or has many
+// addresses at its door, cannot fill the world in a day.
 type gatewayQuotas struct {
 	mu struct {
 		sync.Mutex
@@ -40,7 +40,8 @@ func (q *gatewayQuotas) allow(peer string, of policy.Quota, kind policy.Kind) bo
 	return q.mu.limits[kind].Allow(peer)
 }
 
-// chargeGateway counts an act that would have an effect against the quota of the gateway that enters it, and returns why it may not.
+// chargeGateway counts an act that would have an effect against the quota of the gateway that enters it, and returns
+// why it may not.
 func (c *Copy) chargeGateway(peer string, act nodemsg.Act) error {
 	if act.Operator {
 		return nil

@@ -37,8 +37,8 @@ func (c *Copy) Run(ctx context.Context) {
 	}
 }
 
-// endOpen enters a command under a charter if the world was open, and there is none yet: commands without a charter that are entered after it
-// count for nothing. It changes nothing else. Any issuer does so.
+// endOpen enters a command under a charter if the world was open, and there is none yet: commands without a charter
+// that are entered after it count for nothing. It changes nothing else. Any issuer does so.
 func (c *Copy) endOpen(ctx context.Context) {
 	var done bool
 	var players policy.Role
@@ -59,8 +59,8 @@ func (c *Copy) endOpen(ctx context.Context) {
 // expireEvery is how often an issuer looks for names and claims that have come to their end.
 const expireEvery = time.Hour
 
-// endUnused ends names and claims that were not used, if this node is an issuer, and its clock is settled. The leader of the catalog has to
-// find the same by its own clock.
+// endUnused ends names and claims that were not used, if this node is an issuer, and its clock is settled. The leader
+// of the catalog has to find the same by its own clock.
 func (c *Copy) endUnused(ctx context.Context) {
 	due := false
 	c.Read(func(s *policy.State) { due = c.Settled() && s.Expires(c.Now()) })

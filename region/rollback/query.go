@@ -38,8 +38,8 @@ type Result struct {
 	Missing []Missing // parts of the area of which nothing is known
 }
 
-// Query asks the leaders of all regions in the box who changed which blocks. The error is that of a query that is not allowed; what else fails is in the
-// result.
+// Query asks the leaders of all regions in the box who changed which blocks. The error is that of a query that is not
+// allowed; what else fails is in the result.
 func (k *Keeper) Query(ctx context.Context, q Query) (r Result, err error) {
 	if q.Most < 1 || q.Most > maxListed {
 		return r, fmt.Errorf("ask for 1 to %d changes", maxListed)
@@ -121,7 +121,8 @@ func (p *Progress) Complete() bool { return p.Done == p.Regions && len(p.Missing
 // maxColumns bounds the chunks of which a Progress says which columns are to be changed.
 const maxColumns = 4096
 
-// Progress asks the leaders of all regions in its box how far a rollback is. If its Number is 0, it was not ordered: the answer is what it would do.
+// Progress asks the leaders of all regions in its box how far a rollback is. If its Number is 0, it was not ordered:
+// the answer is what it would do.
 func (k *Keeper) Progress(ctx context.Context, r history.Rollback) (p Progress, err error) {
 	var lock sync.Mutex
 	p.Missing, err = k.askAll(ctx, r.Box, func(ctx context.Context, region nodemsg.Region) error {

@@ -41,8 +41,8 @@ type Missing struct {
 	Why  string
 }
 
-// Query asks the nodes that lead the regions in the rectangle. The error is that of a rectangle that is not allowed; what else fails is in
-// the result.
+// Query asks the nodes that lead the regions in the rectangle. The error is that of a rectangle that is not allowed;
+// what else fails is in the result.
 func (r *Ranges) Query(ctx context.Context, q RangeQuery) (RangeResult, error) {
 	request := nodemsg.RangeRequest{Area: nodemsg.RectangleOf(q.Area), Players: q.Players, Surface: q.Surface}
 	if err := request.Valid(); err != nil {

@@ -38,7 +38,8 @@ func (r *Ranges) Answer(ctx context.Context, peer string, q nodemsg.RangeRequest
 	}
 }
 
-// part returns what this node knows of the rectangle. An answer that would be too long is made again with half as much: share is 2, then 4.
+// part returns what this node knows of the rectangle. An answer that would be too long is made again with half as much:
+// share is 2, then 4.
 func (r *Ranges) part(ctx context.Context, q nodemsg.RangeRequest, share int) (nodemsg.RangeAnswer, error) {
 	most, mostRoutes := max(1, nodemsg.MaxRangeRegions/share), max(1, nodemsg.MaxRangeRoutes/share)
 	if q.Listed {
@@ -74,7 +75,8 @@ func (r *Ranges) listed(ctx context.Context, q nodemsg.RangeRequest, most int) (
 	return answer, err
 }
 
-// regionsIn returns the regions in the rectangle that this node leads or holds closed, and the routes that it knows to the others.
+// regionsIn returns the regions in the rectangle that this node leads or holds closed, and the routes that it knows to
+// the others.
 func (r *Ranges) regionsIn(ctx context.Context, q nodemsg.RangeRequest) (regions []nodemsg.RangeRegion, routes []nodemsg.Region) {
 	area := q.Area.Area()
 	seen := make(map[uint64]bool)
@@ -173,7 +175,8 @@ func (r *Ranges) askLand(ctx context.Context, l *actor.Land, q nodemsg.RangeRequ
 	}
 }
 
-// playersIn lists the players of a region who are in the area, at most MaxRangePlayers. It runs in the region's goroutine.
+// playersIn lists the players of a region who are in the area, at most MaxRangePlayers. It runs in the region's
+// goroutine.
 func playersIn(l *actor.Land, area grid.Area) (inside []nodemsg.RangePlayer, clipped bool) {
 	actor.CrowdOf(l).Bodies(func(b *nodemsg.Body) {
 		pos := grid.Pos{X: floor(b.Pose.X), Y: floor(b.Pose.Y), Z: floor(b.Pose.Z)}
@@ -190,7 +193,8 @@ func playersIn(l *actor.Land, area grid.Area) (inside []nodemsg.RangePlayer, cli
 	return inside, clipped
 }
 
-// nearest returns at most that many of the routes, those that are nearest to the regions first: the asker goes on from there.
+// nearest returns at most that many of the routes, those that are nearest to the regions first: the asker goes on from
+// there.
 func nearest(routes []nodemsg.Region, regions []nodemsg.RangeRegion, most int) []nodemsg.Region {
 	if len(routes) <= most {
 		return routes

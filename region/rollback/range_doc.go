@@ -10,11 +10,11 @@ import (
 	"github.com/voxelpopuli/voxeld/region/transport"
 )
 
-// This file answers what is in a rectangle of the world: the regions, who leads them, their players, and how edits have changed the
-// surface. A query walks from leader to leader (Walkad §IV-B): each answers with its regions in the rectangle, and with the routes that it
-// knows to the others there. The asking node goes on with those, some at a time. It asks the catalog only for cells to which no leader
-// knew a route. A query founds no region and wakes none. It is bounded in cells, regions, questions and time, and its result says what is
-// missing.
+// This file answers what is in a rectangle of the world: the regions, who leads them, their players, and how edits have
+// changed the surface. A query walks from leader to leader (Walkad §IV-B): each answers with its regions in the
+// rectangle, and with the routes that it knows to the others there. The asking node goes on with those, some at a time.
+// It asks the catalog only for cells to which no leader knew a route. A query founds no region and wakes none. It is
+// bounded in cells, regions, questions and time, and its result says what is missing.
 
 const (
 	// askTime bounds one question.

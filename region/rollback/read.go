@@ -128,7 +128,8 @@ func (k *Keeper) here(ctx context.Context, q nodemsg.HistoryRequest) (a nodemsg.
 	return a, err
 }
 
-// progress returns what a rollback has done in a region, and what it has yet to do: before it arrives there, what it would do now.
+// progress returns what a rollback has done in a region, and what it has yet to do: before it arrives there, what it
+// would do now.
 func progress(ctx context.Context, r history.Rollback, s state) (a nodemsg.HistoryAnswer, err error) {
 	a.Done = r.Number > 0 && (s.rolledBack >= r.Number || !s.keeps)
 	r.Marked = r.Marked && s.marked >= r.Number

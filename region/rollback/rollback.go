@@ -1,9 +1,9 @@
-// Package rollback undoes changes of blocks, drops old history, and answers who changed what (docs/adr/0050). It finds the regions in a
-// box by asking from leader to leader what is in a rectangle (Ranges).
+// Package rollback undoes changes of blocks, drops old history, and answers who changed what (docs/adr/0050). It finds
+// the regions in a box by asking from leader to leader what is in a rectangle (Ranges).
 //
-// Rollbacks are ordered in the world's policy. The leader of each region in the box carries them out for its region, one after the other: it
-// proposes entries, from which each member computes by the history of the region what is to be changed. If it dies, the next
-// leader goes on: what is done follows from the history.
+// Rollbacks are ordered in the world's policy. The leader of each region in the box carries them out for its region,
+// one after the other: it proposes entries, from which each member computes by the history of the region what is to be
+// changed. If it dies, the next leader goes on: what is done follows from the history.
 //
 // Any goroutine may use a Keeper and a Ranges.
 package rollback

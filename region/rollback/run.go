@@ -21,15 +21,17 @@ import (
 const (
 	// lookEvery is how often the node looks for rollbacks that are to be carried out in regions that it leads.
 	lookEvery = 500 * time.Millisecond
-	// roundTime is the pause between two rounds of entries, so that a rollback leaves most of each tick to the players. A round changes
-	// roundBlocks blocks at most.
+	// roundTime is the pause between two rounds of entries, so that a rollback leaves most of each tick to the players.
+	// A round changes roundBlocks blocks at most.
 	roundTime   = 50 * time.Millisecond
 	roundBlocks = 2 * world.MaxRollback
 	// proposedFor is how long an entry is awaited before it is proposed again.
 	proposedFor = 3 * time.Second
-	// roundBytes bounds the history of the chunks of one round, which every member decodes when it applies the entries. At least one chunk is worked on.
+	// roundBytes bounds the history of the chunks of one round, which every member decodes when it applies the entries.
+	// At least one chunk is worked on.
 	roundBytes = 256 << 10
-	// openAfter is the time after which the next member of a closed region opens it to carry out a rollback, if those before it have not.
+	// openAfter is the time after which the next member of a closed region opens it to carry out a rollback, if those
+	// before it have not.
 	openAfter = 10 * time.Second
 	// scanEvery is how often the closed regions on this node are examined while rollbacks may be left.
 	scanEvery = 10 * time.Second
@@ -37,7 +39,8 @@ const (
 	trimEvery = time.Minute
 )
 
-// Run carries out rollbacks in the regions that this node leads, opens closed regions for them, and has old history dropped, until ctx ends.
+// Run carries out rollbacks in the regions that this node leads, opens closed regions for them, and has old history
+// dropped, until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -110,8 +113,8 @@ func (k *Keeper) due() []policy.Rollback {
 	return slices.DeleteFunc(slices.Clone(k.Ordered()), func(r policy.Rollback) bool { return r.Aborted })
 }
 
-// Passed returns the number of the last rollback that is complete in a region, or does not concern it. It returns an error if one is left to be
-// carried out there.
+// Passed returns the number of the last rollback that is complete in a region, or does not concern it. It returns an
+// error if one is left to be carried out there.
 func (k *Keeper) Passed(ctx context.Context, l *actor.Land) (number int64, err error) {
 	s, err := read(ctx, l, grid.Box{}, math.MaxInt64)
 	if err == nil && !s.leads {
@@ -130,7 +133,8 @@ func (k *Keeper) Passed(ctx context.Context, l *actor.Land) (number int64, err e
 	return number, nil
 }
 
-// openNext opens a closed region of which this node is a member, and in which a rollback is left to be carried out: one at a time, for they may be many.
+// openNext opens a closed region of which this node is a member, and in which a rollback is left to be carried out: one
+// at a time, for they may be many.
 func (r *runner) openNext(ctx context.Context, due []policy.Rollback) {
 	newest := due[len(due)-1].Number
 	if newest != r.newest {
@@ -210,7 +214,8 @@ func nextFor(due []policy.Rollback, cell grid.Cell, after int64) (policy.Rollbac
 	return policy.Rollback{}, false
 }
 
-// carryOut carries out the rollbacks that are left in a region, as long as this node leads it. It returns the number up to which the region is complete.
+// carryOut carries out the rollbacks that are left in a region, as long as this node leads it. It returns the number up
+// to which the region is complete.
 func (k *Keeper) carryOut(ctx context.Context, l *actor.Land) (complete int64) {
 	k.metrics.running.Inc()
 	defer k.metrics.running.Dec()
@@ -382,8 +387,8 @@ func propose(ctx context.Context, l *actor.Land, entry []byte) error {
 	return cmp.Or(failed, err)
 }
 
-// trim has old history dropped in the regions that this node leads: what there is too much of, and once the clock has settled what is too
-// old.
+// trim has old history dropped in the regions that this node leads: what there is too much of, and once the clock has
+// settled what is too old.
 func (k *Keeper) trim() {
 	most := k.keep.Load()
 	before := int64(0)

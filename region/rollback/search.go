@@ -16,14 +16,15 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file finds what a rollback would change if nobody says where: the catalog lists the regions of the world, and their leaders search their history.
+// This file finds what a rollback would change if nobody says where: the catalog lists the regions of the world, and
+// their leaders search their history.
 
 // searched bounds the regions of a world in which this is done: closed ones are opened for it.
 const searched = 4096
 
-// Search looks for the changes that a rollback would undo in all regions of the world, whatever its Box. It returns the places where they are, most
-// changes first: one rollback can undo those in the Extent of a place.
-// The error is that of a search that is not possible; what else fails is in missing, also if it is all that was asked.
+// Search looks for the changes that a rollback would undo in all regions of the world, whatever its Box. It returns the
+// places where they are, most changes first: one rollback can undo those in the Extent of a place. The error is that of
+// a search that is not possible; what else fails is in missing, also if it is all that was asked.
 func (k *Keeper) Search(ctx context.Context, r history.Rollback) (places []Progress, missing []Missing, err error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTime)
 	defer cancel()
@@ -49,7 +50,8 @@ func (k *Keeper) Search(ctx context.Context, r history.Rollback) (places []Progr
 	return places, missing, nil
 }
 
-// searchAll searches domains, some at a time: one that fails, or does not answer until the time is up, keeps nobody from what the others have.
+// searchAll searches domains, some at a time: one that fails, or does not answer until the time is up, keeps nobody
+// from what the others have.
 func searchAll(domains []grid.Domain, search func(grid.Domain) (Progress, error)) (places []Progress, missing []Missing) {
 	found, errs := make([]Progress, len(domains)), make([]error, len(domains))
 	var wg errgroup.Group

@@ -24,9 +24,11 @@ const (
 	maxSurfaces = 8192
 	// surfaceFor is how long a chunk of a closed region is not looked at again.
 	surfaceFor = 15 * time.Second
-	// maxCollected is how many edits of a region are copied at once, in the goroutine of the region. At least one chunk's are.
+	// maxCollected is how many edits of a region are copied at once, in the goroutine of the region. At least one
+	// chunk's are.
 	maxCollected = 1 << 15
-	// generateRate and generateBurst are how many chunks this node generates for surfaces in a second, and at once. One takes about 2 ms.
+	// generateRate and generateBurst are how many chunks this node generates for surfaces in a second, and at once. One
+	// takes about 2 ms.
 	generateRate, generateBurst = 40, 128
 )
 
@@ -68,7 +70,8 @@ func newSurfaces(ground func(grid.ChunkPos) *chunk.Chunk) *surfaces {
 	}
 }
 
-// collect copies the edits of a region's chunks in the area, unless nothing was applied since. It runs in the region's goroutine.
+// collect copies the edits of a region's chunks in the area, unless nothing was applied since. It runs in the region's
+// goroutine.
 func (s *surfaces) collect(id, applied uint64, land *world.Land, area grid.Area) (edited []editedChunk, clipped bool) {
 	if s.ground == nil {
 		return nil, true
@@ -130,8 +133,8 @@ type kvReader interface {
 	Scan(table string, prefix []byte, visit func(key, value []byte) error) error
 }
 
-// of returns the surfaces of the chunks, from the cache or computed. Clipped reports that some are missing, because too much is asked of
-// this node.
+// of returns the surfaces of the chunks, from the cache or computed. Clipped reports that some are missing, because too
+// much is asked of this node.
 func (s *surfaces) of(ctx context.Context, id, applied uint64, edited []editedChunk) (all []nodemsg.ChunkSurface, clipped bool) {
 	for _, e := range edited {
 		key := surfaceKey{id, e.pos}
@@ -189,7 +192,8 @@ func (s *surfaces) changed(e editedChunk) []nodemsg.SurfacePoint {
 	return slices.DeleteFunc(after, func(p nodemsg.SurfacePoint) bool { return p == before[p.Index] })
 }
 
-// surfaceOf returns the points of a chunk's surface: the highest block of each square of SurfaceStep blocks, plants left out.
+// surfaceOf returns the points of a chunk's surface: the highest block of each square of SurfaceStep blocks, plants
+// left out.
 func surfaceOf(c *chunk.Chunk) []nodemsg.SurfacePoint {
 	const side = grid.ChunkSize / nodemsg.SurfaceStep
 	points := make([]nodemsg.SurfacePoint, nodemsg.SurfacePoints)

@@ -17,8 +17,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// This file splits regions that have too much load, and merges halves that have become quiet. It measures the regions that this node leads
-// once a second, decides by their load (load.go), and acts by the Splitter (docs/adr/0032).
+// This file splits regions that have too much load, and merges halves that have become quiet. It measures the regions
+// that this node leads once a second, decides by their load (load.go), and acts by the Splitter (docs/adr/0032).
 
 const (
 	// sampleEvery is how often the regions that this node leads are measured.
@@ -30,8 +30,8 @@ const (
 	// firstPause is the pause after a failure. It is twice as long each time, up to lastPause.
 	firstPause = 10 * time.Second
 	lastPause  = 10 * time.Minute
-	// minAsk and maxAsk bound how often a quiet region asks what its sibling does, which costs a question to the catalog and some to members:
-	// a tenth of MergeAfter.
+	// minAsk and maxAsk bound how often a quiet region asks what its sibling does, which costs a question to the
+	// catalog and some to members: a tenth of MergeAfter.
 	minAsk, maxAsk = 5 * time.Second, 20 * time.Second
 )
 
@@ -252,7 +252,8 @@ func (l *AutoSplit) split(ctx context.Context, land *actor.Land, kind LoadKind) 
 	return nil
 }
 
-// ready returns an error unless all members of the region are up and have nearly all of its log, and it has not failed lately.
+// ready returns an error unless all members of the region are up and have nearly all of its log, and it has not failed
+// lately.
 func (l *AutoSplit) ready(land *actor.Land) error {
 	s := land.Raft().Status()
 	for _, m := range s.Members {
@@ -317,8 +318,8 @@ func (l *AutoSplit) parentReady(ctx context.Context, cell grid.Cell) error {
 	return nil
 }
 
-// sibling asks for the load of the other half. It returns an error if that is split, or some of its members do not answer or are not
-// ready for a merge.
+// sibling asks for the load of the other half. It returns an error if that is split, or some of its members do not
+// answer or are not ready for a merge.
 func (l *AutoSplit) sibling(ctx context.Context, land *actor.Land) (Sibling, error) {
 	other, upper := land.Cell().Parent().Children()
 	if other == land.Cell() {

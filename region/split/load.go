@@ -7,8 +7,8 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 )
 
-// This file decides when a region is to be split between the halves of its cell, and when two halves are to be merged again. It is pure:
-// loads go in, decisions come out; the caller measures, has a clock, and acts.
+// This file decides when a region is to be split between the halves of its cell, and when two halves are to be merged
+// again. It is pure: loads go in, decisions come out; the caller measures, has a clock, and acts.
 
 // LoadKind is a kind of load.
 type LoadKind int
@@ -43,8 +43,8 @@ type Limits struct {
 func (l Limits) Enabled() bool { return l.Load != Load{} }
 
 const (
-	// Settle is how long a region must have too much load before it is split: a burst of arrivals is over sooner. It is also the least
-	// time between the split of a region and that of its half.
+	// Settle is how long a region must have too much load before it is split: a burst of arrivals is over sooner. It is
+	// also the least time between the split of a region and that of its half.
 	Settle = 3 * time.Second
 	// smoothing is the time constant of the average of ticks and edits.
 	smoothing = 2 * time.Second
@@ -140,8 +140,8 @@ func (w *Watch) Split(limits Limits) (LoadKind, bool) {
 	return 0, false
 }
 
-// divides reports whether splits divide the load: whether this one, or one of those that follow it in the half with most of the load,
-// has a fair share of it on both sides. If all of it is in one chunk, no split helps.
+// divides reports whether splits divide the load: whether this one, or one of those that follow it in the half with
+// most of the load, has a fair share of it on both sides. If all of it is in one chunk, no split helps.
 func (w *Watch) divides(kind LoadKind) bool {
 	cell, total := w.cell, w.weight(w.cell, kind)
 	for cell.Label.Len() < grid.MaxLabel && total > 0 {
@@ -185,13 +185,14 @@ type Sibling struct {
 	QuietFor time.Duration // as Watch.QuietFor
 }
 
-// MayMerge reports whether the region may be merged with its sibling as far as its own load goes, so that it is worth asking for the
-// sibling's.
+// MayMerge reports whether the region may be merged with its sibling as far as its own load goes, so that it is worth
+// asking for the sibling's.
 func (w *Watch) MayMerge(limits Limits) bool {
 	return w.quietHalf(limits) && w.QuietFor() >= limits.MergeAfter
 }
 
-// Merge reports whether the region is to be merged with its sibling. One of them decides: the lower half, or the one that is awake.
+// Merge reports whether the region is to be merged with its sibling. One of them decides: the lower half, or the one
+// that is awake.
 func (w *Watch) Merge(limits Limits, sibling Sibling) bool {
 	if !w.MayMerge(limits) || w.Pressure(limits)+sibling.Pressure > quietShare {
 		return false
@@ -203,8 +204,8 @@ func (w *Watch) Merge(limits Limits, sibling Sibling) bool {
 	return w.cell == lower && sibling.QuietFor >= limits.MergeAfter
 }
 
-// StayAwake reports whether a region that nobody uses stays awake, because it may soon be merged. If that does not come about in
-// time, or if it stores too much for that, it hibernates as it is.
+// StayAwake reports whether a region that nobody uses stays awake, because it may soon be merged. If that does not come
+// about in time, or if it stores too much for that, it hibernates as it is.
 func (w *Watch) StayAwake(limits Limits) bool {
 	return w.quietHalf(limits) && w.QuietFor() < limits.MergeAfter+mergeSlack
 }

@@ -121,8 +121,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// Whatever the load is: a region is not split and merged by the same load, halves that were split because of it are not merged at once,
-// and splits end.
+// Whatever the load is: a region is not split and merged by the same load, halves that were split because of it are not
+// merged at once, and splits end.
 func TestHysteresis(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := chunks(actor.ChunkLoad{})

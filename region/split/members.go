@@ -15,12 +15,13 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file asks the members of a region that was split what has become of it. Whoever is misled about that deletes a half with all that was
-// built in it, or has it change while its land is being merged. So one member's word is not enough (docs/adr/0077).
+// This file asks the members of a region that was split what has become of it. Whoever is misled about that deletes a
+// half with all that was built in it, or has it change while its land is being merged. So one member's word is not
+// enough (docs/adr/0077).
 
 const (
-	// confirmTries is how often the members are asked, and confirmPause the time between: the other members apply a merge a little later than
-	// the leader.
+	// confirmTries is how often the members are asked, and confirmPause the time between: the other members apply a
+	// merge a little later than the leader.
 	confirmTries = 4
 	confirmPause = 150 * time.Millisecond
 	pollTime     = 2 * time.Second // bounds one round
@@ -56,7 +57,8 @@ func (s statements) most(says func(statement) bool) bool {
 	return 2*n > s.members || n > 0 && n == len(s.said) && n+s.refused == s.members
 }
 
-// confirm reports whether something is true that remains true once it is. Then the copy here is enough, and a member that is behind does no harm.
+// confirm reports whether something is true that remains true once it is. Then the copy here is enough, and a member
+// that is behind does no harm.
 func (s statements) confirm(says func(statement) bool) bool {
 	return s.own != nil && says(*s.own) || s.most(says)
 }
@@ -102,8 +104,8 @@ func (s *Splitter) poll(ctx context.Context, listed nodemsg.Region, enough func(
 	return all
 }
 
-// await polls the members of a region until one of several things is confirmed, and returns which; -1 if none is, after some tries, or at once
-// if nobody says any of them.
+// await polls the members of a region until one of several things is confirmed, and returns which; -1 if none is, after
+// some tries, or at once if nobody says any of them.
 func (s *Splitter) await(ctx context.Context, listed nodemsg.Region, things ...func(statement) bool) int {
 	for try := range confirmTries {
 		if try > 0 {
@@ -124,12 +126,14 @@ func (s *Splitter) await(ctx context.Context, listed nodemsg.Region, things ...f
 	return -1
 }
 
-// undone reports, of a member, whether a merge has undone the split at an index. Its halves are no more then, and never come back.
+// undone reports, of a member, whether a merge has undone the split at an index. Its halves are no more then, and never
+// come back.
 func undone(split uint64) func(statement) bool {
 	return func(of statement) bool { return of.merged > split }
 }
 
-// copyHere returns a region as the copy on this node has it, and its attempt to merge. The id of the region is 0 if there is none.
+// copyHere returns a region as the copy on this node has it, and its attempt to merge. The id of the region is 0 if
+// there is none.
 func (s *Splitter) copyHere(ctx context.Context, id uint64) (nodemsg.Region, uint64) {
 	info := nodemsg.Region{Members: []nodemsg.Member{s.Self}}
 	var structure world.Structure
@@ -155,8 +159,8 @@ func (s *Splitter) copyHere(ctx context.Context, id uint64) (nodemsg.Region, uin
 	return info, structure.Attempt
 }
 
-// confirmLeader returns an error unless most members of a half say that a node leads it. Routes may be lies, and whoever is taken for the leader
-// hands over the land that the merged region has then.
+// confirmLeader returns an error unless most members of a half say that a node leads it. Routes may be lies, and
+// whoever is taken for the leader hands over the land that the merged region has then.
 func (s *Splitter) confirmLeader(ctx context.Context, half nodemsg.Region, leader string) error {
 	listed, err := s.Directory.ByID(ctx, half.ID)
 	if errors.Is(err, directory.ErrNotFounded) { // not yet: it has the members with which it began

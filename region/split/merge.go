@@ -25,8 +25,8 @@ const (
 	stepTime  = 3 * time.Second
 	// maxMerge bounds the land of both children, packed: it must fit into one log entry.
 	maxMerge = 1 << 20 * 9 / 10
-	// mergePause is how long after an attempt that failed no other one is made because another node asks for it: players cannot edit the children
-	// during an attempt.
+	// mergePause is how long after an attempt that failed no other one is made because another node asks for it:
+	// players cannot edit the children during an attempt.
 	mergePause = 30 * time.Second
 )
 
@@ -67,8 +67,8 @@ func (s *Splitter) merge(ctx context.Context, cell grid.Cell) error {
 	})
 }
 
-// askMembers asks the region's members, until one of them leads it and answers. Here answers for this node. If a member refuses for
-// another reason than that it does not lead the region, that is the error.
+// askMembers asks the region's members, until one of them leads it and answers. Here answers for this node. If a member
+// refuses for another reason than that it does not lead the region, that is the error.
 func (s *Splitter) askMembers(ctx context.Context, info nodemsg.Region, q nodemsg.Question, here func() (nodemsg.Answer, error)) (nodemsg.Answer, error) {
 	var elsewhere, refused error
 	for _, m := range info.Members {
@@ -98,8 +98,8 @@ type failedMerge struct {
 	why error
 }
 
-// MergeHere merges the children of a region of which this node is a member. The peer asks for it: another node than this one must not ask too
-// often, nor soon after an attempt that failed.
+// MergeHere merges the children of a region of which this node is a member. The peer asks for it: another node than
+// this one must not ask too often, nor soon after an attempt that failed.
 func (s *Splitter) MergeHere(ctx context.Context, peer string, id uint64) error {
 	if value, failed := s.failed.Load(id); failed && peer != s.Self.Peer {
 		last := value.(failedMerge) //nolint:forcetypeassert // nothing else is in it
@@ -191,8 +191,8 @@ func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Re
 	return nil
 }
 
-// checkOrders returns an error unless the same orders have arrived, and the same rollbacks are complete, in both halves. Otherwise the
-// merged region would undo what was built since in one of them.
+// checkOrders returns an error unless the same orders have arrived, and the same rollbacks are complete, in both
+// halves. Otherwise the merged region would undo what was built since in one of them.
 func checkOrders(rows [2][]byte) error {
 	lower, err := world.OrdersOf(rows[0])
 	if err != nil {
@@ -205,7 +205,8 @@ func checkOrders(rows [2][]byte) error {
 	return err
 }
 
-// inform has the leader of a child find out at once that the attempt is over. Otherwise it would ask within a second, while edits wait.
+// inform has the leader of a child find out at once that the attempt is over. Otherwise it would ask within a second,
+// while edits wait.
 func (s *Splitter) inform(ctx context.Context, child nodemsg.Region, leader string) {
 	if leader == s.Self.Peer {
 		s.ResolveHere(child.ID)
@@ -227,8 +228,8 @@ func (s *Splitter) ResolveHere(id uint64) {
 	}
 }
 
-// FreezeHere freezes a child that this node leads, because a member of its parent merges it. The parent must have come to that attempt: a child that
-// is frozen for one to come would not thaw.
+// FreezeHere freezes a child that this node leads, because a member of its parent merges it. The parent must have come
+// to that attempt: a child that is frozen for one to come would not thaw.
 func (s *Splitter) FreezeHere(ctx context.Context, peer string, f nodemsg.Freeze) nodemsg.Fetched {
 	l := s.Regions.Loaded(f.Group)
 	if l == nil {
@@ -268,8 +269,8 @@ func (s *Splitter) freeze(ctx context.Context, l *actor.Land, peer string, attem
 	return actor.Freeze(ctx, l, attempt, passed)
 }
 
-// StructureHere returns a region that this node leads, or comes to lead, and the number of its attempt to merge its children; or what the copy
-// here has of it: the id of the region is 0 if there is none.
+// StructureHere returns a region that this node leads, or comes to lead, and the number of its attempt to merge its
+// children; or what the copy here has of it: the id of the region is 0 if there is none.
 func (s *Splitter) StructureHere(ctx context.Context, q nodemsg.StructureRequest) (nodemsg.Region, uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, stepTime)
 	defer cancel()
@@ -293,8 +294,8 @@ func (s *Splitter) StructureHere(ctx context.Context, q nodemsg.StructureRequest
 	return info, structure.Attempt, err
 }
 
-// Resolve finds out what has become of the merge for which a child is frozen here. If the child was merged, its copy here is deleted;
-// if the attempt was abandoned, and this node leads the child, it is thawed.
+// Resolve finds out what has become of the merge for which a child is frozen here. If the child was merged, its copy
+// here is deleted; if the attempt was abandoned, and this node leads the child, it is thawed.
 func (s *Splitter) Resolve(l *actor.Land, structure world.Structure, leads bool) {
 	if _, busy := s.resolving.LoadOrStore(l.ID(), nil); busy {
 		return
@@ -357,8 +358,9 @@ func (s *Splitter) resolveWith(ctx context.Context, l *actor.Land, listed nodems
 	return nil
 }
 
-// askStructure asks a region's leader what the region is now, and to end attempts to merge before a number. Other members say what they know afterwards:
-// the region is open then. The members are asked in any order, so that one that misleads is not always the first.
+// askStructure asks a region's leader what the region is now, and to end attempts to merge before a number. Other
+// members say what they know afterwards: the region is open then. The members are asked in any order, so that one that
+// misleads is not always the first.
 func (s *Splitter) askStructure(ctx context.Context, listed nodemsg.Region, abandon uint64) (nodemsg.Region, error) {
 	q := nodemsg.StructureRequest{Region: listed.ID, Abandon: abandon}
 	listed.Members = slices.Clone(listed.Members)
@@ -382,9 +384,10 @@ var errBehind = errors.New("the catalog is behind")
 // errUnsure is returned while too few members say what has become of a region.
 var errUnsure = errors.New("too few members of the region above say what has become of it")
 
-// live reports whether the region of the cell exists: whether the log of its parent says so, and that of the parent's parent, and so on
-// up to the region that the catalog has founded. Otherwise it was merged. It exists as long as one member says so, since others may be behind.
-// Empty means that no land is lost if it exists and others have not noticed yet.
+// live reports whether the region of the cell exists: whether the log of its parent says so, and that of the parent's
+// parent, and so on up to the region that the catalog has founded. Otherwise it was merged. It exists as long as one
+// member says so, since others may be behind. Empty means that no land is lost if it exists and others have not noticed
+// yet.
 func (s *Splitter) live(ctx context.Context, id uint64, cell grid.Cell, empty bool) (bool, error) {
 	if cell.Label.Len() == grid.FoundingLabel {
 		founded, err := s.Directory.Exactly(ctx, cell)

@@ -13,8 +13,8 @@ import (
 
 // This file reports, to operators and other nodes, how much load regions have, and what is to become of them.
 
-// keepsFailing is the pause from which on splits of a region count as failing again and again: the third failure's. Merges do not: quiet
-// halves do no harm.
+// keepsFailing is the pause from which on splits of a region count as failing again and again: the third failure's.
+// Merges do not: quiet halves do no harm.
 const keepsFailing = 4 * firstPause
 
 // Division is how much load a region has, and whether it is to be split or merged because of that.

@@ -1,6 +1,7 @@
-// Package split changes which regions there are. A Splitter splits regions: the children of a region that is split begin on this node,
-// and are elected (docs/adr/0031). An AutoSplit has regions split that have too much load, and quiet halves merged (docs/adr/0032). A
-// Vacater gives up regions on which nothing was ever built, and which nobody has watched for long (docs/adr/0097).
+// Package split changes which regions there are. A Splitter splits regions: the children of a region that is split
+// begin on this node, and are elected (docs/adr/0031). An AutoSplit has regions split that have too much load, and
+// quiet halves merged (docs/adr/0032). A Vacater gives up regions on which nothing was ever built, and which nobody has
+// watched for long (docs/adr/0097).
 package split
 
 import (

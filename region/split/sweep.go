@@ -17,9 +17,9 @@ import (
 const (
 	// sweepEvery is how often a node looks for copies of merged regions among those that it stores.
 	sweepEvery = 5 * time.Minute
-	// watchEvery is how often it looks whether open regions have a leader: one that was merged has none, and gateways that try it wait for
-	// one. A region is swept when it is found without a leader for the second time, and then ever more rarely, since most such regions have
-	// only lost their majority.
+	// watchEvery is how often it looks whether open regions have a leader: one that was merged has none, and gateways
+	// that try it wait for one. A region is swept when it is found without a leader for the second time, and then ever
+	// more rarely, since most such regions have only lost their majority.
 	watchEvery = time.Second
 	// maxSwept bounds how many of them are swept in one round: each costs questions to the catalog.
 	maxSwept = 8
@@ -49,8 +49,8 @@ func (s *Splitter) Run(ctx context.Context) {
 	}
 }
 
-// leaderless returns open regions without a leader that are to be swept now, and in how many rounds in succession each region was
-// found without one.
+// leaderless returns open regions without a leader that are to be swept now, and in how many rounds in succession each
+// region was found without one.
 func (s *Splitter) leaderless(before map[uint64]int) (due []nodemsg.Region, rounds map[uint64]int) {
 	rounds = make(map[uint64]int)
 	for _, l := range s.Lands() {
@@ -122,8 +122,8 @@ func (s *Splitter) merged(ctx context.Context, info nodemsg.Region) (bool, error
 	return !live, err
 }
 
-// DeleteMerged deletes the copies here of the halves of a region whose split at the index was undone. It returns at once; what it cannot
-// delete is swept later.
+// DeleteMerged deletes the copies here of the halves of a region whose split at the index was undone. It returns at
+// once; what it cannot delete is swept later.
 func (s *Splitter) DeleteMerged(parent nodemsg.Region, split uint64) {
 	s.Tasks.Start(func(context.Context) {
 		lower, upper := parent.Cell.Children()

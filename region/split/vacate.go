@@ -21,10 +21,10 @@ import (
 
 // This file gives up regions on which nothing was ever built.
 //
-// A region ends by an entry in its own log, which its leader proposes, and which has an effect only if the region is empty at that place.
-// Then most of its members confirm to the catalog that it has ended, the catalog removes it, and each member deletes its copy. This node's
-// own monotonic clock decides how long nobody has watched a region: nothing is lost if it is wrong, since whoever comes a moment too late
-// finds land that is founded anew.
+// A region ends by an entry in its own log, which its leader proposes, and which has an effect only if the region is
+// empty at that place. Then most of its members confirm to the catalog that it has ended, the catalog removes it, and
+// each member deletes its copy. This node's own monotonic clock decides how long nobody has watched a region: nothing
+// is lost if it is wrong, since whoever comes a moment too late finds land that is founded anew.
 
 const (
 	// emptyFor is how long nobody must have watched a region, as far as this node has seen since its start.

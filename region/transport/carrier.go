@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// maxQueueBytes bounds the messages queued for one node. Raft retransmits what is dropped, and a node that does not read must
-	// not exhaust memory.
+	// maxQueueBytes bounds the messages queued for one node. Raft retransmits what is dropped, and a node that does not
+	// read must not exhaust memory.
 	maxQueueBytes = 8 << 20
 	// frameBytes bounds one frame, far below wire.MaxFrame.
 	frameBytes = 1 << 20
 	// redialPause is the pause before a node that could not be reached is dialled again.
 	redialPause = 250 * time.Millisecond
-	// frameWriteTime is how long a node may take to accept a frame before its stream is given up. The effective limit is up to a
-	// second shorter.
+	// frameWriteTime is how long a node may take to accept a frame before its stream is given up. The effective limit
+	// is up to a second shorter.
 	frameWriteTime = 5 * time.Second
 )
 
-// Carrier sends raft messages to other nodes. Each destination has one stream, one goroutine and a bounded queue; a frame holds
-// messages of many groups. Snapshots use streams of their own. Sending never blocks. It works while Run runs, which must outlive
-// the replica.Host that uses it.
+// Carrier sends raft messages to other nodes. Each destination has one stream, one goroutine and a bounded queue; a
+// frame holds messages of many groups. Snapshots use streams of their own. Sending never blocks. It works while Run
+// runs, which must outlive the replica.Host that uses it.
 type Carrier struct {
 	peers   Peers
 	logger  *slog.Logger
@@ -187,7 +187,8 @@ func (e *raftStream) close() {
 	e.stream, e.deadline = nil, time.Time{}
 }
 
-// write writes one frame to the node's stream and opens the stream first if necessary. After an error the stream is closed.
+// write writes one frame to the node's stream and opens the stream first if necessary. After an error the stream is
+// closed.
 func (c *Carrier) write(ctx context.Context, e *raftStream, batch []nodemsg.RaftMessage) error {
 	if e.stream == nil {
 		opening, cancel := context.WithTimeout(ctx, frameWriteTime)
@@ -198,8 +199,8 @@ func (c *Carrier) write(ctx context.Context, e *raftStream, batch []nodemsg.Raft
 		}
 		e.stream, e.out.W = stream, stream
 	}
-	// Setting a deadline starts a timer, which costs more than half of the write. So it is set only when the current one runs
-	// low.
+	// Setting a deadline starts a timer, which costs more than half of the write. So it is set only when the current
+	// one runs low.
 	if s, ok := e.stream.(interface{ SetWriteDeadline(time.Time) error }); ok && time.Until(e.deadline) < frameWriteTime-time.Second {
 		e.deadline = time.Now().Add(frameWriteTime)
 		if err := s.SetWriteDeadline(e.deadline); err != nil {

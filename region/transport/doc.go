@@ -1,8 +1,8 @@
-// Package transport moves the messages of regions between nodes: questions and answers, raft messages, snapshots, pieces, and the
-// links between gateways and the leaders of regions. It knows nothing of regions but their messages.
+// Package transport moves the messages of regions between nodes: questions and answers, raft messages, snapshots,
+// pieces, and the links between gateways and the leaders of regions. It knows nothing of regions but their messages.
 //
-// A Carrier and a link may be used from any goroutine, as their comments say. Functions that serve a stream run in the goroutine
-// of its handler.
+// A Carrier and a link may be used from any goroutine, as their comments say. Functions that serve a stream run in the
+// goroutine of its handler.
 package transport
 
 import (
@@ -21,11 +21,11 @@ const (
 	LinkProtocol = "/link/3"
 	// RaftProtocol names the streams that carry raft messages.
 	RaftProtocol = "/raft/1"
-	// SnapshotProtocol names the streams that carry one snapshot each: the group, 8 bytes big-endian, then the snapshot as package
-	// replica writes it; one byte comes back, 0 if it was installed.
+	// SnapshotProtocol names the streams that carry one snapshot each: the group, 8 bytes big-endian, then the snapshot
+	// as package replica writes it; one byte comes back, 0 if it was installed.
 	SnapshotProtocol = "/snapshot/1"
-	// PieceProtocol names the streams on which nodes fetch digests, parts of land and bases from one another: one nodemsg.Fetch, one
-	// nodemsg.Fetched.
+	// PieceProtocol names the streams on which nodes fetch digests, parts of land and bases from one another: one
+	// nodemsg.Fetch, one nodemsg.Fetched.
 	PieceProtocol = "/piece/1"
 	// ExportProtocol names the streams on which a node fetches copies of groups for a backup: one nodemsg.Export, one
 	// nodemsg.Fetched, then records of package backup.

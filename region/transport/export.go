@@ -14,8 +14,8 @@ import (
 // exportTime bounds one export, at both ends.
 const exportTime = 2 * time.Minute
 
-// FetchExport requests an export from another node, and has read read what follows. The error is a Refusal if the node was reached and
-// did not serve it.
+// FetchExport requests an export from another node, and has read read what follows. The error is a Refusal if the node
+// was reached and did not serve it.
 func FetchExport(ctx context.Context, peers Peers, peer string, e nodemsg.Export, read func(*bufio.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, exportTime)
 	defer cancel()

@@ -16,8 +16,8 @@ const (
 	answerTime = time.Second
 )
 
-// Link is a gateway's end of its link to the leader of a region. One goroutine may call Send while another calls Receive. Close
-// makes both return.
+// Link is a gateway's end of its link to the leader of a region. One goroutine may call Send while another calls
+// Receive. Close makes both return.
 type Link interface {
 	// Send sends a message to the region. It may block while the stream is full.
 	Send(nodemsg.ToRegion) error

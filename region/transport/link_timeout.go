@@ -6,22 +6,23 @@ import (
 )
 
 const (
-	// aliveEvery is how often the region's node sends a frame when it has nothing else to send, and silenceTimeout is how long no frame
-	// may arrive before the link is given up. Both apply while a player has edited lately, and until the subscription is
-	// accepted.
+	// aliveEvery is how often the region's node sends a frame when it has nothing else to send, and silenceTimeout is
+	// how long no frame may arrive before the link is given up. Both apply while a player has edited lately, and until
+	// the subscription is accepted.
 	aliveEvery     = 250 * time.Millisecond
 	silenceTimeout = 1200 * time.Millisecond
-	// calmEvery and calmTimeout are the same for links without recent edits. Most links are such, since players see further than
-	// they reach. The first edit must be answered within silenceTimeout, so calmEvery is well below that.
+	// calmEvery and calmTimeout are the same for links without recent edits. Most links are such, since players see
+	// further than they reach. The first edit must be answered within silenceTimeout, so calmEvery is well below that.
 	calmEvery   = 750 * time.Millisecond
 	calmTimeout = 3 * time.Second
-	// eagerFor is how long after an edit a gateway uses the short intervals. The region uses them for twice as long, because it
-	// receives the edit later.
+	// eagerFor is how long after an edit a gateway uses the short intervals. The region uses them for twice as long,
+	// because it receives the edit later.
 	eagerFor = 5 * time.Second
 )
 
-// linkTimeout closes a link on which no frame arrives for too long. The limit is silenceTimeout if an edit was sent lately or
-// the subscription is not accepted yet, otherwise calmTimeout. On the region's side it only determines how often to send a frame.
+// linkTimeout closes a link on which no frame arrives for too long. The limit is silenceTimeout if an edit was sent
+// lately or the subscription is not accepted yet, otherwise calmTimeout. On the region's side it only determines how
+// often to send a frame.
 type linkTimeout struct {
 	onExpiry func() // called, in its own goroutine, if neither begin nor end is called for too long
 

@@ -13,7 +13,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// A node that hangs is detected soon by a gateway that edits, however often it does, and somewhat later by one that only watches.
+// A node that hangs is detected soon by a gateway that edits, however often it does, and somewhat later by one that
+// only watches.
 func TestSilentLinkTimesOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		accepted bool          // the subscription has been accepted

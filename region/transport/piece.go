@@ -14,8 +14,8 @@ import (
 const (
 	// pieceTime bounds one request, at both ends.
 	pieceTime = 15 * time.Second
-	// maxPieces bounds how many answers are prepared at the same time, and maxOfPeer how many requests of one node are served: it may be slow to
-	// read the answer. The others wait.
+	// maxPieces bounds how many answers are prepared at the same time, and maxOfPeer how many requests of one node are
+	// served: it may be slow to read the answer. The others wait.
 	maxPieces = 4
 	maxOfPeer = 2
 )
@@ -64,7 +64,8 @@ func (p *Pieces) Serve(ctx context.Context, peer string, stream io.ReadWriteClos
 	return s.Close() // what was written arrives, or the peer is gone
 }
 
-// serve answers a request when few others are served. While the answer is written, it only holds up those of the same node.
+// serve answers a request when few others are served. While the answer is written, it only holds up those of the same
+// node.
 func (p *Pieces) serve(ctx context.Context, peer string, out io.Writer, request nodemsg.Fetch) error {
 	of := p.begin(peer)
 	defer p.end(peer, of)
@@ -116,7 +117,8 @@ func (p *Pieces) end(peer string, of *peerRequests) {
 	}
 }
 
-// Fetch requests a piece from another node, or from this one. The error is a Refusal if the node was reached and did not serve it.
+// Fetch requests a piece from another node, or from this one. The error is a Refusal if the node was reached and did
+// not serve it.
 func (p *Pieces) Fetch(ctx context.Context, peer string, f nodemsg.Fetch) (nodemsg.Fetched, error) {
 	ctx, cancel := context.WithTimeout(ctx, pieceTime)
 	defer cancel()

@@ -12,7 +12,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// Nodes that request many pieces, and read none of the answers, do not keep others waiting, and few answers are held in memory for them.
+// Nodes that request many pieces, and read none of the answers, do not keep others waiting, and few answers are held in
+// memory for them.
 func TestUnreadPieces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := make(chan string, 100)

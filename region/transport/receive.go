@@ -94,7 +94,8 @@ func (c *Carrier) snapshot(ctx context.Context, alarm *time.Timer, peer string, 
 	return nil
 }
 
-// ServeSnapshot has the snapshot installed that another node sends, and replies whether it was. The error is why it was not.
+// ServeSnapshot has the snapshot installed that another node sends, and replies whether it was. The error is why it was
+// not.
 func ServeSnapshot(ctx context.Context, stream io.ReadWriteCloser, install func(ctx context.Context, group uint64, in io.Reader) error) error {
 	ctx, alarm, cancel := whileProgress(ctx)
 	defer cancel()
@@ -116,15 +117,15 @@ func ServeSnapshot(ctx context.Context, stream io.ReadWriteCloser, install func(
 	return err
 }
 
-// RaftServer receives raft messages, over one stream from each node: a new stream ends the one before. The zero value is ready. Any
-// goroutine may use it.
+// RaftServer receives raft messages, over one stream from each node: a new stream ends the one before. The zero value
+// is ready. Any goroutine may use it.
 type RaftServer struct {
 	mu      sync.Mutex
 	streams map[string]*peerStream
 }
 
-// Serve passes the raft messages of another node to receive until the node ends the stream, or begins another one. A message is valid
-// until receive returns. The memory that it keeps for the stream counts as the node's.
+// Serve passes the raft messages of another node to receive until the node ends the stream, or begins another one. A
+// message is valid until receive returns. The memory that it keeps for the stream counts as the node's.
 func (r *RaftServer) Serve(ctx context.Context, peer string, stream io.ReadWriteCloser, receive func(nodemsg.RaftMessage)) error {
 	s := newPeerStream(stream)
 	stop := context.AfterFunc(ctx, s.abort)

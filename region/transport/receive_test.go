@@ -43,8 +43,8 @@ func TestOneRaftStreamOfANode(t *testing.T) {
 	})
 }
 
-// A node that sends a snapshot byte by byte does not take up its place for longer than the first part may take. A slow link may take as long as it
-// needs.
+// A node that sends a snapshot byte by byte does not take up its place for longer than the first part may take. A slow
+// link may take as long as it needs.
 func TestSnapshotRate(t *testing.T) {
 	for name, c := range map[string]struct {
 		bytes, parts int

@@ -18,7 +18,8 @@ const helloTime = 5 * time.Second
 // Subscription is the region's side of a link, within the process of the region.
 type Subscription interface {
 	Send(nodemsg.ToRegion) error
-	// ReceiveOrAlive waits for the region's next frame. If none arrives for the duration, it returns an empty frame with Alive set.
+	// ReceiveOrAlive waits for the region's next frame. If none arrives for the duration, it returns an empty frame
+	// with Alive set.
 	ReceiveOrAlive(ctx context.Context, alive time.Duration) (nodemsg.FromRegion, error)
 	Close() error
 }
@@ -29,8 +30,8 @@ var ErrQuarantined = errors.New("the region failed repeatedly, and stays closed 
 // Subscribe subscribes to a region that is led on this node.
 type Subscribe func(context.Context, nodemsg.Hello) (Subscription, error)
 
-// ServeLink serves one link of another node's gateway, until either side ends it. The error is why it ended. A subscription may
-// take the time limit.
+// ServeLink serves one link of another node's gateway, until either side ends it. The error is why it ended. A
+// subscription may take the time limit.
 func ServeLink(ctx context.Context, stream io.ReadWriteCloser, limit time.Duration, subscribe Subscribe) error {
 	remote := newRemoteLink(stream)
 	stop := context.AfterFunc(ctx, remote.abort)
@@ -98,8 +99,8 @@ func (l *remoteLink) hello() (nodemsg.Hello, error) {
 	return wire.ReadFrame[nodemsg.Hello](l.in, wire.MaxHandshake)
 }
 
-// pump transfers the region's frames until the region ends the link. Closing the stream then ends the reading of it, too; what
-// was written still arrives.
+// pump transfers the region's frames until the region ends the link. Closing the stream then ends the reading of it,
+// too; what was written still arrives.
 func (l *remoteLink) pump(ctx context.Context, local Subscription) {
 	for {
 		frame, err := local.ReceiveOrAlive(ctx, l.timeout.pause(time.Now()))
