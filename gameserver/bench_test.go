@@ -75,8 +75,7 @@ func BenchmarkSessionTick(b *testing.B) {
 				b.Fatal(err)
 			}
 			bytes := 0
-			var c lineConn
-			c.framed = true
+			var c streamConn
 			sink := sinkFunc(func(data []byte) error {
 				c.out = sessionmsg.AppendMessage(c.out[:0], data)
 				bytes += len(c.out)

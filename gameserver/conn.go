@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -19,7 +18,6 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/outbox"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -33,8 +31,8 @@ const (
 // conn carries messages to and from one client. One goroutine reads; another writes, flushes and closes.
 type conn interface {
 	outbox.Sink
-	// read waits for the next message, which is valid until the next read. A message that is refused is a *wire.Error; any other
-	// error means that the connection has ended.
+	// read waits for the next message, which is valid until the next read. A message that is refused is a *wire.Error;
+	// any other error means that the connection has ended.
 	read() ([]byte, error)
 	// setCodec sets the encoding of the messages that are read from now on. The reader calls it.
 	setCodec(c codec.Codec)
@@ -45,32 +43,46 @@ type conn interface {
 	remote() net.Addr
 }
 
-// lineConn carries messages over TCP: JSON as one line each, CBOR with a length prefix.
-type lineConn struct {
+// streamConn carries messages in frames on a stream of bytes: a TCP connection, or TLS over one.
+type streamConn struct {
 	net.Conn
-	in     *bufio.Reader
-	ending string // appended to each message: "\n", or nothing if messages include it
-	framed bool   // messages in both directions have a length prefix; never changes after the first write
+	in      *bufio.Reader
+	framing framing
+	socket  *webSocket // the framing, if the connection is a WebSocket; else nil
+	addr    net.Addr   // of the client; nil: that of the connection
+	page    page
 
 	message []byte    // the reader's buffer
 	out     []byte    // the writer's buffer of data not yet sent
 	patient time.Time // the current write deadline
 }
 
-func (c *lineConn) read() (data []byte, err error) {
-	if !c.framed {
-		return wire.ReadLine(c.in, wire.MaxLine)
-	}
-	if data, err = sessionmsg.ReadMessage(c.in, c.message, wire.MaxLine); err == nil {
+// page is what the page of a WebSocket has said of itself.
+type page struct {
+	chunkHashes bool        // it understands ChunkHash
+	skins       bool        // it understands skins in tick frames
+	skin        player.Skin // that the player has chosen
+}
+
+func (c *streamConn) read() (data []byte, err error) {
+	if data, err = c.framing.read(c.in, c.message); err == nil && cap(data) > cap(c.message) {
 		c.message = data
 	}
 	return data, err
 }
 
-// detach takes the connection of a CBOR session out of Go's netpoller, where that is possible. The returned release ends the
+// split is the park.Splitter of the connection.
+func (c *streamConn) split(received []byte) (message []byte, size int) {
+	if message, size = c.framing.(binaryFraming).split(received, c.message); cap(message) > cap(c.message) {
+		c.message = message
+	}
+	return message, size
+}
+
+// detach takes the connection out of Go's netpoller, where that is possible and of use. The returned release ends the
 // connection so that the last message is delivered.
-func (c *lineConn) detach() (release func()) {
-	if !c.framed {
+func (c *streamConn) detach() (release func()) {
+	if _, binary := c.framing.(binaryFraming); !binary {
 		return func() {}
 	}
 	early, _ := c.in.Peek(c.in.Buffered())
@@ -85,43 +97,52 @@ func (c *lineConn) detach() (release func()) {
 	}
 }
 
-// socket returns the detached socket of the connection; nil if there is none.
-func (c *lineConn) socket() *park.Socket {
+// detached returns the detached socket of the connection; nil if there is none.
+func (c *streamConn) detached() *park.Socket {
 	socket, _ := c.Conn.(*park.Socket)
 	return socket
 }
 
 // TryWrite writes as much as the detached socket accepts.
-func (c *lineConn) TryWrite(data []byte) (n int, err error) { return c.socket().TryWrite(data) }
+func (c *streamConn) TryWrite(data []byte) (n int, err error) { return c.detached().TryWrite(data) }
+
+// AppendHead appends what precedes a message of so many bytes.
+func (c *streamConn) AppendHead(dst []byte, size int) []byte {
+	return c.framing.(binaryFraming).appendHead(dst, size)
+}
 
 // WriteLater buffers data for the next flush.
-func (c *lineConn) WriteLater(data []byte) { c.out = append(c.out[:0], data...) }
+func (c *streamConn) WriteLater(data []byte) { c.out = append(c.out[:0], data...) }
 
-// setCodec does nothing: over TCP the first message, before the connection is made, sets the encoding.
-func (c *lineConn) setCodec(codec.Codec) {}
+// setCodec sets which frames of a WebSocket are expected: over TCP the first message, before the connection is made,
+// sets the encoding.
+func (c *streamConn) setCodec(codec codec.Codec) {
+	if c.socket != nil {
+		c.socket.text = codec.IsText()
+	}
+}
 
 // keepBack is the number of bytes that are buffered before they are sent without a flush.
 const keepBack = 64 << 10
 
-func (c *lineConn) Send(message []byte) error {
-	if len(message) >= keepBack && !c.framed && c.ending == "" { // a chunk of an original client: its buffer stays small
+func (c *streamConn) Send(message []byte) error {
+	if len(message) >= keepBack && c.framing == (packets{}) { // a chunk of an original client: its buffer stays small
 		if err := c.Flush(); err != nil {
 			return err
 		}
 		return c.write(message)
 	}
-	if c.framed {
-		c.out = sessionmsg.AppendMessage(c.out, message)
-	} else {
-		c.out = append(append(c.out, message...), c.ending...)
-	}
+	c.out = c.framing.append(c.out, message)
 	if len(c.out) >= keepBack {
 		return c.Flush()
 	}
 	return nil
 }
 
-func (c *lineConn) Flush() error {
+func (c *streamConn) Flush() error {
+	if c.socket != nil {
+		c.out = c.socket.appendAnswer(c.out)
+	}
 	if len(c.out) == 0 {
 		return nil
 	}
@@ -134,7 +155,7 @@ func (c *lineConn) Flush() error {
 }
 
 // write writes to the connection, within the time that a write may take.
-func (c *lineConn) write(data []byte) error {
+func (c *streamConn) write(data []byte) error {
 	// Setting a deadline costs more than comparing times.
 	if now := time.Now(); c.patient.Sub(now) < writeTimeout-time.Second/2 {
 		c.patient = now.Add(writeTimeout)
@@ -147,67 +168,35 @@ func (c *lineConn) write(data []byte) error {
 }
 
 // close sends the end of the stream, and unblocks the reader. accept.HangUp does the rest.
-func (c *lineConn) close() error { return accept.CloseInOrder(c.Conn) }
+func (c *streamConn) close() error {
+	if c.socket != nil {
+		if err := c.write(c.socket.appendEnd(nil)); err != nil {
+			return errors.Join(err, accept.CloseInOrder(c.Conn))
+		}
+	}
+	return accept.CloseInOrder(c.Conn)
+}
 
-func (c *lineConn) cut()             { c.Conn.Close() } //nolint:errcheck // readers and writers see the error
-func (c *lineConn) remote() net.Addr { return c.RemoteAddr() }
+func (c *streamConn) cut() { c.Conn.Close() } //nolint:errcheck // readers and writers see the error
+
+func (c *streamConn) remote() net.Addr {
+	if c.addr != nil {
+		return c.addr
+	}
+	return c.RemoteAddr()
+}
 
 // ready reports whether another whole line has been received.
-func (c *lineConn) ready() bool {
+func (c *streamConn) ready() bool {
 	received, _ := c.in.Peek(c.in.Buffered())
 	return bytes.IndexByte(received, '\n') >= 0
 }
 
-// resetConn carries packets of the original protocol, whose client does not notice the end of a stream: it is closed by a reset.
-type resetConn struct{ lineConn }
+// resetConn carries packets of the original protocol, whose client does not notice the end of a stream: it is closed by
+// a reset.
+type resetConn struct{ streamConn }
 
 func (c *resetConn) close() error { return c.Conn.Close() }
-
-// socketConn carries messages over WebSocket: JSON in text frames, CBOR in binary frames.
-type socketConn struct {
-	codec  codec.Codec     // of messages read; the reader's
-	ctx    context.Context //nolint:containedctx // the connection's; websocket needs one for each call
-	cancel context.CancelFunc
-	ws     *websocket.Conn
-	addr   net.Addr
-
-	chunkHashes bool        // the client understands ChunkHash
-	skins       bool        // the client understands skins in tick frames
-	skin        player.Skin // that the player has chosen
-}
-
-func (c *socketConn) read() ([]byte, error) {
-	kind, data, err := c.ws.Read(c.ctx)
-	switch {
-	case errors.Is(err, websocket.ErrMessageTooBig):
-		return nil, &wire.Error{Code: wire.FailTooLong, Message: fmt.Sprintf("a message may have %d bytes", wire.MaxLine)}
-	case err != nil:
-		return nil, err
-	case c.codec.IsText() && kind != websocket.MessageText:
-		return nil, &wire.Error{Code: wire.FailBadType, Message: "send text frames: this session speaks JSON"}
-	case !c.codec.IsText() && kind != websocket.MessageBinary:
-		return nil, &wire.Error{Code: wire.FailBadType, Message: "send binary frames: this session speaks CBOR"}
-	}
-	return data, nil
-}
-
-func (c *socketConn) setCodec(new codec.Codec) { c.codec = new }
-
-func (c *socketConn) Send(message []byte) error {
-	ctx, cancel := context.WithTimeout(c.ctx, writeTimeout)
-	defer cancel()
-	kind := websocket.MessageBinary
-	if message[0] == '{' { // no binary message begins like this
-		kind = websocket.MessageText
-	}
-	return c.ws.Write(ctx, kind, message)
-}
-
-func (c *socketConn) Flush() error { return nil }
-
-func (c *socketConn) close() error     { return c.ws.Close(websocket.StatusNormalClosure, "") }
-func (c *socketConn) cut()             { c.cancel() }
-func (c *socketConn) remote() net.Addr { return c.addr }
 
 // redirectError refuses a player, and redirects them.
 type redirectError struct {
@@ -232,11 +221,11 @@ func isClosed(err error) bool {
 	if _, sentOn := errors.AsType[*redirectError](err); sentOn {
 		return true
 	}
-	return websocket.CloseStatus(err) != -1
+	return websocket.CloseStatus(err) != -1 // a client of another game
 }
 
-// runWriter is a connection's writer goroutine: it writes what the outbox has, as fast as the client's address may be sent bytes, and
-// closes the connection in order. The end of ctx ends a wait for the address.
+// runWriter is a connection's writer goroutine: it writes what the outbox has, as fast as the client's address may be
+// sent bytes, and closes the connection in order. The end of ctx ends a wait for the address.
 func (g *Gateway) runWriter(ctx context.Context, o *outbox.Outbox, c conn) {
 	defer o.MarkClosed()
 	defer g.metrics.panics.Recover("writer", c.cut, "remote", c.remote().String())

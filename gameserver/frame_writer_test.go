@@ -42,11 +42,11 @@ func socketPair(t testing.TB) (here, there *net.TCPConn) {
 func straight(t testing.TB) (o *outbox.Outbox, there *net.TCPConn) {
 	t.Helper()
 	here, there := socketPair(t)
-	line := &lineConn{Conn: here, in: bufio.NewReader(here), framed: true}
+	line := &streamConn{Conn: here, in: bufio.NewReader(here), framing: prefixed{}}
 	release := line.detach()
 	o = outbox.New(line.cut)
 	o.SetCodec(codec.CBOR)
-	if line.socket() == nil {
+	if line.detached() == nil {
 		t.Fatal("there is no short way to a TCP socket")
 	}
 	o.Direct = line

@@ -95,9 +95,12 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 			return errors.Join(err, answer(c, string(codec.JSON.Encode(failureOf(err)))+"\n"))
 		}
 		defer release()
-		line := &lineConn{Conn: c, in: in, ending: "\n", framed: !codec.Of(h.Join.Encoding, false).IsText()}
-		defer line.detach()()
-		g.serveSession(ctx, line, &h.Join)
+		stream := &streamConn{Conn: c, in: in, framing: prefixed{}}
+		if codec.Of(h.Join.Encoding, false).IsText() {
+			stream.framing = lines{}
+		}
+		defer stream.detach()()
+		g.serveSession(ctx, stream, &h.Join)
 	}
 	return nil
 }

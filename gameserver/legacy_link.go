@@ -61,7 +61,7 @@ type legacyLink struct {
 }
 
 func (g *Gateway) openLegacy(c net.Conn, in *bufio.Reader, owner mirror.Subscriber) legacy.Link {
-	l := &legacyLink{resetConn: resetConn{lineConn{Conn: c, in: in}}, metrics: g.metrics} // packets include their newline
+	l := &legacyLink{resetConn: resetConn{streamConn{Conn: c, in: in, framing: packets{}}}, metrics: g.metrics}
 	ctx, stop := context.WithCancel(context.Background())
 	l.out = outbox.New(func() { stop(); l.cut() })
 	l.out.Owner, l.out.Mute = owner, true

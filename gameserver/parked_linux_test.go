@@ -1,7 +1,6 @@
 package gameserver
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -14,41 +13,52 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/test/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // walkingClient is a CBOR client over a real socket, which reads when the test says so.
 type walkingClient struct {
-	t    *testing.T
-	r    *harness
-	conn net.Conn
-	in   *bufio.Reader
-	seq  uint64
+	t       *testing.T
+	r       *harness
+	conn    *sessionclient.Conn
+	carrier sessionclient.Carrier
+	seq     uint64
 }
 
-// serveWalkingClients starts a gateway on a real socket that parks players who have only walked for the given time.
-func serveWalkingClients(t *testing.T, long time.Duration) (r *harness, join func(name string) *walkingClient) {
+// overBoth runs a test of sessions over TCP, and of those of pages.
+func overBoth(t *testing.T, test func(t *testing.T, pages bool)) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	t.Run("TCP", func(t *testing.T) { test(t, false) })
+	t.Run("WebSocket", func(t *testing.T) { test(t, true) })
+}
+
+// serveWalkingClients starts a gateway on real sockets that parks players who have only walked for the given time.
+func serveWalkingClients(t *testing.T, pages bool, long time.Duration) (r *harness, join func(name string) *walkingClient) {
+	t.Helper()
+	game, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	http, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	r = prepareHarness(t, func(o *Options) { o.actedFor = long })
-	r.start(Listeners{Game: l, HTTP: r.http})
+	r.start(Listeners{Game: game, HTTP: http})
+	target, carrier := game.Addr().String(), sessionclient.Carrier(sessionclient.Prefixed{})
+	if pages {
+		target, carrier = sessionclient.Page(http.Addr().String()), sessionclient.WebSocket{}
+	}
 	return r, func(name string) *walkingClient {
 		t.Helper()
-		conn, err := net.Dial("tcp", l.Addr().String())
+		conn, err := sessionclient.Dial(t.Context(), target, sessionmsg.Join{Name: name, View: 1, Encoding: sessionmsg.EncodingCBOR})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { conn.Close() })
-		w := &walkingClient{t: t, r: r, conn: conn, in: bufio.NewReader(conn)}
-		data, err := sessionmsg.EncodeClient(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: name, View: 1, Encoding: sessionmsg.EncodingCBOR})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.write(append(data, '\n'))
+		w := &walkingClient{t: t, r: r, conn: conn, carrier: carrier}
 		w.seq = await[sessionmsg.Welcome](w).NextSeq
 		for range 9 {
 			await[sessionmsg.ChunkData](w)
@@ -70,7 +80,7 @@ func (w *walkingClient) send(m sessionmsg.FromClient) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.write(sessionmsg.AppendMessage(nil, data))
+	w.write(w.carrier.Append(nil, data))
 }
 
 func (w *walkingClient) goTo(x float64) {
@@ -84,18 +94,11 @@ func await[M sessionmsg.FromServer](w *walkingClient) M {
 		w.t.Fatal(err)
 	}
 	for {
-		data, err := sessionmsg.ReadMessage(w.in, nil, wire.MaxServerLine)
+		m, err := w.conn.Read()
 		if err != nil {
 			w.t.Fatalf("no %T: %v", *new(M), err)
 		}
-		if data[0] == sessionmsg.TickFrame {
-			continue
-		}
-		m, err := sessionmsg.DecodeServerCBOR(data)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		if wanted, ok := m.(M); ok {
+		if wanted, ok := m.FromServer.(M); ok {
 			return wanted
 		}
 	}
@@ -127,8 +130,10 @@ func (w *walkingClient) at(x float64) {
 }
 
 // Players who walk are parked; those who edit, or enter another chunk, are not, and get their answers as usual.
-func TestWalkersAreParked(t *testing.T) {
-	r, join := serveWalkingClients(t, 1)
+func TestWalkersAreParked(t *testing.T) { overBoth(t, testWalkersAreParked) }
+
+func testWalkersAreParked(t *testing.T, pages bool) {
+	r, join := serveWalkingClients(t, pages, 1)
 	ann := join("ann")
 	ann.goTo(4.5)
 	ann.expectParked(1)
@@ -154,10 +159,11 @@ func TestWalkersAreParked(t *testing.T) {
 		ann.goTo(4.5)
 		ann.expectParked(1)
 	}
-	ann.goTo(500) // the poller corrects moves too
-	if back := await[sessionmsg.Correction](ann); back.Pose.X != 4.5 || r.g.poller.Parked() != 1 {
-		t.Errorf("corrected to %v, %d are parked", back.Pose.X, r.g.poller.Parked())
+	ann.goTo(500) // back to where they were, and parked again
+	if back := await[sessionmsg.Correction](ann); back.Pose.X != 4.5 {
+		t.Errorf("corrected to %v", back.Pose.X)
 	}
+	ann.expectParked(1)
 	ann.goTo(3.5)
 	ann.at(3.5)
 	ann.goTo(2.5)
@@ -177,7 +183,7 @@ func TestWalkersAreParked(t *testing.T) {
 
 // A player who has just done anything but walk is not parked.
 func TestActingPlayerIsNotParked(t *testing.T) {
-	r, join := serveWalkingClients(t, time.Hour)
+	r, join := serveWalkingClients(t, true, time.Hour)
 	ann := join("ann")
 	for range 3 {
 		ann.goTo(4.5)
@@ -192,7 +198,13 @@ func TestActingPlayerIsNotParked(t *testing.T) {
 
 // Parked sessions end as others do: by their clients, by too many messages, by invalid ones, by another login. Others walk on
 // meanwhile.
-func TestParkedSessionsEnd(t *testing.T) {
+func TestParkedSessionsEnd(t *testing.T) { overBoth(t, testParkedSessionsEnd) }
+
+func testParkedSessionsEnd(t *testing.T, pages bool) {
+	tooLong, noMessage, failure := []byte{0xff, 0xff, 0xff, 0x7f}, []byte{0}, wire.FailTooLong
+	if pages {
+		tooLong, noMessage, failure = []byte{0x82, 0xff, 0, 0, 0, 0, 0, 2, 0, 0, 1, 2, 3, 4}, []byte{0x82, 0x80, 1, 2, 3, 4}, wire.FailBadCBOR
+	}
 	pose := sessionmsg.AppendMove(nil, motion.Pose{X: 4.5, Y: 25, Z: .5})
 	for name, c := range map[string]struct {
 		does func(w *walkingClient)
@@ -200,26 +212,26 @@ func TestParkedSessionsEnd(t *testing.T) {
 	}{
 		"closed": {func(w *walkingClient) { w.conn.Close() }, ""},
 		"reset": {func(w *walkingClient) {
-			if err := w.conn.(*net.TCPConn).SetLinger(0); err != nil {
+			if err := w.conn.Conn.(*net.TCPConn).SetLinger(0); err != nil {
 				w.t.Error(err)
 			}
 			w.conn.Close()
 		}, ""},
 		"half a message": {func(w *walkingClient) {
-			w.write(sessionmsg.AppendMessage(nil, pose)[:20])
+			w.write(w.carrier.Append(nil, pose)[:20])
 			w.conn.Close()
 		}, ""},
 		"too much": {func(w *walkingClient) {
 			for range movesAtOnce + 50 {
-				w.write(sessionmsg.AppendMessage(nil, pose))
+				w.write(w.carrier.Append(nil, pose))
 			}
 		}, wire.FailRate},
-		"nonsense":   {func(w *walkingClient) { w.write([]byte{3, sessionmsg.ClientMove, 1, 2}) }, wire.FailBadValue},
-		"too long":   {func(w *walkingClient) { w.write([]byte{0xff, 0xff, 0xff, 0x7f}) }, wire.FailTooLong},
-		"no message": {func(w *walkingClient) { w.write([]byte{0}) }, wire.FailTooLong},
+		"nonsense":   {func(w *walkingClient) { w.write(w.carrier.Append(nil, []byte{sessionmsg.ClientMove, 1, 2})) }, wire.FailBadValue},
+		"too long":   {func(w *walkingClient) { w.write(tooLong) }, wire.FailTooLong},
+		"no message": {func(w *walkingClient) { w.write(noMessage) }, failure},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, join := serveWalkingClients(t, 1)
+			r, join := serveWalkingClients(t, pages, 1)
 			bob, ann := join("bob"), join("ann")
 			bob.goTo(4.5)
 			bob.expectParked(1)
@@ -241,14 +253,17 @@ func TestParkedSessionsEnd(t *testing.T) {
 }
 
 // A client that sends half a message and stops, and one that reads nothing, hold up nobody.
-func TestStalledClientsHoldUpNobody(t *testing.T) {
-	_, join := serveWalkingClients(t, 1)
+func TestStalledClientsHoldUpNobody(t *testing.T) { overBoth(t, testStalledClientsHoldUpNobody) }
+
+func testStalledClientsHoldUpNobody(t *testing.T, pages bool) {
+	_, join := serveWalkingClients(t, pages, 1)
 	bob, half := join("bob"), join("half")
 	bob.goTo(4.5)
 	bob.expectParked(1)
 	half.goTo(4.5)
 	half.expectParked(2)
-	half.write([]byte{33, sessionmsg.ClientMove})
+	move := half.carrier.Append(nil, sessionmsg.AppendMove(nil, motion.Pose{X: 5.5, Y: 25, Z: .5}))
+	half.write(move[:10])
 	half.expectParked(1)
 	for range 3 {
 		for _, x := range []float64{5.5, 4.5} {
@@ -263,15 +278,19 @@ func TestStalledClientsHoldUpNobody(t *testing.T) {
 			})
 		}
 	}
-	half.write(sessionmsg.AppendMove(nil, motion.Pose{X: 5.5, Y: 25, Z: .5})[1:]) // the rest arrives after all
+	half.write(move[10:]) // the rest arrives after all
 	half.expectParked(2)
 }
 
 // A gateway that shuts down redirects parked clients, and leaves no file and no goroutine behind.
 func TestGatewayStopsWithParkedSessions(t *testing.T) {
+	overBoth(t, testGatewayStopsWithParkedSessions)
+}
+
+func testGatewayStopsWithParkedSessions(t *testing.T, pages bool) {
 	files, goroutines := openFiles(t), runtime.NumGoroutine()
 	t.Run("gateway", func(t *testing.T) {
-		r, join := serveWalkingClients(t, 1)
+		r, join := serveWalkingClients(t, pages, 1)
 		var all []*walkingClient
 		for i := range 20 {
 			w := join(fmt.Sprint("walker", i))
@@ -289,7 +308,7 @@ func TestGatewayStopsWithParkedSessions(t *testing.T) {
 			if failure := await[sessionmsg.Failure](w); failure.Code != wire.FailShuttingDown {
 				t.Errorf("ended with %+v", failure)
 			}
-			if _, err := w.in.ReadByte(); !errors.Is(err, io.EOF) {
+			if _, err := w.conn.Read(); !errors.Is(err, io.EOF) {
 				t.Errorf("then %v, want the connection closed in order", err)
 			}
 			w.conn.Close()

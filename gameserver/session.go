@@ -50,11 +50,14 @@ type session struct {
 	notice        lastNotice              // likewise
 }
 
-// setCodec sets the encoding of messages from now on.
+// setCodec sets the encoding of messages from now on. It is called before the session has a place.
 func (s *session) setCodec(c codec.Codec) {
 	s.codec = c
 	s.out.SetCodec(c)
 	s.conn.setCodec(c)
+	if stream, ok := s.conn.(*streamConn); ok && c.HasTickFrames() && stream.detached() != nil {
+		s.out.Direct = stream
+	}
 }
 
 // presence returns what is saved of the player.

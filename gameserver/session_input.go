@@ -476,8 +476,8 @@ const (
 // park lets the poller read until a message arrives that the session must handle.
 func (s *session) park() {
 	s.walk.parked = true
-	if line, ok := s.conn.(*lineConn); ok && line.in.Buffered() == 0 {
-		s.g.poller.Park(line.socket(), s.handleParked)
+	if stream, ok := s.conn.(*streamConn); ok && stream.in.Buffered() == 0 {
+		s.g.poller.Park(stream.detached(), stream.split, s.handleParked)
 	}
 	if s.walk.parked = false; !s.walk.nearBorder { // the session cannot be parked, or the message is not a move
 		s.walk.lastAction = s.g.now()

@@ -36,14 +36,14 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 		done: make(chan struct{}),
 	}
 	s.out.Owner = s
-	if socket, ok := c.(*socketConn); ok {
-		s.client.chunks.On, s.client.skins, s.body.Skin = socket.chunkHashes, socket.skins, socket.skin
+	if stream, ok := c.(*streamConn); ok {
+		s.client.chunks.On, s.client.skins, s.body.Skin = stream.page.chunkHashes, stream.page.skins, stream.page.skin
+		if stream.socket != nil {
+			stream.socket.wake = s.out.Wake
+		}
 	}
 	if _, adapted := c.(adaptedConn); adapted {
 		s.out.Pace = int(games.TickEvery / region.TickEvery)
-	}
-	if line, ok := c.(*lineConn); ok && line.socket() != nil {
-		s.out.Direct = line
 	}
 	s.silenceTimer = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.End(failureOf(errSilent)) })
 	defer s.silenceTimer.Stop()

@@ -144,7 +144,7 @@ func TestKeyedPlayers(t *testing.T) {
 			r := newHarness(t)
 			here, there := net.Pipe()
 			defer here.Close()
-			go r.g.serveSession(t.Context(), &lineConn{Conn: there, in: bufio.NewReader(there), ending: "\n"},
+			go r.g.serveSession(t.Context(), &streamConn{Conn: there, in: bufio.NewReader(there), framing: lines{}},
 				&sessionmsg.Join{Version: 1, Name: "\u212aim", View: 1, Encoding: "json"})
 			if line := readLine(t, here); !strings.Contains(line, `"`+wire.FailBadName+`"`) {
 				t.Errorf("answered %s", line)

@@ -195,7 +195,7 @@ func TestLastWordsAreShort(t *testing.T) {
 		r := newHarness(t)
 		here, there := net.Pipe() // whose other end never reads
 		defer here.Close()
-		line := &lineConn{Conn: there, ending: "\n"}
+		line := &streamConn{Conn: there, framing: lines{}}
 		o := outbox.New(line.cut)
 		began := time.Now()
 		o.Put([]byte("hello"))

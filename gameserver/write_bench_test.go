@@ -34,7 +34,7 @@ func BenchmarkSessionWrite(b *testing.B) {
 		<-drained
 		l.Close()
 	}()
-	c := &lineConn{Conn: socket, ending: "\n"}
+	c := &streamConn{Conn: socket, framing: lines{}}
 	out, piece := outbox.New(func() {}), make([]byte, 100*120)
 	var d outbox.Writer
 	b.ReportAllocs()

@@ -1,14 +1,12 @@
 package outbox
 
 import (
-	"encoding/binary"
-
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// This file writes tick frames from the frame loop directly into the socket. Waking a writer for each session and tick costs half
-// as much as the write itself, and the writers of a crowd compete for the processors. So the writer writes only what did not fit
-// into the socket, and what is more than a tick's updates.
+// This file writes tick frames from the frame loop directly into the socket. Waking a writer for each session and tick
+// costs half as much as the write itself, and the writers of a crowd compete for the processors. So the writer writes
+// only what did not fit into the socket, and what is more than a tick's updates.
 
 // FrameWriter holds the reused buffers of the frame loop for writing frames.
 type FrameWriter struct {
@@ -45,7 +43,7 @@ func (p *FrameWriter) Deliver(o *Outbox) {
 	o.mu.items, o.mu.motion = o.mu.items[:0], o.mu.motion[:0]
 }
 
-// compose puts all that waits into the frame, each message with its length before it: consecutive pieces as one message, and the
+// compose puts all that waits into the frame, each message in its frame: consecutive pieces as one message, and the
 // motion last, as Writer.WriteNext does. The lock is held.
 func (p *FrameWriter) compose(o *Outbox) {
 	tick := o.mu.tick
@@ -56,7 +54,7 @@ func (p *FrameWriter) compose(o *Outbox) {
 	for rest, motion := o.mu.items, o.mu.motion; len(rest)+len(motion) > 0; {
 		n, bytes := run(rest)
 		if n == 0 && len(rest) > 0 {
-			p.frame = sessionmsg.AppendMessage(p.frame, rest[0].data)
+			p.frame = append(o.Direct.AppendHead(p.frame, len(rest[0].data)), rest[0].data...)
 			p.count(len(rest[0].data))
 			rest = rest[1:]
 			continue
@@ -66,7 +64,7 @@ func (p *FrameWriter) compose(o *Outbox) {
 			last, motion = motion, nil
 		}
 		const head = 3 // bytes of AppendTick
-		p.frame = binary.AppendUvarint(p.frame, uint64(head+bytes+len(last)))
+		p.frame = o.Direct.AppendHead(p.frame, head+bytes+len(last))
 		p.count(head + bytes + len(last))
 		p.frame = sessionmsg.AppendTick(p.frame, tick)
 		for _, i := range rest[:n] {

@@ -1,5 +1,6 @@
-// Package outbox is the output queue of a client's connection, and writes it. A connection has a goroutine that runs Drain; a frame loop may
-// write into the socket itself ([FrameWriter]) while that goroutine is idle. An outbox's lock is a leaf: nothing else is locked under it.
+// Package outbox is the output queue of a client's connection, and writes it. A connection has a goroutine that runs
+// Drain; a frame loop may write into the socket itself ([FrameWriter]) while that goroutine is idle. An outbox's lock
+// is a leaf: nothing else is locked under it.
 package outbox
 
 import (
@@ -20,31 +21,32 @@ import (
 )
 
 const (
-	// outboxLimit is how many bytes may wait for a slow client before it is disconnected. All chunks of the largest view fit in.
+	// outboxLimit is how many bytes may wait for a slow client before it is disconnected. All chunks of the largest
+	// view fit in.
 	outboxLimit = 16 << 20
-	// chunkWindow is how many bytes of whole chunks may be in transit to a client, not counting the one that exceeds it. It is
-	// small so that nothing waits long behind them.
+	// chunkWindow is how many bytes of whole chunks may be in transit to a client, not counting the one that exceeds
+	// it. It is small so that nothing waits long behind them.
 	chunkWindow = 32 << 10
-	// LateTicks is how many ticks' motion may wait for a writer, which then writes them in one frame. Later motion is dropped and
-	// marked as missed.
+	// LateTicks is how many ticks' motion may wait for a writer, which then writes them in one frame. Later motion is
+	// dropped and marked as missed.
 	LateTicks = 4
 	// frameLimit bounds the bytes of pieces in one frame, far below wire.MaxServerLine.
 	frameLimit = 1 << 20
-	// CloseTimeout bounds the delivery of the last message of an ended connection. It also bounds how long a player whose network
-	// changed waits for the place that their lost connection still holds.
+	// CloseTimeout bounds the delivery of the last message of an ended connection. It also bounds how long a player
+	// whose network changed waits for the place that their lost connection still holds.
 	CloseTimeout = 2 * time.Second
 )
 
-// Outbox is the queue of messages to one client. Adding never blocks: a client that does not keep up is disconnected with a
-// reason, and does not slow down others.
+// Outbox is the queue of messages to one client. Adding never blocks: a client that does not keep up is disconnected
+// with a reason, and does not slow down others.
 //
 // A session with tick frames gets its pieces with them, together with the motion of the tick. Of motion only the newest
-// counts: while earlier data is still being written, motion is dropped, and a later frame contains the full state. Another
-// session that is late gets no moves either until it has caught up.
+// counts: while earlier data is still being written, motion is dropped, and a later frame contains the full state.
+// Another session that is late gets no moves either until it has caught up.
 type Outbox struct {
 	// These are set before first use.
 	Owner  mirror.Subscriber // for chunks that wait
-	Direct DirectWriter      // lets the frame loop write without the writer; nil for none
+	Direct DirectWriter      // lets the frame loop write without the writer; nil for none, and with codecs without tick frames
 	Mute   bool              // the protocol has no last message
 	Pace   int               // ticks of motion that are written together, unless something else waits; at most LateTicks. 0: one
 
@@ -82,11 +84,13 @@ type item struct {
 	noWake bool // does not wake the writer
 }
 
-// DirectWriter is a connection that can be written to without blocking. It is used with the outbox's lock held, while the writer
-// is idle.
+// DirectWriter is a connection that can be written to without blocking. It is used with the outbox's lock held, while
+// the writer is idle.
 type DirectWriter interface {
 	// TryWrite writes as much as the socket accepts. If that is full, it returns less than len(data) and no error.
 	TryWrite(data []byte) (n int, err error)
+	// AppendHead appends what precedes a message of so many bytes.
+	AppendHead(dst []byte, size int) []byte
 	// WriteLater buffers data for the next flush, before everything else.
 	WriteLater(data []byte)
 }
@@ -108,8 +112,8 @@ func (o *Outbox) SetCodec(c codec.Codec) {
 // Put queues an encoded message.
 func (o *Outbox) Put(message []byte) { o.add(item{data: message}) }
 
-// PutDeferred queues an encoded message for FrameWriter.Deliver, which must be called next. It reports false if the outbox cannot
-// be written without the writer.
+// PutDeferred queues an encoded message for FrameWriter.Deliver, which must be called next. It reports false if the
+// outbox cannot be written without the writer.
 func (o *Outbox) PutDeferred(message []byte) bool {
 	o.add(item{data: message, noWake: o.Direct != nil})
 	return o.Direct != nil
@@ -130,8 +134,8 @@ func (o *Outbox) Miss() {
 	o.mu.missed = true
 }
 
-// PutMotion queues the motion that compose appends, and releases queued pieces for writing. Compose is passed whether the client
-// has missed motion. If the outbox has a DirectWriter, FrameWriter.Deliver must be called next.
+// PutMotion queues the motion that compose appends, and releases queued pieces for writing. Compose is passed whether
+// the client has missed motion. If the outbox has a DirectWriter, FrameWriter.Deliver must be called next.
 func (o *Outbox) PutMotion(tick uint64, compose func(dst []byte, missed bool) []byte) (skipped bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -186,8 +190,8 @@ func (o *Outbox) refill() []*mirror.Chunk {
 // refillChunks is how many chunks are requested at once: unmodified ones of the tallest usual worlds fill the window.
 const refillChunks = 8
 
-// RemoveChunk sends the client that a chunk is out of view, and drops the chunk from those that wait for room. The caller must have stopped
-// watching it. The message also wakes the writer, which then continues with other chunks.
+// RemoveChunk sends the client that a chunk is out of view, and drops the chunk from those that wait for room. The
+// caller must have stopped watching it. The message also wakes the writer, which then continues with other chunks.
 func (o *Outbox) RemoveChunk(pos grid.ChunkPos) {
 	o.mu.Lock()
 	o.mu.waiting.remove(pos)
@@ -224,8 +228,8 @@ func (o *Outbox) add(i item) {
 	}
 }
 
-// End lets the writer write what waits and the last message (if any), and close the connection; all within CloseTimeout. Only the
-// first call counts.
+// End lets the writer write what waits and the last message (if any), and close the connection; all within
+// CloseTimeout. Only the first call counts.
 func (o *Outbox) End(last sessionmsg.FromServer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -273,8 +277,8 @@ func (o *Outbox) next(spare batch) batch {
 	return l
 }
 
-// Behind reports whether data written some ticks ago is still in transit. Then moves of a chunk are not queued for a session
-// without tick frames, but recorded as missed: each would be overtaken by the next.
+// Behind reports whether data written some ticks ago is still in transit. Then moves of a chunk are not queued for a
+// session without tick frames, but recorded as missed: each would be overtaken by the next.
 func (o *Outbox) Behind(c *mirror.Chunk) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -301,6 +305,9 @@ func (o *Outbox) caughtUp(c *mirror.Chunk) {
 	defer o.mu.Unlock()
 	o.mu.missedMoves = slices.DeleteFunc(o.mu.missedMoves, func(m *mirror.Chunk) bool { return m == c })
 }
+
+// Wake wakes the writer: it flushes, whether or not something waits.
+func (o *Outbox) Wake() { o.wake.Set() }
 
 // Woken reports whether there is something for the writer.
 func (o *Outbox) Woken() bool { return len(o.wake) > 0 }
@@ -359,7 +366,8 @@ type Writer struct {
 	frame  []byte
 }
 
-// WriteNext waits for something to write, and writes it. At the end of the outbox it writes the last message and returns ErrEnded.
+// WriteNext waits for something to write, and writes it. At the end of the outbox it writes the last message and
+// returns ErrEnded.
 func (w *Writer) WriteNext(o *Outbox, to Sink) error {
 	l := o.next(w.batch)
 	w.batch = l

@@ -378,6 +378,9 @@ func (r *recorder) TryWrite(data []byte) (int, error) {
 	}
 	return r.to.Write(data)
 }
+func (r *recorder) AppendHead(dst []byte, size int) []byte {
+	return binary.AppendUvarint(dst, uint64(size))
+}
 func (r *recorder) WriteLater([]byte) {}
 
 // A client that is sent motion at a slower pace is sent several ticks of it at once, and other changes with the next tick.

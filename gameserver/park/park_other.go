@@ -31,7 +31,7 @@ func NewPoller(*slog.Logger, bool) *Poller { return &Poller{} }
 func (*Poller) Run(context.Context) {}
 
 // Park reports false.
-func (*Poller) Park(*Socket, Handler) bool { return false }
+func (*Poller) Park(*Socket, Splitter, Handler) bool { return false }
 
 // Parked returns 0.
 func (*Poller) Parked() int { return 0 }

@@ -2,7 +2,6 @@ package park
 
 import (
 	"context"
-	"encoding/binary"
 	"log/slog"
 	"os"
 	"slices"
@@ -158,15 +157,15 @@ func (p *Poller) read(s *Socket, events uint32) {
 	rest := p.buffer[:max(n, 0)]
 	stay := n > 0
 	for stay && len(rest) > 0 {
-		size, head := binary.Uvarint(rest)
-		if head <= 0 || size == 0 || size > uint64(len(rest)-head) {
+		message, size := s.split(rest)
+		if size == 0 {
 			break
 		}
 		var taken bool
-		if taken, stay = s.handle(rest[head : head+int(size)]); !taken {
+		if taken, stay = s.handle(message); !taken {
 			break
 		}
-		rest = rest[head+int(size):]
+		rest = rest[size:]
 	}
 	if !stay || len(rest) > 0 || n == len(p.buffer) || events != unix.EPOLLIN {
 		s.unread = append(s.unread, rest...)
@@ -176,15 +175,15 @@ func (p *Poller) read(s *Socket, events uint32) {
 
 // Park lets the poller read a socket, and waits until data arrives that the caller must read. It reports false at once where that
 // is not possible. The goroutine that reads the socket calls it.
-func (p *Poller) Park(s *Socket, handle Handler) bool {
-	if s == nil || len(s.unread) > 0 || !p.park(s, handle) {
+func (p *Poller) Park(s *Socket, split Splitter, handle Handler) bool {
+	if s == nil || len(s.unread) > 0 || !p.park(s, split, handle) {
 		return false
 	}
 	<-s.unparked
 	return true
 }
 
-func (p *Poller) park(s *Socket, handle Handler) bool {
+func (p *Poller) park(s *Socket, split Splitter, handle Handler) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.mu.readDeadline.IsZero() || !p.register(s) {
@@ -195,7 +194,7 @@ func (p *Poller) park(s *Socket, handle Handler) bool {
 	if s.unparked == nil {
 		s.unparked = make(chan struct{}, 1)
 	}
-	s.handle, s.unregister = handle, func() { p.unregister(s) }
+	s.split, s.handle, s.unregister = split, handle, func() { p.unregister(s) }
 	return true
 }
 

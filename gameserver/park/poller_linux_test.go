@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -88,10 +89,19 @@ func socketPair(t *testing.T) (here, there *net.TCPConn) {
 // parkAgain does what Poller.Park does, without waiting.
 func (l *parkedSocket) parkAgain(t *testing.T, p *Poller) {
 	t.Helper()
-	if !p.park(l.Socket, l.handleMessage) {
+	if !p.park(l.Socket, splitPrefixed, l.handleMessage) {
 		t.Fatal("not parked")
 	}
 	l.left = l.unparked
+}
+
+// splitPrefixed is the Splitter of messages after their length.
+func splitPrefixed(received []byte) (message []byte, size int) {
+	n, head := binary.Uvarint(received)
+	if head <= 0 || n == 0 || n > uint64(len(received)-head) {
+		return nil, 0
+	}
+	return received[head : head+int(n)], head + int(n)
 }
 
 // read reads a message that the poller has left.

@@ -35,6 +35,7 @@ type Socket struct {
 
 // parking is the part of a socket used by the poller. Its fields are guarded by the socket's lock.
 type parking struct {
+	split      Splitter      // of the session; valid while the socket is parked
 	handle     Handler       // nil while the socket is not parked
 	unregister func()        // removes the socket from the poller; nil while it is not parked
 	unparked   chan struct{} // gets a token when the socket is unparked

@@ -14,13 +14,13 @@ import (
 
 // protocol is what players say: sessions, or what the floor program takes for one. A carrier frames it.
 type protocol interface {
-	// enter joins, and returns when the player is in the world. Chunks that arrive on the way go to the height map; what arrived
-	// after them is early.
+	// enter joins, and returns when the player is in the world. Chunks that arrive on the way go to the height map;
+	// what arrived after them is early.
 	enter(c net.Conn, target, name string, view int, land *HeightMap) (at arrival, early []byte, err error)
 	// appendMove appends a move, without its frame.
 	appendMove(dst []byte, pose motion.Pose) []byte
-	// decode decodes a message for a sample. It calls see for each avatar that it shows, and reports whether it is a frame with any.
-	// The scene keeps the state of earlier messages.
+	// decode decodes a message for a sample. It calls see for each avatar that it shows, and reports whether it is a
+	// frame with any. The scene keeps the state of earlier messages.
 	decode(scene *sessionmsg.AvatarDecoder, message []byte, see func(player string, pose motion.Pose)) (frame bool, err error)
 }
 
@@ -80,8 +80,8 @@ func (floor) decode(*sessionmsg.AvatarDecoder, []byte, func(string, motion.Pose)
 	return true, nil
 }
 
-// floorFrames carries the floor program's messages over TCP: moves as they are, and frames after their length in four bytes,
-// little-endian.
+// floorFrames carries the floor program's messages over TCP: moves as they are, and frames after their length in four
+// bytes, little-endian.
 type floorFrames struct{}
 
 // Append implements sessionclient.Carrier.
@@ -102,8 +102,8 @@ func (floorFrames) Split(received []byte) (message, answer, rest []byte, err err
 // inbound is what a sample has received.
 type inbound struct{ rest []byte } // of a message that is incomplete
 
-// each calls handle with each message that is complete now. Nothing is answered: nodes send no pings, and a sample that a node has closed
-// is lost.
+// each calls handle with each message that is complete now. Nothing is answered: nodes send no pings, and a sample that
+// a node has closed is lost.
 func (b *inbound) each(carrier sessionclient.Carrier, received []byte, handle func(message []byte) error) error {
 	rest := received
 	if len(b.rest) > 0 {

@@ -8,13 +8,15 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// Carrier is how messages are framed on a connection. Pages carry them over a WebSocket. Over TCP a session in JSON is carried as
-// Lines, and one in CBOR as Prefixed messages after a first line. It has no state: players of a crowd share one.
+// Carrier is how messages are framed on a connection. Pages carry them over a WebSocket. Over TCP a session in JSON is
+// carried as Lines, and one in CBOR as Prefixed messages after a first line. It has no state: players of a crowd share
+// one.
 type Carrier interface {
 	// Append appends a message in its frame.
 	Append(dst, message []byte) []byte
-	// Split splits the first message off what was received. Until all of it is there, message is nil and rest is all. If message is nil
-	// and rest is less, something else was split off: answer, if not nil, must be sent to the server, and rest is to be split again.
+	// Split splits the first message off what was received. Until all of it is there, message is nil and rest is all.
+	// If message is nil and rest is less, something else was split off: answer, if not nil, must be sent to the server,
+	// and rest is to be split again.
 	Split(received []byte) (message, answer, rest []byte, err error)
 }
 

@@ -1,7 +1,9 @@
-// Package sessionclient is the client's side of voxeld's session protocol (docs/protocol.md), in JSON and CBOR, over TCP, or over a
-// WebSocket as a page in Chromium. Conn only encodes and decodes; Player also keeps the land that the player sees.
+// Package sessionclient is the client's side of voxeld's session protocol (docs/protocol.md), in JSON and CBOR, over
+// TCP, or over a WebSocket as a page in Chromium. Conn only encodes and decodes; Player also keeps the land that the
+// player sees.
 //
-// The methods that send belong to one goroutine, those that read to one other. bot, bench, chaos and tests may import it.
+// The methods that send belong to one goroutine, those that read to one other. bot, bench, chaos and tests may import
+// it.
 package sessionclient
 
 import (
@@ -40,8 +42,8 @@ type Message struct {
 // New returns the session of a new connection over TCP. Its first message must be sent by Join.
 func New(c net.Conn) *Conn { return &Conn{Conn: c, carrier: Lines{}, buffer: make([]byte, 16<<10)} }
 
-// Open returns the session of a new connection to a target: over TCP, or over a WebSocket, which it opens. Its first message must
-// be sent by Join.
+// Open returns the session of a new connection to a target: over TCP, or over a WebSocket, which it opens. Its first
+// message must be sent by Join.
 func Open(c net.Conn, target string) (*Conn, error) {
 	s := New(c)
 	if !IsPage(target) {
@@ -52,8 +54,8 @@ func Open(c net.Conn, target string) (*Conn, error) {
 	return s, err
 }
 
-// IsPage reports whether players of a target are pages: it is the URL of a WebSocket, ws:// or wss://. Else it is the host:port of a game
-// server, whose players speak TCP.
+// IsPage reports whether players of a target are pages: it is the URL of a WebSocket, ws:// or wss://. Else it is the
+// host:port of a game server, whose players speak TCP.
 func IsPage(target string) bool { return strings.Contains(target, "://") }
 
 // Page returns the URL of the WebSocket of a node that serves pages at a host:port.
@@ -129,7 +131,8 @@ func (c *Conn) write(message []byte) (size int, err error) {
 	return size, nil
 }
 
-// Read reads the next message. After an error with a Size, which is of a message that cannot be decoded, reading can continue.
+// Read reads the next message. After an error with a Size, which is of a message that cannot be decoded, reading can
+// continue.
 func (c *Conn) Read() (m Message, err error) {
 	message, size, err := c.next()
 	if err != nil {

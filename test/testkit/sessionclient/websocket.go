@@ -16,8 +16,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// This file is the WebSocket of a page (RFC 6455), as Chromium speaks it: testdata/chromium.txt is a recording. It is written by hand
-// because a load of thousands of players must cost less than the server that it measures.
+// This file is the WebSocket of a page (RFC 6455), as Chromium speaks it: testdata/chromium.txt is a recording. It is
+// written by hand because a load of thousands of players must cost less than the server that it measures.
 
 // WebSocket carries each message in a frame of its own: JSON as text, CBOR as binary.
 type WebSocket struct{}
@@ -195,7 +195,8 @@ func (e *UpgradeError) Error() string {
 	return fmt.Sprintf("the server refuses the WebSocket with %d: %s", e.Status, e.Reason)
 }
 
-// upgrade asks for a WebSocket at a URL, as Chromium does for a page of its host. It returns what has arrived after the answer.
+// upgrade asks for a WebSocket at a URL, as Chromium does for a page of its host. It returns what has arrived after the
+// answer.
 func upgrade(c net.Conn, address string) (early []byte, err error) {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -49,7 +49,8 @@ func readRecording(t *testing.T) (r recording) {
 	return r
 }
 
-// The client asks for a WebSocket with the same bytes as Chromium, but for the hashes of chunks, which only a cache is for.
+// The client asks for a WebSocket with the same bytes as Chromium, but for the hashes of chunks, which only a cache is
+// for.
 func TestRequestIsChromiums(t *testing.T) {
 	r := readRecording(t)
 	var key string
@@ -91,8 +92,8 @@ func splitMasked(sent []byte) (f frame, key uint32, rest []byte, ok bool) {
 	return f, key, rest, ok && err == nil
 }
 
-// The client frames what the page has sent in the same bytes as Chromium. Both send small messages in one write each; Chromium puts those
-// that are sent at once into one.
+// The client frames what the page has sent in the same bytes as Chromium. Both send small messages in one write each;
+// Chromium puts those that are sent at once into one.
 func TestFramesAreChromiums(t *testing.T) {
 	r := readRecording(t)
 	kinds := make(map[byte]int)
