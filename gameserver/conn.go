@@ -24,7 +24,7 @@ import (
 const (
 	// silence is how long a client may send nothing: moves and pings keep a connection alive.
 	silence = 60 * time.Second
-	// writeTimeout bounds one write; over TCP it may be up to half a second shorter.
+	// writeTimeout bounds one write; it may be up to half a second shorter.
 	writeTimeout = 10 * time.Second
 )
 
@@ -55,6 +55,7 @@ type streamConn struct {
 	message []byte    // the reader's buffer
 	out     []byte    // the writer's buffer of data not yet sent
 	patient time.Time // the current write deadline
+	broken  bool      // a write has failed, perhaps amid a frame; the writer's
 }
 
 // page is what the page of a WebSocket has said of itself.
@@ -164,12 +165,13 @@ func (c *streamConn) write(data []byte) error {
 		}
 	}
 	_, err := c.Conn.Write(data)
+	c.broken = c.broken || err != nil
 	return err
 }
 
 // close sends the end of the stream, and unblocks the reader. accept.HangUp does the rest.
 func (c *streamConn) close() error {
-	if c.socket != nil {
+	if c.socket != nil && !c.broken {
 		if err := c.write(c.socket.appendEnd(nil)); err != nil {
 			return errors.Join(err, accept.CloseInOrder(c.Conn))
 		}

@@ -5,7 +5,7 @@
 // in view. They never use regions directly.
 //
 // CBOR sessions receive moves from the frame loop: once a tick it updates the interest index, which holds all avatars
-// in view of a session here, encodes the motion of each bucket once, and writes one frame to each session
+// in view of a session here, encodes the motion of each cell once for each tier, and writes one frame to each session
 // (docs/adr/0011). JSON sessions and original clients receive moves from chunk deltas.
 //
 // Chat goes through the sequencer of package chat, where events wait for those that they follow, whichever subscription

@@ -188,12 +188,32 @@ func TestActingPlayerIsNotParked(t *testing.T) {
 	for range 3 {
 		ann.goTo(4.5)
 		ann.goTo(3.5)
-		ann.send(sessionmsg.Ping{Nonce: 7})
-		await[sessionmsg.Pong](ann)
+		ann.seq++
+		ann.send(sessionmsg.Edit{Seq: ann.seq, X: 3, Y: 25, Z: 3, Block: uint16(chunk.Brick)})
+		await[sessionmsg.Ack](ann)
 		if n := r.g.poller.Parked(); n != 0 {
 			t.Errorf("%d sockets are parked", n)
 		}
 	}
+}
+
+// A page pings every two seconds, whatever its player does. Who walks is parked all the same.
+func TestPingingPlayerIsParked(t *testing.T) {
+	const pingEvery = 150 * time.Millisecond // more than ten a second are refused
+	r, join := serveWalkingClients(t, true, 3*pingEvery)
+	ann := join("ann")
+	ann.goTo(4.5)
+	pings := time.NewTicker(pingEvery)
+	defer pings.Stop()
+	for range 100 {
+		<-pings.C
+		if r.g.poller.Parked() == 1 {
+			return
+		}
+		ann.send(sessionmsg.Ping{Nonce: 7})
+		await[sessionmsg.Pong](ann)
+	}
+	t.Error("she is never parked")
 }
 
 // Parked sessions end as others do: by their clients, by too many messages, by invalid ones, by another login. Others walk on

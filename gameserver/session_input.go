@@ -35,13 +35,10 @@ func (s *session) listen() error {
 			return err
 		}
 		now := s.countMessage(data)
-		if !s.codec.IsMove(data) {
-			s.walk.lastAction = now
-		}
 		if err := s.handle(data); err != nil {
 			return err
 		}
-		if s.codec.IsMove(data) && !s.walk.nearBorder && now-s.walk.lastAction >= cmp.Or(s.g.actedFor, actedFor) {
+		if !s.walk.nearBorder && now-s.walk.lastAction >= cmp.Or(s.g.actedFor, actedFor) {
 			s.park()
 		}
 	}
@@ -70,6 +67,9 @@ func (s *session) handle(data []byte) error {
 	msg, err := s.codec.Decode(data)
 	if err != nil {
 		return err
+	}
+	if _, ping := msg.(sessionmsg.Ping); !ping { // a page pings every two seconds, whatever its player does
+		s.walk.lastAction = s.g.now()
 	}
 	return s.dispatch(msg)
 }
@@ -465,7 +465,7 @@ func (s *session) chat(text string) error {
 	return nil
 }
 
-// After anything but a move the session reads by itself for actedFor, since more of the same is likely and must not wait for the
+// After anything but moves and pings the session reads by itself for actedFor, since more of the same is likely and must not wait for the
 // poller's rounds. It also does so where chunks are about to be requested: if the next foresight moves are like the last one,
 // they lead to another chunk.
 const (
@@ -475,12 +475,14 @@ const (
 
 // park lets the poller read until a message arrives that the session must handle.
 func (s *session) park() {
-	s.walk.parked = true
-	if stream, ok := s.conn.(*streamConn); ok && stream.in.Buffered() == 0 {
-		s.g.poller.Park(stream.detached(), stream.split, s.handleParked)
+	stream, ok := s.conn.(*streamConn)
+	if !ok || stream.in.Buffered() > 0 {
+		return
 	}
-	if s.walk.parked = false; !s.walk.nearBorder { // the session cannot be parked, or the message is not a move
-		s.walk.lastAction = s.g.now()
+	s.walk.parked = true
+	possible := s.g.poller.Park(stream.detached(), stream.split, s.handleParked)
+	if s.walk.parked = false; !possible {
+		s.walk.lastAction = s.g.now() // it is tried again later
 	}
 }
 

@@ -196,7 +196,7 @@ func (p *place) detach() (here bool) {
 // session's reader, which is the poller while the session is parked.
 type walkState struct {
 	timerSet     time.Duration     // by the gateway's clock: when silent was set
-	lastAction   time.Duration     // likewise: when the client last sent anything but a move
+	lastAction   time.Duration     // likewise: when the client last sent anything but a move or a ping
 	nearBorder   bool              // see predictBorder
 	parked       bool              // the poller reads
 	teleport     *motion.Pose      // where the player was brought, until the client says that it is there; else nil

@@ -92,7 +92,7 @@ func upgrade(w http.ResponseWriter, r *http.Request) (conn net.Conn, in *bufio.R
 	if err != nil {
 		return nil, nil, err
 	}
-	early, _ := buffered.Reader.Peek(buffered.Reader.Buffered()) //nolint:errcheck // it is there
+	early, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
 	in = bufio.NewReader(conn)
 	if len(early) > 0 { // the reader of the server waits for the next request
 		in = bufio.NewReader(io.MultiReader(bytes.NewReader(bytes.Clone(early)), conn))
@@ -140,10 +140,17 @@ func (f *webSocket) split(received, buffer []byte) (message []byte, size int) {
 	return message, size
 }
 
+// maxFrames is how many frames may carry one message, with the pings and pongs before it.
+const maxFrames = 128
+
 // read reads the next message into the buffer, which grows if necessary. It answers pings.
 func (f *webSocket) read(in *bufio.Reader, buffer []byte) (message []byte, err error) {
 	message = buffer[:0]
-	for state := ws.StateServerSide; ; {
+	state := ws.StateServerSide
+	for frames := 1; ; frames++ {
+		if frames > maxFrames {
+			return nil, wire.Refuse(wire.FailRate, "a message, and the pings before it, may take %d WebSocket frames", maxFrames)
+		}
 		h, err := ws.ReadHeader(in)
 		switch {
 		case err != nil && !errors.Is(err, ws.ErrHeaderLengthMSB):
@@ -196,7 +203,7 @@ func (f *webSocket) control(in *bufio.Reader, h ws.Header) error {
 		return err
 	}
 	ws.Cipher(payload, h.Mask, 0)
-	switch h.OpCode {
+	switch h.OpCode { //nolint:exhaustive // nothing follows from a pong
 	case ws.OpPing:
 		pong := ws.MustCompileFrame(ws.NewPongFrame(payload))
 		f.answer.Store(&pong)

@@ -43,6 +43,7 @@ func rawPage(t *testing.T, address string) (net.Conn, *bufio.Reader) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	response.Body.Close()
 	// The key and the answer are the example of RFC 6455.
 	if h := response.Header; response.StatusCode != http.StatusSwitchingProtocols || h.Get("Sec-WebSocket-Accept") != "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" ||
 		h.Get("Sec-WebSocket-Extensions") != "" {

@@ -5,8 +5,8 @@
 //	actor      the owner of one raft group: a region's land, or the catalog
 //	directory  locates and founds regions
 //	placement  which nodes are members of a group, and who leads; what a node does that stops
+//	copies     the table that decides about a copy
 //	integrity  keeps copies sound: scrub, repair, replacement, quarantine, recovery
-//	hub        a region's gateways: what each watches, and what it is sent
 //	transport  raft messages, snapshots, questions and links between nodes
 //
 // Goroutines: each loaded region is owned by the goroutine of its actor. Other goroutines send closures to its inbox
@@ -18,6 +18,4 @@
 // goroutines beside the actor, which send the result back as a closure.
 //
 // A node that stops is drained first (Drain): it hands over its leaderships while everything still runs.
-//
-// Only gameserver, cmd and bench import this package.
 package region

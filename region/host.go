@@ -175,9 +175,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.facts, Slow: o.Replicas.Slow,
 		NotifyEvicted: evicted.Notify, Watch: h.observer.watch, Logger: o.Logger, Registerer: o.Registerer,
 	})
-	if err := h.wireIntegrity(m, evicted); err != nil {
-		return nil, err
-	}
+	h.wireIntegrity(m, evicted)
 	h.publisher = placement.NewPublisher(placement.PublisherOptions{
 		Self: o.Self.Peer, Registry: registry, Directory: h.Directory, Records: o.Records, Supervisor: h.supervisor,
 		LedElsewhere: h.damages.LedElsewhere, Tasks: h.tasks, Stored: o.Replicas.Has, Catalog: h.regions.Catalog, Logger: o.Logger,
@@ -213,7 +211,7 @@ func issued(by policy.Issued) policy.Issued {
 }
 
 // wireIntegrity creates the parts that keep copies sound.
-func (h *Host) wireIntegrity(m *integrity.Metrics, evicted *integrity.Evicted) error {
+func (h *Host) wireIntegrity(m *integrity.Metrics, evicted *integrity.Evicted) {
 	node := integrity.Node{
 		Self: h.Self, Height: h.Height, Storage: h.Storage, Replicas: h.Replicas, Registry: h.registry, Directory: h.Directory,
 		Questions: h.questions, Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Logger: h.Logger, Metrics: m,
@@ -289,7 +287,6 @@ func (h *Host) wireIntegrity(m *integrity.Metrics, evicted *integrity.Evicted) e
 		Node: node, Executor: h.executor, Evicted: evicted, AskStatuses: h.regions.askStatuses, LastHeard: h.detector.LastHeard,
 		Outdated: h.Replacer.Outdated,
 	}
-	return nil
 }
 
 // newRegions returns regions that know what the options say. NewHost adds the parts that need them.

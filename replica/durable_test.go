@@ -54,6 +54,7 @@ func TestGroupCommit(t *testing.T) {
 			groups = append(groups, g)
 		}
 		<-time.After(time.Second) // everything lazy is stored
+		synctest.Wait()
 		d.hold = make(chan struct{})
 		propose := func(n int) {
 			for i := range n {

@@ -20,23 +20,23 @@ func TestLogWaitsForSnapshot(t *testing.T) {
 		p.propose(50, "a")
 		h := p.members["a"].host.Host
 		carry := h.node.SendSnapshot
-		var send func()
+		send := make(chan func(), 1)
 		h.node.SendSnapshot = func(peer string, group uint64, write func(io.Writer) error, done func(error)) {
 			var b bytes.Buffer
 			if err := write(&b); err != nil {
 				t.Error(err)
 			}
-			send = func() {
+			send <- func() {
 				carry(peer, group, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err }, done)
 			}
 		}
 		p.join("b")
-		p.until("a snapshot is under way", func() bool { return send != nil })
+		p.until("a snapshot is under way", func() bool { return len(send) > 0 })
 		for range 4 {
 			p.propose(30, "a")
 		}
 		p.pass(time.Second)
-		send()
+		(<-send)()
 		p.propose(1, "a", "b")
 		if b := p.members["b"]; b.restored != 1 {
 			t.Fatalf("restored %d times: the log did not wait", b.restored)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,12 +12,30 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// lockedText is text that any goroutine may add to.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // A disk that hangs refuses nothing: that it does not answer can be seen while the host waits for it, and for some time
 // afterwards.
 func TestHungDiskIsSeen(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		d := newDisk()
-		var log strings.Builder // written while everybody else waits
+		var log lockedText
 		h := launch(t, Options{Storage: d, Registerer: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		g := h.mustOpen(t, alone(7))
 		leads(t, g)
@@ -45,6 +64,7 @@ func TestHungDiskIsSeen(t *testing.T) {
 			t.Errorf("a slow write is logged: %s", text)
 		}
 		<-time.After(hungLogged)
+		synctest.Wait()
 		if text := log.String(); strings.Count(text, "the disk does not answer") != 1 || strings.Contains(text, "answers again") {
 			t.Errorf("the log of a disk that does not answer: %s", text)
 		}
@@ -72,6 +92,7 @@ func TestSlowDiskIsSeen(t *testing.T) {
 		g := h.mustOpen(t, alone(7))
 		leads(t, g)
 		<-time.After(HungAfter) // everything lazy is stored
+		synctest.Wait()
 		commit := func(takes time.Duration) {
 			d.hold = make(chan struct{})
 			if err := g.Propose([]byte("edit")); err != nil {

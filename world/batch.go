@@ -22,7 +22,7 @@ type Pin struct {
 	Base  [32]byte
 }
 
-// Batch is one log entry of a region: at most one per tick. Pins take effect before edits.
+// Batch is one log entry of a region; one is in flight at a time. Pins take effect before edits.
 type Batch struct {
 	// Time is when the leader proposed the entry, by its clock, in milliseconds since 1970. In batches of the first
 	// version, which have no proofs, it is 0.

@@ -46,6 +46,7 @@ func TestGuard(t *testing.T) {
 		time.Sleep(frameTime - time.Second)
 		done()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if memory.held != 0 || resets != 0 {
 			t.Errorf("after a frame in time: held %d, %d resets", memory.held, resets)
 		}
@@ -53,6 +54,7 @@ func TestGuard(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(frameTime + time.Second)
+		synctest.Wait()
 		if resets != 1 {
 			t.Errorf("a late frame: %d resets", resets)
 		}

@@ -168,7 +168,7 @@ func (c *Chunk) CatchUp(by Subscriber, caughtUp func()) {
 }
 
 // sendResults sends the results of edits to the subscribers that wait for them, each once. It applies committed edits
-// to the mirror: the region answers at once, but may send the delta only with its next tick (actor.actor.PublishEarly),
+// to the mirror: the region answers at once, but may send the delta only with its next tick (the publishEarly of its hub),
 // and until then a player would collide with a block that they broke.
 func (f *feed) sendResults(results []nodemsg.EditResult) {
 	sub := f.sub

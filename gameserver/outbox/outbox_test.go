@@ -378,6 +378,7 @@ func (r *recorder) TryWrite(data []byte) (int, error) {
 	}
 	return r.to.Write(data)
 }
+
 func (r *recorder) AppendHead(dst []byte, size int) []byte {
 	return binary.AppendUvarint(dst, uint64(size))
 }

@@ -76,7 +76,8 @@ const (
 // Action is what a node does with a copy.
 type Action uint8
 
-// The actions. All but Serve keep the copy closed.
+// The actions. A copy is opened only to serve; one that is open with a damaged log, or lacks entries, runs until it is
+// removed.
 const (
 	Serve   Action = iota // it is opened when it is needed; raft decides whether it leads or follows
 	Wait                  // for now

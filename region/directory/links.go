@@ -10,7 +10,7 @@ import (
 )
 
 // This file is about links (docs/adr/0033): routes of the regions next to a region, which its leader exchanges with
-// their leaders, and by which a region is found step by step (Walkad §IV).
+// their leaders, by which range queries walk, and which lookups take as hints (Walkad §IV).
 
 const (
 	// MaxLinks is the most links of a region that are exchanged.

@@ -112,6 +112,8 @@ func (e *Executor) carryOut(ctx context.Context, c copyFacts) error {
 		}
 		defer release()
 		return e.useRolledBack(ctx, c.info)
+	case d.Action == copies.Drop:
+		return nil // whoever has found out drops it
 	case d.Action != copies.Replace:
 		return fmt.Errorf("%v: %s", d.Reason, toDo(d.Reason, c.info))
 	}

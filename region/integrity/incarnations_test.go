@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/internal/kv"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // disk is the storage of a node, in memory. It can be copied and put back, and it can fail.
@@ -40,11 +42,12 @@ type node struct {
 	name       string
 	disk       *disk
 	held       map[uint64]uint64
-	promised   uint64
+	promised   atomic.Uint64
 	others     map[string]*node
 	groupPeers []string // members of groups on its disk
-	open       []string // members of groups that are open
-	down       bool
+	open       []string // members of groups that are open, unless it is hibernating
+	hibernates atomic.Bool
+	down       atomic.Bool
 }
 
 func newNode(t *testing.T, name string, others map[string]*node) *node {
@@ -63,10 +66,15 @@ func (n *node) start(t *testing.T) {
 			return append([]byte(n.name+" signs "), text[:min(len(text), 64)]...), nil
 		},
 		Held:       func() (map[uint64]uint64, error) { return n.held, nil },
-		GroupPeers: func() ([]string, error) { return n.groupPeers, nil }, OpenGroupPeers: func() []string { return n.open },
-		Promised: func() uint64 { return n.promised },
+		GroupPeers: func() ([]string, error) { return n.groupPeers, nil }, OpenGroupPeers: func() []string {
+			if n.hibernates.Load() {
+				return nil
+			}
+			return n.open
+		},
+		Promised: func() uint64 { return n.promised.Load() },
 		Ask: func(ctx context.Context, peer string, question []byte) ([]byte, error) {
-			if n.others[peer].down {
+			if n.others[peer].down.Load() {
 				return nil, errDown
 			}
 			return n.others[peer].Answer(ctx, n.name, question)
@@ -155,7 +163,7 @@ func TestPromisesAreCountedFirst(t *testing.T) {
 	if counted, err := a.Count(); counted || err != nil {
 		t.Errorf("an idle node counts: %v, %v", counted, err)
 	}
-	a.promised++
+	a.promised.Add(1)
 	a.disk.full = true
 	before := a.Show()
 	if counted, err := a.Count(); counted || !errors.Is(err, errFull) {
@@ -271,10 +279,18 @@ func TestMembersRememberWithoutRaftMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := make(map[string]*node)
 		a, b, c := newNode(t, "a", world), newNode(t, "b", world), newNode(t, "c", world)
+		running := func() nodemsg.Incarnation {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			return a.mu.own.running()
+		}
 		remember := func(what string, all ...*node) {
 			t.Helper()
 			for _, other := range all {
-				if other.mu.seen["a"].Incarnation != a.mu.own.running() {
+				other.mu.Lock()
+				seen := other.mu.seen["a"].Incarnation
+				other.mu.Unlock()
+				if seen != running() {
 					t.Errorf("%s does not remember %s", other.name, what)
 				}
 			}
@@ -285,15 +301,19 @@ func TestMembersRememberWithoutRaftMessages(t *testing.T) {
 		remember("the start", b)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
+		a.open = []string{"c"}
+		c.down.Store(true)
 		go a.Run(ctx) //nolint:errcheck // always nil
-		a.open, c.down = []string{"c"}, true
 		time.Sleep(15 * time.Second)
-		c.down = false
+		synctest.Wait()
+		c.down.Store(false)
 		time.Sleep(10 * time.Second) // it is asked again, though nothing was promised
+		synctest.Wait()
 		remember("the start", c)
-		a.promised++
-		a.open = nil // the group hibernates
+		a.promised.Add(1)
+		a.hibernates.Store(true)
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		remember("the promise", b, c)
 	})
 }
@@ -353,7 +373,7 @@ func TestCopyRunsBesideTheOriginal(t *testing.T) {
 		if _, others := b.Copied(); len(others) != 1 || others[0] != "a" {
 			t.Errorf("the other node takes %v for copied", others)
 		}
-		a.promised++
+		a.promised.Add(1)
 		if _, err := a.Count(); err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,7 @@ func TestShort(t *testing.T) {
 	defer cancel()
 	var table strings.Builder
 	report, err := Run(ctx, Options{
-		Scenario: "short", Binary: binary, Out: out, Seed: 3, Rate: 100, Command: "go test ./chaos -run Short -v",
+		Scenario: "short", Binary: binary, Out: out, Seed: 3, Rate: 100, Command: "go test ./test/chaos -run Short -v",
 	}, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if report != nil {
 		if err := report.WriteTable(&table); err != nil {

@@ -36,7 +36,7 @@ type HistoryRequest struct {
 	// Rollback asks what undoing these changes would do, or has done, instead: the number of the rollback, or -1 for
 	// one that is not ordered.
 	Rollback int64 `cbor:"10,keyasint,omitempty"`
-	// Others are further players, if Player is not zero. Nodes before VersionPlayers ignore them.
+	// Others are further players, if Player is not zero.
 	Others []player.ID `cbor:"11,keyasint,omitempty"`
 	// After, with Rollback -1, is the number of the mark of a claim: what is older would not be undone.
 	After int64 `cbor:"12,keyasint,omitempty"`

@@ -270,8 +270,7 @@ type PlayerRecord struct {
 	// only when the clocks of gateways differ. Otherwise it is 0 and left out, so that older nodes accept the record.
 	// See Counted.
 	Done uint64 `cbor:"8,keyasint,omitempty"`
-	// Home is the place that the player has chosen as their home; nil for none. Nodes before VersionHomes refuse
-	// records that have one.
+	// Home is the place that the player has chosen as their home; nil for none.
 	Home *motion.Pose `cbor:"9,keyasint,omitempty"`
 	// Login shows that the owner of the player's key opened a session at the gateway. Older nodes refuse the field, so
 	// they are sent the record without it; and it is left out on the gateway's own disk and in backups.

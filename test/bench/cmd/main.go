@@ -20,7 +20,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := newRoot().ExecuteContext(ctx); err != nil {
-		if _, reported := err.(*exec.ExitError); !reported { //nolint:errorlint // bare, it is it comes from this program in its own network, which has printed the reason
+		if _, reported := err.(*exec.ExitError); !reported { //nolint:errorlint // compared bare: it comes from this program, run in its own network, which has printed the reason
 			fmt.Fprintln(os.Stderr, "bench:", err)
 		}
 		os.Exit(1)

@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/test/testkit/sessionclient"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // Options configure a crowd. The zero value of a field means its default.
@@ -67,6 +68,7 @@ type Crowd struct {
 	known   map[string]*client // by id
 	all     []*client
 	rng     *rand.Rand
+	ping    []byte // in its frame; of the floor program none
 	plain   []byte // a move
 	packet  []byte // the same in its frame
 	buffer  []byte
@@ -77,6 +79,7 @@ type client struct {
 	arrival
 	fd      int // -1 after the connection has ended
 	mover   mover
+	moves   int         // until the next ping
 	unsent  []byte      // the rest of a move that the socket accepted in part
 	history moveHistory // where the player really was
 	sampler *sampler    // nil unless the player is a sample
@@ -93,6 +96,13 @@ func New(o Options) *Crowd {
 		c.protocol, c.carrier = floor{o.FloorMove}, floorFrames{}
 	case !sessionclient.IsPage(o.Targets[0]):
 		c.carrier = sessionclient.Prefixed{}
+	}
+	if c.protocol == (session{}) {
+		ping, err := sessionmsg.EncodeClientCBOR(sessionmsg.Ping{})
+		if err != nil {
+			panic(err) // it has no field that could be invalid
+		}
+		c.ping = c.carrier.Append(nil, ping)
 	}
 	c.mu.Failed = make(map[string]int)
 	return c
@@ -188,13 +198,20 @@ func (c *Crowd) play(slice int, late time.Duration) {
 	}
 }
 
-// move advances the player one step and sends the move.
+// movesPerPing is how many moves a page sends from one ping to the next, which are two seconds apart.
+const movesPerPing = 40
+
+// move advances the player one step and sends the move, and a ping when it is time for one.
 func (c *Crowd) move(p *client) {
 	before := p.mover
 	p.mover.step(period.Seconds())
 	if len(p.unsent) == 0 {
 		c.plain = c.protocol.appendMove(c.plain[:0], p.mover.pose)
 		c.packet = c.carrier.Append(c.packet[:0], c.plain)
+		if p.moves--; p.moves <= 0 {
+			p.moves = movesPerPing
+			c.packet = append(c.packet, c.ping...)
+		}
 	} else {
 		p.mover = before
 		c.packet = append(c.packet[:0], p.unsent...)

@@ -216,7 +216,7 @@ func upgrade(c net.Conn, address string) (early []byte, err error) {
 	accept := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // of RFC 6455
 	switch h := response.Header; {
 	case response.StatusCode != http.StatusSwitchingProtocols:
-		reason, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10)) //nolint:errcheck // what there is of it
+		reason, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10))
 		return nil, &UpgradeError{response.StatusCode, strings.TrimSpace(string(reason))}
 	case !strings.EqualFold(h.Get("Upgrade"), "websocket"), !strings.EqualFold(h.Get("Connection"), "Upgrade"),
 		h.Get("Sec-Websocket-Accept") != base64.StdEncoding.EncodeToString(accept[:]):
@@ -224,7 +224,7 @@ func upgrade(c net.Conn, address string) (early []byte, err error) {
 	case h.Get("Sec-Websocket-Extensions") != "", h.Get("Sec-Websocket-Protocol") != "":
 		return nil, &UpgradeError{response.StatusCode, "it has chosen an extension or a protocol that this client does not speak"}
 	}
-	early, _ = in.Peek(in.Buffered()) //nolint:errcheck // it is there
+	early, _ = in.Peek(in.Buffered())
 	return early, nil
 }
 
