@@ -48,8 +48,7 @@ type streamConn struct {
 	net.Conn
 	in      *bufio.Reader
 	framing framing
-	socket  *webSocket // the framing, if the connection is a WebSocket; else nil
-	addr    net.Addr   // of the client; nil: that of the connection
+	addr    net.Addr // of the client; nil: that of the connection
 	page    page
 
 	message []byte    // the reader's buffer
@@ -98,6 +97,12 @@ func (c *streamConn) detach() (release func()) {
 	}
 }
 
+// webSocket returns the framing if the connection is a WebSocket, else nil.
+func (c *streamConn) webSocket() *webSocket {
+	socket, _ := c.framing.(*webSocket)
+	return socket
+}
+
 // detached returns the detached socket of the connection; nil if there is none.
 func (c *streamConn) detached() *park.Socket {
 	socket, _ := c.Conn.(*park.Socket)
@@ -118,8 +123,8 @@ func (c *streamConn) WriteLater(data []byte) { c.out = append(c.out[:0], data...
 // setCodec sets which frames of a WebSocket are expected: over TCP the first message, before the connection is made,
 // sets the encoding.
 func (c *streamConn) setCodec(codec codec.Codec) {
-	if c.socket != nil {
-		c.socket.text = codec.IsText()
+	if socket := c.webSocket(); socket != nil {
+		socket.text = codec.IsText()
 	}
 }
 
@@ -141,8 +146,8 @@ func (c *streamConn) Send(message []byte) error {
 }
 
 func (c *streamConn) Flush() error {
-	if c.socket != nil {
-		c.out = c.socket.appendAnswer(c.out)
+	if socket := c.webSocket(); socket != nil {
+		c.out = socket.appendAnswer(c.out)
 	}
 	if len(c.out) == 0 {
 		return nil
@@ -171,8 +176,8 @@ func (c *streamConn) write(data []byte) error {
 
 // close sends the end of the stream, and unblocks the reader. accept.HangUp does the rest.
 func (c *streamConn) close() error {
-	if c.socket != nil && !c.broken {
-		if err := c.write(c.socket.appendEnd(nil)); err != nil {
+	if socket := c.webSocket(); socket != nil && !c.broken {
+		if err := c.write(socket.appendEnd(nil)); err != nil {
 			return errors.Join(err, accept.CloseInOrder(c.Conn))
 		}
 	}

@@ -213,7 +213,7 @@ func TestPingingPlayerIsParked(t *testing.T) {
 		ann.send(sessionmsg.Ping{Nonce: 7})
 		await[sessionmsg.Pong](ann)
 	}
-	t.Error("she is never parked")
+	t.Error("a player who walks and pings is never parked")
 }
 
 // Parked sessions end as others do: by their clients, by too many messages, by invalid ones, by another login. Others walk on

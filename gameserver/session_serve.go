@@ -38,8 +38,8 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 	s.out.Owner = s
 	if stream, ok := c.(*streamConn); ok {
 		s.client.chunks.On, s.client.skins, s.body.Skin = stream.page.chunkHashes, stream.page.skins, stream.page.skin
-		if stream.socket != nil {
-			stream.socket.wake = s.out.Wake
+		if socket := stream.webSocket(); socket != nil {
+			socket.wake = s.out.Wake
 		}
 	}
 	if _, adapted := c.(adaptedConn); adapted {

@@ -46,10 +46,9 @@ func (g *Gateway) serveSocket(ctx context.Context, w http.ResponseWriter, r *htt
 	}
 	defer accept.HangUp(conn, accept.AdmittedTime)
 	c := &streamConn{
-		Conn: conn, in: in, socket: &webSocket{text: true}, addr: remote,
+		Conn: conn, in: in, framing: &webSocket{text: true}, addr: remote,
 		page: page{chunkHashes: query.Has("hashes"), skins: query.Has("skin"), skin: skin},
 	}
-	c.framing = c.socket
 	defer c.detach()()
 	g.serveSession(ctx, c, nil)
 }

@@ -4,10 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gobwas/ws"
@@ -75,6 +78,8 @@ func TestWebSocketFrames(t *testing.T) {
 		"long ping":     {[][]byte{masked(true, ws.OpPing, string(make([]byte, 126)))}, wire.FailBadType, ws.StatusProtocolError},
 		"endless parts": {[][]byte{masked(false, ws.OpText, join), masked(false, ws.OpContinuation, string(make([]byte, wire.MaxLine)))}, wire.FailTooLong, ws.StatusNormalClosure},
 		"a huge claim":  {[][]byte{{0x81, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0}}, wire.FailTooLong, ws.StatusNormalClosure},
+		"pings only":    {[][]byte{bytes.Repeat(masked(true, ws.OpPing, ""), maxFrames)}, wire.FailRate, ws.StatusNormalClosure},
+		"empty parts":   {[][]byte{masked(false, ws.OpText, "{"), bytes.Repeat(masked(false, ws.OpContinuation, ""), maxFrames)}, wire.FailRate, ws.StatusNormalClosure},
 		"a bad length":  {[][]byte{{0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0}}, wire.FailBadType, ws.StatusProtocolError},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,6 +120,23 @@ func TestWebSocketFrames(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A page that has stopped reading is given up after one write that takes too long: no close frame follows half a frame.
+func TestStalledPageGetsNoCloseFrame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		defer there.Close()
+		c := &streamConn{Conn: here, framing: &webSocket{}}
+		began := time.Now()
+		if err := errors.Join(c.Send([]byte("{}")), c.Flush()); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("written: %v", err)
+		}
+		c.close() //nolint:errcheck // the connection is broken
+		if took := time.Since(began); took > writeTimeout {
+			t.Errorf("given up after %v", took)
+		}
+	})
 }
 
 // Requests that are none for a WebSocket are refused with the reason.

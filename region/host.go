@@ -312,7 +312,7 @@ func newRegions(o Options, facts *integrity.Facts, issuers *integrity.Issuers, c
 	return r
 }
 
-// wireRegions gives the regions the parts that need them.
+// wireRegions sets the parts that open and close regions, which were made after the regions.
 func (h *Host) wireRegions() {
 	r := h.regions
 	r.supervisor, r.executor, r.bases, r.publisher, r.hibernate = h.supervisor, h.executor, h.bases, h.publisher, h.hibernation.hibernate
