@@ -41,7 +41,7 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 	case q.Introduce != nil:
 		return h.Directory.AnswerIntroduce(peer, *q.Introduce)
 	case q.Invite != nil:
-		if err = h.regions.accept(ctx, peer, *q.Invite); errors.Is(err, replica.ErrTombstone) {
+		if err = h.opener.accept(ctx, peer, *q.Invite); errors.Is(err, replica.ErrTombstone) {
 			answer.Replica = q.Invite.Replica
 		}
 	case q.Forget != nil:
@@ -64,7 +64,7 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 	case q.Superseded != nil:
 		err = h.executor.CheckSucceeded(ctx, q.Superseded.Region, peer)
 	case q.Status != nil:
-		answer.Statuses, answer.Clock = h.regions.statuses(*q.Status), time.Now().UnixMilli()
+		answer.Statuses, answer.Clock = h.reporter.statuses(*q.Status), time.Now().UnixMilli()
 	case q.Range != nil:
 		return h.Ranges.Answer(ctx, peer, *q.Range)
 	case q.History != nil:
@@ -129,13 +129,13 @@ func (h *Host) answerAsCatalog(ctx context.Context, peer string, q nodemsg.Quest
 		info, err = c.Found(ctx, *q.Found)
 	case q.Moved != nil:
 		if info, err = c.At(ctx, q.Moved.Cell); err == nil {
-			err = h.consent(ctx, peer, info, *q.Moved)
+			err = h.consent.moved(ctx, peer, info, *q.Moved)
 		}
 		if err == nil {
 			info, err = c.Moved(ctx, *q.Moved)
 		}
 	case q.Vacated != nil:
-		if info, err = h.vacated(ctx, peer, c, *q.Vacated); errors.Is(err, directory.ErrNotFounded) {
+		if info, err = h.consent.vacated(ctx, peer, c, *q.Vacated); errors.Is(err, directory.ErrNotFounded) {
 			return nodemsg.Answer{}
 		}
 	default:
@@ -150,18 +150,6 @@ func (h *Host) answerAsCatalog(ctx context.Context, peer string, q nodemsg.Quest
 		return nodemsg.Answer{Error: transport.Clip(err)}
 	}
 	return nodemsg.Answer{Region: &info}
-}
-
-// vacated removes a region from the catalog that was given up, as the peer reports, and returns it as it was.
-func (h *Host) vacated(ctx context.Context, peer string, c *actor.Catalog, vacated nodemsg.Vacated) (nodemsg.Region, error) {
-	known, err := c.At(ctx, vacated.Cell)
-	if err == nil {
-		err = h.confirmVacated(ctx, peer, known, vacated)
-	}
-	if err != nil {
-		return nodemsg.Region{}, err
-	}
-	return c.Vacated(ctx, vacated)
 }
 
 // answerCensus lists a page of the founded regions, if this node is a member of the catalog.

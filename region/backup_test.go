@@ -192,7 +192,7 @@ func TestBackupOfQuarantinedRegions(t *testing.T) {
 		_, a, b, c := three(t)
 		var panics atomic.Int32
 		for _, it := range []*node{a, b, c} {
-			it.regions.probe = onApply(&panics)
+			it.opener.probes.land = onApply(&panics)
 		}
 		g := c.follow(here)
 		g.edit(stone(1))

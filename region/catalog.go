@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/internal/background"
 	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/actor"
@@ -18,19 +19,19 @@ import (
 )
 
 // openCatalog opens the catalog on a node that is a member of it.
-func (r *regions) openCatalog(ctx context.Context) (*actor.Catalog, error) {
-	if err := r.facts.Err(world.CatalogID); err != nil {
+func (o *opener) openCatalog(ctx context.Context) (*actor.Catalog, error) {
+	if err := o.facts.Err(world.CatalogID); err != nil {
 		return nil, fmt.Errorf("open catalog: %w", err)
 	}
-	g, err := r.Replicas.Open(ctx, replica.Founding{Group: world.CatalogID, Members: []string{r.Self.Peer}, Tables: actor.CatalogTables})
+	g, err := o.Replicas.Open(ctx, replica.Founding{Group: world.CatalogID, Members: []string{o.Self.Peer}, Tables: actor.CatalogTables})
 	if err != nil {
 		return nil, fmt.Errorf("open catalog: %w", err)
 	}
-	return r.newCatalog(g)
+	return o.newCatalog(g)
 }
 
-func (r *regions) newCatalog(g *replica.Group) (*actor.Catalog, error) {
-	return actor.NewCatalog(r.options(r.publisher.CatalogChanged), CatalogRows(r.Storage, r.world, r.probeCatalog), g)
+func (o *opener) newCatalog(g *replica.Group) (*actor.Catalog, error) {
+	return actor.NewCatalog(o.actorOptions(o.publisher.CatalogChanged), CatalogRows(o.Storage, o.options.world, o.probes.catalog), g)
 }
 
 // CatalogRows returns how an actor reads the stored rows of the catalog.
@@ -63,27 +64,48 @@ func CatalogRows(storage integrity.Storage, worldID string, probe func(entry []b
 	}
 }
 
+// openCatalogAgain opens the catalog, unless that is open, and starts it.
+func (o *opener) openCatalogAgain(ctx context.Context) error {
+	if o.Catalog() != nil {
+		return nil
+	}
+	c, err := o.openCatalog(ctx)
+	if err != nil {
+		return err
+	}
+	return o.startCatalog(c)
+}
+
+// startCatalog starts a catalog that is open.
+func (o *opener) startCatalog(c *actor.Catalog) error {
+	o.setCatalog(c)
+	if !o.Tasks.Start(func(ctx context.Context) { o.runCatalog(ctx, c) }) {
+		return background.ErrStopping
+	}
+	return nil
+}
+
 // runCatalog keeps the catalog running until ctx ends or this node is no longer a member: it is isolated like a region
 // if it fails, opened again, and quarantined if it fails again.
-func (r *regions) runCatalog(ctx context.Context, c *actor.Catalog) {
-	if err := r.executor.AdmitCatalog(ctx); err != nil {
-		r.Logger.Warn("copy of the catalog dropped", "error", err)
+func (o *opener) runCatalog(ctx context.Context, c *actor.Catalog) {
+	if err := o.executor.AdmitCatalog(ctx); err != nil {
+		o.Logger.Warn("copy of the catalog dropped", "error", err)
 		c.Remove(false)
 	}
 	for c != nil {
 		ended := c.Run(ctx)
 		if ended.Fault != nil {
-			ended = r.isolate(ctx, r.catalogGroup(c), ended)
+			ended = o.isolate(ctx, catalogGroup(c), ended)
 		}
 		if ended.Fault == nil && !ended.Removed && !ended.Reopen {
 			c.Finish()
 			return // the node is stopping
 		}
-		r.dropCatalog(c)
-		r.actors.CatalogGone()
+		o.dropCatalog(c)
+		o.actors.CatalogGone()
 		if ended.Removed {
-			if err := r.deleteCatalog(); err != nil {
-				r.Logger.Error("rows of the catalog stay on disk although this node is no longer a member", "error", err)
+			if err := o.Delete(nodemsg.Region{ID: world.CatalogID}); err != nil {
+				o.Logger.Error("rows of the catalog stay on disk although this node is no longer a member", "error", err)
 			}
 			c.Finish()
 			return
@@ -92,16 +114,16 @@ func (r *regions) runCatalog(ctx context.Context, c *actor.Catalog) {
 			ended.Then()
 		}
 		c.Finish()
-		c = r.reopenCatalogWhenDue(ctx)
+		c = o.reopenCatalogWhenDue(ctx)
 	}
 }
 
 // reopenCatalogWhenDue opens the catalog again after a failure, when its pause is over or it is released. It returns
 // nil if there is nothing left to open.
-func (r *regions) reopenCatalogWhenDue(ctx context.Context) *actor.Catalog {
+func (o *opener) reopenCatalogWhenDue(ctx context.Context) *actor.Catalog {
 	for pause := copies.FirstPause; ; pause = min(2*pause, copies.MaxPause) {
 		for {
-			quarantined, until := r.facts.Quarantined(world.CatalogID), r.facts.Until(world.CatalogID)
+			quarantined, until := o.facts.Quarantined(world.CatalogID), o.facts.Until(world.CatalogID)
 			if !quarantined && !time.Now().Before(until) {
 				break
 			}
@@ -111,25 +133,25 @@ func (r *regions) reopenCatalogWhenDue(ctx context.Context) *actor.Catalog {
 			}
 			select {
 			case <-wait:
-			case <-r.reopen:
+			case <-o.reopen:
 			case <-ctx.Done():
 				return nil
 			}
 		}
-		if r.Catalog() != nil || r.facts.Err(world.CatalogID) != nil {
+		if o.Catalog() != nil || o.facts.Err(world.CatalogID) != nil {
 			return nil // it was joined meanwhile, or is to be replaced
 		}
-		c, err := r.openCatalog(ctx)
+		c, err := o.openCatalog(ctx)
 		if err == nil {
-			r.setCatalog(c)
-			r.facts.Opened(world.CatalogID)
-			r.Logger.Info("catalog opened again")
+			o.setCatalog(c)
+			o.facts.Opened(world.CatalogID)
+			o.Logger.Info("catalog opened again")
 			return c
 		}
 		if ctx.Err() != nil || errors.Is(err, replica.ErrOpen) || errors.Is(err, replica.ErrTombstone) {
 			return nil
 		}
-		r.executor.NotOpened(nodemsg.Region{ID: world.CatalogID}, err)
-		r.facts.Postpone(world.CatalogID, pause)
+		o.executor.NotOpened(nodemsg.Region{ID: world.CatalogID}, err)
+		o.facts.Postpone(world.CatalogID, pause)
 	}
 }

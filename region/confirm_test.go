@@ -36,7 +36,7 @@ func TestDeposedLeaderShowsNothing(t *testing.T) {
 		subscribe := func(patience time.Duration) error {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			link, _, err := subscribeAt(ctx, a.regions, "A", nodemsg.Hello{Region: info.ID, Cell: info.Cell})
+			link, _, err := a.follower.subscribeAt(ctx, "A", nodemsg.Hello{Region: info.ID, Cell: info.Cell})
 			if err == nil {
 				link.Close()
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/health"
+	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -29,9 +32,16 @@ const (
 	consentTime = 4 * time.Second
 )
 
-// consent returns an error if members of the region that the catalog lists know better than the peer that reports a
+// consent decides what the catalog believes of what a member reports. Any goroutine may call its methods.
+type consent struct {
+	ask            integrity.AskStatuses
+	contradictions *health.Contradictions
+	logger         *slog.Logger
+}
+
+// moved returns an error if members of the region that the catalog lists know better than the peer that reports a
 // change of it, which must be one of them, too. A report that is not newer changes nothing.
-func (h *Host) consent(ctx context.Context, peer string, known, moved nodemsg.Region) error {
+func (c *consent) moved(ctx context.Context, peer string, known, moved nodemsg.Region) error {
 	switch {
 	case known.ID != moved.ID:
 		return directory.ErrNotFounded
@@ -40,46 +50,57 @@ func (h *Host) consent(ctx context.Context, peer string, known, moved nodemsg.Re
 	case !moved.Newer(known):
 		return nil
 	}
-	said := h.poll(ctx, peer, known, func(s nodemsg.RegionStatus) opinion { return confirms(s, moved) }, opinions.consent)
+	said := c.poll(ctx, peer, known, func(s nodemsg.RegionStatus) opinion { return confirms(s, moved) }, opinions.consent)
 	if said.consent() {
 		return nil
 	}
 	if said.disagree > 0 {
-		h.Logger.Warn("change of a region not accepted: other members know nothing of it", "region", moved.ID, "cell", moved.Cell.String(), "reported_by", peer, "epoch", moved.Epoch)
-		h.contradictions.Add(peer, fmt.Sprintf("the members of region %v are %s", moved.Cell, peersOf(moved)))
+		c.logger.Warn("change of a region not accepted: other members know nothing of it", "region", moved.ID, "cell", moved.Cell.String(), "reported_by", peer, "epoch", moved.Epoch)
+		c.contradictions.Add(peer, fmt.Sprintf("the members of region %v are %s", moved.Cell, peersOf(moved)))
 	}
 	return fmt.Errorf("region %d: of its %d voters, %d agree with epoch %d; %d members know nothing of it, and %d know a later one",
 		moved.ID, said.voters, said.agree, moved.Epoch, said.disagree, said.later)
 }
 
-// confirmVacated returns an error unless most voters of a region that the catalog lists say that it was given up, as
-// the peer reports, which must be one of them, too. Members that cannot answer count: without a majority the region
-// stays.
-func (h *Host) confirmVacated(ctx context.Context, peer string, known nodemsg.Region, vacated nodemsg.Vacated) error {
+// ended returns an error unless most voters of a region that the catalog lists say that it was given up, as the peer
+// reports, which must be one of them, too. Members that cannot answer count: without a majority the region stays.
+func (c *consent) ended(ctx context.Context, peer string, known nodemsg.Region, vacated nodemsg.Vacated) error {
 	switch {
 	case known.ID != vacated.Region:
 		return directory.ErrNotFounded
 	case !actor.HasMember(known, peer):
 		return fmt.Errorf("%s is not a member of region %d", peer, known.ID)
 	}
-	said := h.poll(ctx, peer, known, func(s nodemsg.RegionStatus) opinion { return confirmsVacated(s, known) }, opinions.most)
+	said := c.poll(ctx, peer, known, func(s nodemsg.RegionStatus) opinion { return confirmsVacated(s, known) }, opinions.most)
 	if said.most() {
 		return nil
 	}
 	if said.disagree > 0 {
-		h.Logger.Warn("end of a region not accepted: other members know nothing of it", "region", known.ID, "cell", known.Cell.String(), "reported_by", peer)
-		h.contradictions.Add(peer, fmt.Sprintf("region %v was given up", known.Cell))
+		c.logger.Warn("end of a region not accepted: other members know nothing of it", "region", known.ID, "cell", known.Cell.String(), "reported_by", peer)
+		c.contradictions.Add(peer, fmt.Sprintf("region %v was given up", known.Cell))
 	}
 	return fmt.Errorf("region %d: of its %d voters, %d say that it was given up, and %d members do not", known.ID, said.voters, said.agree, said.disagree)
 }
 
+// vacated removes a region from the catalog that was given up, as the peer reports, and returns it as it was.
+func (c *consent) vacated(ctx context.Context, peer string, catalog *actor.Catalog, vacated nodemsg.Vacated) (nodemsg.Region, error) {
+	known, err := catalog.At(ctx, vacated.Cell)
+	if err == nil {
+		err = c.ended(ctx, peer, known, vacated)
+	}
+	if err != nil {
+		return nodemsg.Region{}, err
+	}
+	return catalog.Vacated(ctx, vacated)
+}
+
 // poll asks the members of a region that the catalog lists, but the peer, until enough confirm what that one says, or
 // for some time.
-func (h *Host) poll(ctx context.Context, peer string, known nodemsg.Region, confirms func(nodemsg.RegionStatus) opinion, enough func(opinions) bool) (said opinions) {
+func (c *consent) poll(ctx context.Context, peer string, known nodemsg.Region, confirms func(nodemsg.RegionStatus) opinion, enough func(opinions) bool) (said opinions) {
 	ctx, cancel := context.WithTimeout(ctx, consentTime)
 	defer cancel()
 	for try := 0; try < consentTries && ctx.Err() == nil; try++ {
-		if said = h.askMembers(ctx, peer, known, confirms); enough(said) {
+		if said = c.askMembers(ctx, peer, known, confirms); enough(said) {
 			return said
 		}
 		select {
@@ -104,7 +125,7 @@ func (o opinions) consent() bool { return o.most() || o.disagree+o.later == 0 }
 func (o opinions) most() bool { return 2*o.agree > o.voters }
 
 // askMembers asks the members that the catalog lists, but the peer, what they say of a change.
-func (h *Host) askMembers(ctx context.Context, peer string, known nodemsg.Region, confirms func(nodemsg.RegionStatus) opinion) (said opinions) {
+func (c *consent) askMembers(ctx context.Context, peer string, known nodemsg.Region, confirms func(nodemsg.RegionStatus) opinion) (said opinions) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -124,7 +145,7 @@ func (h *Host) askMembers(ctx context.Context, peer string, known nodemsg.Region
 		wg.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, answerTime)
 			defer cancel()
-			status, _, err := h.regions.askStatuses(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{known.ID}, Log: true})
+			status, _, err := c.ask(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{known.ID}, Log: true})
 			if err != nil || len(status) != 1 {
 				return
 			}

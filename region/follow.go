@@ -9,8 +9,13 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/internal/background"
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/region/transport"
+	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -32,13 +37,31 @@ const (
 // Link is a gateway's end of its link to the leader of a region.
 type Link = transport.Link
 
+// follower links the gateways of this node with the leaders of regions, and subscribes those of other nodes to regions
+// that are led here. Any goroutine may call its methods.
+type follower struct {
+	self      string
+	regions   *regions
+	unwatched *split.Unwatched
+	replicas  *replica.Host
+	directory *directory.Directory
+	detector  *directory.Detector
+	questions transport.Questions
+	tasks     *background.Tasks
+	ask       integrity.AskStatuses
+}
+
 // Follow links the caller with the region that covers the chunk, wherever it is led. If the region does not exist, it
 // is founded first. Follow first tries the node that is believed to lead, a member according to Directory.Locate, then
 // the leader that the tried nodes name, then the other members. If none of them accepts, the route is dropped and the
 // next Follow asks the catalog. If the region was split, Follow continues with its child.
 func (h *Host) Follow(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg.Region, error) {
+	return h.follower.follow(ctx, pos)
+}
+
+func (f *follower) follow(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg.Region, error) {
 	for range grid.MaxLabel {
-		link, info, err := h.followOnce(ctx, pos)
+		link, info, err := f.followOnce(ctx, pos)
 		if err == nil || !errors.Is(err, actor.ErrSplit) {
 			return link, info, err
 		}
@@ -46,8 +69,8 @@ func (h *Host) Follow(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg.Reg
 	return nil, nodemsg.Region{}, fmt.Errorf("follow chunk %v: its region is being split again and again", pos)
 }
 
-func (h *Host) followOnce(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg.Region, error) {
-	info, err := h.Directory.Locate(ctx, pos)
+func (f *follower) followOnce(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg.Region, error) {
+	info, err := f.directory.Locate(ctx, pos)
 	if err != nil {
 		return nil, nodemsg.Region{}, err
 	}
@@ -55,19 +78,19 @@ func (h *Host) followOnce(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg
 	began := time.Now()
 	for round := range followRounds {
 		reading := round >= readOnlyRound || time.Since(began) >= actor.PendingTime
-		link, again, err := h.followRound(ctx, info, reading)
+		link, again, err := f.followRound(ctx, info, reading)
 		if err == nil {
 			if link.info.Leader != info.Leader {
-				h.Directory.LeaderMoved(info, link.info.Leader)
+				f.directory.LeaderMoved(info, link.info.Leader)
 				info.Leader = link.info.Leader
 			}
-			h.tasks.Start(func(ctx context.Context) { h.Directory.Prefetch(ctx, info) })
+			f.tasks.Start(func(ctx context.Context) { f.directory.Prefetch(ctx, info) })
 			return link, info, nil
 		}
 		failed = err
 		var no refusedSubscription
 		if errors.As(err, &no) && no.split != 0 {
-			h.Directory.CacheSplit(info, no.split)
+			f.directory.CacheSplit(info, no.split)
 			return nil, info, fmt.Errorf("follow %v: %w", info.Cell, actor.ErrSplit)
 		}
 		if !again || ctx.Err() != nil {
@@ -79,28 +102,28 @@ func (h *Host) followOnce(ctx context.Context, pos grid.ChunkPos) (Link, nodemsg
 		}
 	}
 	if ctx.Err() == nil {
-		h.Directory.Invalidate(info)
+		f.directory.Invalidate(info)
 	}
 	return nil, info, fmt.Errorf("follow %v: %w", info.Cell, failed)
 }
 
 // followRound tries all members once, and the leaders that they name. Again reports whether another round may help: at
 // least one node is alive and has not refused the region altogether.
-func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading bool) (link routedLink, again bool, err error) {
+func (f *follower) followRound(ctx context.Context, info nodemsg.Region, reading bool) (link routedLink, again bool, err error) {
 	hello := nodemsg.Hello{Region: info.ID, Cell: info.Cell, Reading: reading}
 	tried := make(map[string]bool)
-	if !reading && len(info.Members) > 1 && h.Replicas.Hung() {
-		tried[h.Self.Peer] = true // it could not open the region, nor learn who leads it
+	if !reading && len(info.Members) > 1 && f.replicas.Hung() {
+		tried[f.self] = true // it could not open the region, nor learn who leads it
 	}
 	named, unreached, quarantined := "", make(map[string]bool), 0
 	var failures []error
-	for next := h.detector.First(info, tried); next != ""; {
+	for next := f.detector.First(info, tried); next != ""; {
 		tried[next] = true
-		link, first, err := subscribeAt(ctx, h.regions, next, hello)
+		link, first, err := f.subscribeAt(ctx, next, hello)
 		if err == nil {
-			h.detector.Trust(next)
+			f.detector.Trust(next)
 			info.Leader = next
-			return routedLink{Link: link, host: h, info: info, confirms: first.Confirms}, false, nil
+			return routedLink{Link: link, follower: f, info: info, confirms: first.Confirms}, false, nil
 		}
 		failures = append(failures, fmt.Errorf("on %s: %w", next, err))
 		if ctx.Err() != nil {
@@ -116,12 +139,12 @@ func (h *Host) followRound(ctx context.Context, info nodemsg.Region, reading boo
 		if errors.As(err, &no) {
 			again = again || no.leader != "" || no.wait
 			named = cmp.Or(no.leader, named)
-		} else if !errors.Is(err, ErrNotHere) && next != h.Self.Peer {
-			h.detector.Suspect(next)
+		} else if !errors.Is(err, ErrNotHere) && next != f.self {
+			f.detector.Suspect(next)
 			unreached[next] = true
 		}
 		if next = first.Leader; next == "" || tried[next] {
-			next = h.detector.First(info, tried)
+			next = f.detector.First(info, tried)
 		}
 	}
 	learners := 0
@@ -168,17 +191,17 @@ func (r refusedSubscription) Is(target error) bool {
 
 // subscribeAt subscribes to the region on a node. First is the frame with which the node has accepted or refused; a
 // refusal is also an error.
-func subscribeAt(ctx context.Context, r *regions, peer string, hello nodemsg.Hello) (link Link, first nodemsg.FromRegion, err error) {
+func (f *follower) subscribeAt(ctx context.Context, peer string, hello nodemsg.Hello) (link Link, first nodemsg.FromRegion, err error) {
 	ctx, cancel := context.WithTimeout(ctx, subscribeTime)
 	defer cancel()
-	if peer == r.Self.Peer {
-		local, err := r.subscribe(ctx, peer, hello)
+	if peer == f.self {
+		local, err := f.subscribe(ctx, peer, hello)
 		if err != nil {
 			return nil, first, err
 		}
 		link = local
 	} else {
-		remote, err := transport.Follow(ctx, r.Questions.Peers, peer, hello)
+		remote, err := transport.Follow(ctx, f.questions.Peers, peer, hello)
 		if err != nil {
 			return nil, first, err
 		}
@@ -195,11 +218,30 @@ func subscribeAt(ctx context.Context, r *regions, peer string, hello nodemsg.Hel
 	return nil, first, refusedSubscription{why: first.Closed, leader: first.Leader, wait: first.Tick > 0, split: first.Split, quarantined: first.Quarantined}
 }
 
+// subscribe subscribes the gateway of a node to a region that is led here. The region is loaded first if necessary.
+func (f *follower) subscribe(ctx context.Context, peer string, hello nodemsg.Hello) (*actor.Subscription, error) {
+	for {
+		l, err := f.regions.Open(ctx, hello.Region, hello.Cell)
+		if err != nil {
+			return nil, err
+		}
+		if s := l.Subscribe(peer, hello.Reading); s != nil {
+			f.unwatched.Watched(hello.Region)
+			return s, nil
+		}
+		select { // it is being unloaded: wait, then load it again
+		case <-l.Done():
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
 // routedLink is the end of a link that was found by a route. If the other side ends the link, the route is corrected or
 // invalidated.
 type routedLink struct {
 	Link
-	host     *Host
+	follower *follower
 	info     nodemsg.Region
 	confirms bool // the region answers nodemsg.ToRegion.Confirm
 }
@@ -212,7 +254,7 @@ func (g routedLink) Confirms() bool { return g.confirms }
 // term: one member may lie.
 func (g routedLink) LedElsewhere(ctx context.Context) bool {
 	info := g.info
-	if route, ok := g.host.Directory.Known(grid.ChunkPos{X: info.Cell.Area().MinX, Z: info.Cell.Area().MinZ}); ok && route.ID == info.ID {
+	if route, ok := g.follower.directory.Known(grid.ChunkPos{X: info.Cell.Area().MinX, Z: info.Cell.Area().MinZ}); ok && route.ID == info.ID {
 		info.Members = route.Members
 	}
 	ctx, cancel := context.WithTimeout(ctx, leaderTime)
@@ -225,7 +267,7 @@ func (g routedLink) LedElsewhere(ctx context.Context) bool {
 	answers := make(chan leadership, len(voters))
 	for _, m := range voters {
 		go func() {
-			all, _, err := g.host.regions.askStatuses(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{info.ID}})
+			all, _, err := g.follower.ask(ctx, m.Peer, nodemsg.StatusRequest{Regions: []uint64{info.ID}})
 			if err != nil {
 				answers <- leadership{}
 				return
@@ -242,7 +284,7 @@ func (g routedLink) LedElsewhere(ctx context.Context) bool {
 		if l.peer == g.info.Leader {
 			return false
 		}
-		g.host.Directory.LeaderMoved(info, l.peer)
+		g.follower.directory.LeaderMoved(info, l.peer)
 		return true
 	}
 	return false
@@ -258,19 +300,19 @@ func (g routedLink) Receive(ctx context.Context) (nodemsg.FromRegion, error) {
 	frame, err := g.Link.Receive(ctx)
 	switch {
 	case frame.Parent != nil && frame.Parent.Cell.Label.Len() >= grid.FoundingLabel && frame.Parent.Cell.Covers(g.info.Cell):
-		g.host.Directory.CacheRoute(*frame.Parent)
+		g.follower.directory.CacheRoute(*frame.Parent)
 	case frame.Split != 0:
-		g.host.Directory.CacheSplit(g.info, frame.Split)
+		g.follower.directory.CacheSplit(g.info, frame.Split)
 	case frame.Closed != "" && frame.Leader != "":
-		g.host.Directory.LeaderMoved(g.info, frame.Leader)
+		g.follower.directory.LeaderMoved(g.info, frame.Leader)
 	case frame.Closed == "" && (err == nil || ctx.Err() != nil):
 	case len(g.info.Members) > 1:
 		// Another member will lead; the other members know which one.
-		if frame.Closed == "" && g.info.Leader != g.host.Self.Peer {
-			g.host.detector.Suspect(g.info.Leader)
+		if frame.Closed == "" && g.info.Leader != g.follower.self {
+			g.follower.detector.Suspect(g.info.Leader)
 		}
 	default:
-		g.host.Directory.Invalidate(g.info)
+		g.follower.directory.Invalidate(g.info)
 	}
 	return frame, err
 }

@@ -169,7 +169,7 @@ func TestReplacedMemberDropsItsCopy(t *testing.T) {
 		n.near("A", "B", "D")
 		<-time.After(2 * time.Minute)
 		c = n.start("C", left)
-		if _, err := c.regions.loaded(t.Context(), nodemsg.Hello{Region: id, Cell: grid.CellAt(here, grid.FoundingLabel)}); !errors.Is(err, ErrNotHere) {
+		if _, err := c.regions.Open(t.Context(), id, grid.CellAt(here, grid.FoundingLabel)); !errors.Is(err, ErrNotHere) {
 			t.Errorf("the copy that was replaced: %v", err)
 		}
 		for _, group := range []uint64{world.CatalogID, id} {

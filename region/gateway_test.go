@@ -39,7 +39,7 @@ func (n *node) following(pos grid.ChunkPos) <-chan gateway {
 // loop returns the loop of a region that the gateway's own node leads.
 func (g gateway) loop() *actor.Land {
 	link := g.Link.(routedLink)
-	return link.host.regions.Loaded(link.info.ID)
+	return link.follower.regions.Loaded(link.info.ID)
 }
 
 func (g gateway) send(msg nodemsg.ToRegion) {

@@ -43,13 +43,13 @@ func TestExamine(t *testing.T) {
 			t.Errorf("a sleeping world: %+v", health)
 		}
 		cell := grid.CellAt(here, grid.FoundingLabel).String()
-		a.regions.probe = func(*actor.Land, []byte) { panic("at every tick") }
+		a.opener.probes.land = func(*actor.Land, []byte) { panic("at every tick") }
 		b.refollow()
 		<-time.After(10 * time.Second)
 		if health := c.Examiner.Examine(t.Context()); !slices.Equal(kinds(health, ""), []string{"quarantined"}) || health.Awake != 1 {
 			t.Errorf("with one quarantined copy, without which the others go on: %+v", health)
 		}
-		a.regions.probe = nil
+		a.opener.probes.land = nil
 		if _, _, err := a.Release(t.Context(), idHere(t, a)); err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/region/actor"
+	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
@@ -29,8 +30,9 @@ const (
 // hibernation makes the groups of idle regions hibernate: all members close them, so that they cost no ticks and no
 // messages. They wake when a gateway subscribes, or when a member sends a message to them.
 type hibernation struct {
-	regions    *regions
+	integrity.Node
 	supervisor *placement.Supervisor
+	facts      *integrity.Facts
 	metrics    *metrics
 
 	mu struct {
@@ -40,8 +42,8 @@ type hibernation struct {
 	}
 }
 
-func newHibernation(r *regions, sv *placement.Supervisor, m *metrics) *hibernation {
-	b := &hibernation{regions: r, supervisor: sv, metrics: m}
+func newHibernation(n integrity.Node, sv *placement.Supervisor, f *integrity.Facts, m *metrics) *hibernation {
+	b := &hibernation{Node: n, supervisor: sv, facts: f, metrics: m}
 	b.mu.hibernating = make(map[uint64]time.Time)
 	b.mu.waking = make(map[uint64]string)
 	return b
@@ -50,7 +52,7 @@ func newHibernation(r *regions, sv *placement.Supervisor, m *metrics) *hibernati
 // hibernate closes the group on all members, if all live members have applied as much as this node. It closes the group
 // here and asks the others to do so. A member that refuses stands for election and so wakes all.
 func (b *hibernation) hibernate(l *actor.Land) {
-	b.regions.Tasks.Start(func(ctx context.Context) {
+	b.Tasks.Start(func(ctx context.Context) {
 		if !b.supervisor.BeginChange(l.ID()) {
 			return
 		}
@@ -58,14 +60,14 @@ func (b *hibernation) hibernate(l *actor.Land) {
 		ctx, cancel := context.WithTimeout(ctx, transport.AskTimeout)
 		defer cancel()
 		if err := b.hibernateNow(ctx, l); err != nil {
-			b.regions.Logger.Debug("region not hibernated", "region", l.ID(), "error", err)
+			b.Logger.Debug("region not hibernated", "region", l.ID(), "error", err)
 		}
 	})
 }
 
 func (b *hibernation) hibernateNow(ctx context.Context, l *actor.Land) error {
 	status := l.Raft().Status()
-	others, err := b.supervisor.UpToDate(ctx, b.regions.GroupOf(l), status)
+	others, err := b.supervisor.UpToDate(ctx, placement.GroupOf(l), status)
 	if err != nil {
 		return err
 	}
@@ -73,7 +75,7 @@ func (b *hibernation) hibernateNow(ctx context.Context, l *actor.Land) error {
 		return err
 	}
 	for _, peer := range others {
-		if _, err := b.regions.Questions.Ask(ctx, peer, nodemsg.Question{Sleep: &nodemsg.Sleep{Group: l.ID(), Index: status.Last}}); err != nil {
+		if _, err := b.Questions.Ask(ctx, peer, nodemsg.Question{Sleep: &nodemsg.Sleep{Group: l.ID(), Index: status.Last}}); err != nil {
 			return fmt.Errorf("hibernate on member %s: %w", peer, err)
 		}
 	}
@@ -102,7 +104,7 @@ func (b *hibernation) close(ctx context.Context, l *actor.Land, least uint64) er
 
 // accept closes a group because its leader, as this member knows it, has requested it.
 func (b *hibernation) accept(ctx context.Context, peer string, s nodemsg.Sleep) error {
-	l := b.regions.Loaded(s.Group)
+	l := b.Regions.Loaded(s.Group)
 	if l == nil {
 		return nil
 	}
@@ -116,7 +118,7 @@ func (b *hibernation) accept(ctx context.Context, peer string, s nodemsg.Sleep) 
 // beside the stream; messages that arrive meanwhile are dropped, since raft retransmits them. The same holds for a
 // sender that the group does not know as a member yet. The message is valid until receive returns.
 func (b *hibernation) receive(peer string, m nodemsg.RaftMessage) {
-	err := b.regions.Replicas.Receive(peer, m.Group, m.Data)
+	err := b.Replicas.Receive(peer, m.Group, m.Data)
 	if err == nil {
 		return
 	}
@@ -127,23 +129,23 @@ func (b *hibernation) receive(peer string, m nodemsg.RaftMessage) {
 	case errors.Is(err, replica.ErrNotMember):
 		mend = b.admitSender
 	default:
-		b.regions.Logger.Debug("raft message refused", "peer", peer, "group", m.Group, "error", err)
+		b.Logger.Debug("raft message refused", "peer", peer, "group", m.Group, "error", err)
 		return
 	}
 	if !b.beginWaking(peer, m.Group) {
 		return
 	}
 	m.Data = bytes.Clone(m.Data)
-	started := b.regions.Tasks.Start(func(ctx context.Context) {
+	started := b.Tasks.Start(func(ctx context.Context) {
 		defer b.endWaking(m.Group)
 		ctx, cancel := context.WithTimeout(ctx, transport.AskTimeout)
 		defer cancel()
 		err := mend(ctx, peer, m.Group)
 		if err == nil {
-			err = b.regions.Replicas.Receive(peer, m.Group, m.Data)
+			err = b.Replicas.Receive(peer, m.Group, m.Data)
 		}
 		if err != nil {
-			b.regions.Logger.Debug("raft message refused", "peer", peer, "group", m.Group, "error", err)
+			b.Logger.Debug("raft message refused", "peer", peer, "group", m.Group, "error", err)
 		}
 	})
 	if !started {
@@ -185,11 +187,11 @@ func (b *hibernation) endWaking(group uint64) {
 // admitSender makes an open group accept messages of members that are not in its log yet, if the catalog lists them:
 // this node was away while they became members.
 func (b *hibernation) admitSender(ctx context.Context, peer string, group uint64) error {
-	l := b.regions.Loaded(group)
+	l := b.Regions.Loaded(group)
 	if l == nil {
 		return actor.ErrNotHere // the catalog's own members are recorded only in its own log
 	}
-	info, err := b.regions.Directory.ByID(ctx, group)
+	info, err := b.Directory.ByID(ctx, group)
 	if err != nil {
 		return err
 	}
@@ -214,22 +216,22 @@ func (b *hibernation) wake(ctx context.Context, peer string, group uint64) error
 	if group == world.CatalogID {
 		return actor.ErrNotHere // on its members it is always open
 	}
-	if err := b.regions.facts.Err(group); err != nil {
+	if err := b.facts.Err(group); err != nil {
 		return err
 	}
-	info, err := b.regions.membership(ctx, group)
+	info, err := b.Membership(ctx, group)
 	if err != nil {
 		return err
 	}
 	if !actor.HasMember(info, peer) { // it may have become a member while the group hibernated here
-		if info, err = b.regions.Directory.ByID(ctx, group); err != nil {
+		if info, err = b.Directory.ByID(ctx, group); err != nil {
 			return fmt.Errorf("wake region %d: %w", group, err)
 		}
 	}
 	if !actor.HasMember(info, peer) {
 		return fmt.Errorf("wake region %d: %s is not a member", group, peer)
 	}
-	if _, err = b.regions.loaded(ctx, nodemsg.Hello{Region: group, Cell: info.Cell}); err != nil {
+	if _, err = b.Regions.Open(ctx, group, info.Cell); err != nil {
 		return err
 	}
 	b.metrics.woken.Inc()

@@ -103,30 +103,35 @@ type Host struct {
 	Policy    *policysync.Copy
 	Operations
 
-	tasks       *background.Tasks
-	pieces      *transport.Pieces
-	questions   transport.Questions
-	raft        transport.RaftServer
-	foundings   *transport.PeerLimits // that other nodes ask the catalog for
-	detector    *directory.Detector
-	registry    *directory.Registry
-	regions     *regions
-	publisher   *placement.Publisher
-	hibernation *hibernation
-	supervisor  *placement.Supervisor
-	facts       *integrity.Facts
-	executor    *integrity.Executor
-	damages     *integrity.Damages
-	scrubber    *integrity.Scrubber
-	vacater     *split.Vacater
-	recovery    *integrity.Recovery
-	bases       *integrity.Bases
-	observer    *observer
-
+	tasks          *background.Tasks
+	questions      transport.Questions
+	pieces         *transport.PieceServer
+	raft           transport.RaftServer
+	foundings      *transport.PeerLimits // that other nodes ask the catalog for
+	detector       *directory.Detector
+	regions        *regions
+	incarnations   incarnations
+	reporter       *reporter
+	consent        *consent
+	publisher      *placement.Publisher
+	supervisor     *placement.Supervisor
+	hibernation    *hibernation
+	facts          *integrity.Facts
+	executor       *integrity.Executor
+	damages        *integrity.Damages
+	scrubber       *integrity.Scrubber
+	vacater        *split.Vacater
+	recovery       *integrity.Recovery
+	bases          *integrity.Bases
+	follower       *follower
+	opener         *opener
+	observer       *observer
 	contradictions *health.Contradictions
 }
 
 // NewHost returns a host. It opens the catalog if that is stored here.
+//
+// Each part is made with those that it uses. The table of open regions is the first, and what opens them is the last.
 func NewHost(ctx context.Context, o Options) (*Host, error) {
 	registry, err := directory.NewRegistry(o.Storage, o.Logger)
 	if err != nil {
@@ -138,186 +143,201 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	if o.NotReady == nil {
 		o.NotReady = func() error { return nil }
 	}
-	h := &Host{
-		Options: o, tasks: background.NewTasks(), questions: transport.Questions{Peers: o.Peers}, registry: registry,
-		foundings:      transport.NewPeerLimits(foundRate, foundBurst),
-		contradictions: health.NewContradictions(),
+	if o.Issued == nil { // all may be
+		o.Issued = func(charter uint64, _ ed25519.PublicKey) (bool, error) { return charter == 0, nil }
 	}
-	m := integrity.NewMetrics(o.Registerer)
-	h.facts = integrity.NewFacts(o.Self.Peer, m)
-	h.detector = directory.NewDetector(directory.DetectorOptions{
-		Grace: o.Grace, Describe: h.questions.Description, Connected: o.Peers.Connected, Excluded: o.Excluded, Clock: o.Clock,
+
+	// What is known here, without any question to other nodes.
+	metrics, copyMetrics := newMetrics(o.Registerer), integrity.NewMetrics(o.Registerer)
+	tasks := background.NewTasks()
+	regions := newRegions(o.Self.Peer, o.Replicas, registry, tasks, metrics)
+	facts, damages := integrity.NewFacts(o.Self.Peer, copyMetrics), integrity.NewDamages(copyMetrics)
+	issuers := &integrity.Issuers{
+		World: o.World, Issued: o.Issued, Key: o.Operator.Key, Sign: o.Operator.Sign, Charter: o.Operator.Charter,
+	}
+	incarnations := incarnations{o.Incarnations}
+	contradictions := health.NewContradictions()
+	loads, unwatched := split.NewLoads(o.Limits), split.NewUnwatched()
+
+	// What asks other nodes.
+	questions, pieces := transport.Questions{Peers: o.Peers}, transport.Pieces{Peers: o.Peers}
+	detector := directory.NewDetector(directory.DetectorOptions{
+		Grace: o.Grace, Describe: questions.Description, Connected: o.Peers.Connected, Excluded: o.Excluded, Clock: o.Clock,
 	})
-	h.regions = newRegions(o, h.facts, &integrity.Issuers{
-		World: o.World, Issued: issued(o.Issued), Key: o.Operator.Key, Sign: o.Operator.Sign, Charter: o.Operator.Charter,
-	}, h.create)
-	h.observer = &observer{host: h, metrics: h.regions.metrics}
-	h.pieces = transport.NewPieces(o.Self.Peer, o.Peers, h.servePiece)
-	h.Directory = directory.New(directory.Options{
-		Self: o.Self, Placement: o.Placement, Copies: o.Copies, Records: o.Records, Questions: h.questions, Detector: h.detector,
-		Tasks: h.tasks, Catalog: h.regions.Catalog, Hung: o.Replicas.Hung, OwnCatalog: func() nodemsg.RegionStatus { return h.regions.status(world.CatalogID, false) },
-		Vouched: h.regions.issuers.Vouched, Logger: o.Logger, Registerer: o.Registerer,
+	reporter := &reporter{
+		self: o.Self.Peer, regions: regions, storage: o.Storage, replicas: o.Replicas, questions: questions, facts: facts,
+		incarnations: incarnations, issuers: issuers, loads: loads,
+	}
+	consent := &consent{ask: reporter.ask, contradictions: contradictions, logger: o.Logger}
+	places := directory.New(directory.Options{
+		Self: o.Self, Placement: o.Placement, Copies: o.Copies, Records: o.Records, Questions: questions, Detector: detector,
+		Tasks: tasks, Catalog: regions.Catalog, Hung: o.Replicas.Hung, OwnCatalog: reporter.catalog, Vouched: issuers.Vouched,
+		Logger: o.Logger, Registerer: o.Registerer,
 	})
-	if h.Policy, err = policysync.Open(policysync.Options{
-		World: o.World, Self: o.Self.Peer, Storage: o.Storage, Directory: h.Directory, Detector: h.detector, Catalog: h.regions.Catalog,
-		Issued: issued(o.Issued), Operator: o.Operator, Now: o.Clock.Now, Settled: o.Clock.Settled, Logger: o.Logger, Registerer: o.Registerer,
-	}); err != nil {
+	policies, err := policysync.Open(policysync.Options{
+		World: o.World, Self: o.Self.Peer, Storage: o.Storage, Directory: places, Detector: detector, Catalog: regions.Catalog,
+		Issued: o.Issued, Operator: o.Operator, Now: o.Clock.Now, Settled: o.Clock.Settled, Logger: o.Logger, Registerer: o.Registerer,
+	})
+	if err != nil {
 		return nil, err
 	}
 	evicted, err := integrity.LoadEvicted(integrity.EvictedOptions{
-		Self: o.Self, Storage: o.Storage, Replicas: o.Replicas, Questions: h.questions, Detector: h.detector, Logger: o.Logger,
+		Self: o.Self, Storage: o.Storage, Replicas: o.Replicas, Questions: questions, Detector: detector, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err
 	}
-	h.supervisor = placement.New(placement.Options{
-		Self: o.Self.Peer, Copies: o.Copies, Records: o.Records, Directory: h.Directory, Registry: registry, Questions: h.questions,
-		Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Failures: h.facts, Slow: o.Replicas.Slow,
-		NotifyEvicted: evicted.Notify, Watch: h.observer.watch, Logger: o.Logger, Registerer: o.Registerer,
-	})
-	h.wireIntegrity(m, evicted)
-	h.publisher = placement.NewPublisher(placement.PublisherOptions{
-		Self: o.Self.Peer, Registry: registry, Directory: h.Directory, Records: o.Records, Supervisor: h.supervisor,
-		LedElsewhere: h.damages.LedElsewhere, Tasks: h.tasks, Stored: o.Replicas.Has, Catalog: h.regions.Catalog, Logger: o.Logger,
-	})
-	h.hibernation = newHibernation(h.regions, h.supervisor, h.regions.metrics)
-	h.wireRegions()
-	if err := h.executor.NoteDamaged(o.DamagedRegions); err != nil {
-		return nil, err
-	}
-	if err := h.markOutdated(); err != nil {
-		return nil, err
-	}
-	here, err := o.Replicas.Has(world.CatalogID)
-	if err != nil {
-		return nil, fmt.Errorf("find the catalog: %w", err)
-	}
-	if here && h.facts.Err(world.CatalogID) == nil {
-		c, err := h.regions.openCatalog(ctx)
-		if err != nil {
-			return nil, err
-		}
-		h.regions.setCatalog(c)
-	}
-	return h, nil
-}
 
-// issued returns which nodes are issuers: in an open world all.
-func issued(by policy.Issued) policy.Issued {
-	if by != nil {
-		return by
-	}
-	return func(charter uint64, _ ed25519.PublicKey) (bool, error) { return charter == 0, nil }
-}
+	// What decides where regions live, and who leads them.
+	tallies := tallies{regions, o.Records}
+	supervisor := placement.New(placement.Options{
+		Self: o.Self.Peer, Copies: o.Copies, CatalogCopies: o.CatalogCopies, Records: o.Records, Directory: places, Registry: registry,
+		Questions: questions, Detector: detector, Tasks: tasks, Regions: regions, Failures: facts, Slow: o.Replicas.Slow,
+		NotifyEvicted: evicted.Notify, Watch: tallies.watch, Logger: o.Logger, Registerer: o.Registerer,
+	})
+	publisher := placement.NewPublisher(placement.PublisherOptions{
+		Self: o.Self.Peer, Registry: registry, Directory: places, Records: o.Records, Supervisor: supervisor,
+		LedElsewhere: damages.LedElsewhere, Tasks: tasks, Stored: o.Replicas.Has, Catalog: regions.Catalog, Logger: o.Logger,
+	})
 
-// wireIntegrity creates the parts that keep copies sound.
-func (h *Host) wireIntegrity(m *integrity.Metrics, evicted *integrity.Evicted) {
+	// What keeps copies sound.
 	node := integrity.Node{
-		Self: h.Self, Height: h.Height, Storage: h.Storage, Replicas: h.Replicas, Registry: h.registry, Directory: h.Directory,
-		Questions: h.questions, Detector: h.detector, Tasks: h.tasks, Regions: h.regions, Logger: h.Logger, Metrics: m,
+		Self: o.Self, Height: o.Height, Storage: o.Storage, Replicas: o.Replicas, Registry: registry, Directory: places,
+		Questions: questions, Detector: detector, Tasks: tasks, Regions: regions, Logger: o.Logger, Metrics: copyMetrics,
 	}
-	h.regions.Node = node
-	h.Ranges = rollback.NewRanges(rollback.RangesOptions{
-		Node: node, Lands: h.regions.lands, Quarantined: h.facts.Quarantined, Ground: h.Ground,
+	bases := integrity.NewBases(node, integrity.BasesOptions{Base: o.Base, Ground: o.Ground, Records: o.Records, Pieces: pieces})
+	executor := &integrity.Executor{Node: node, ExecutorOptions: integrity.ExecutorOptions{
+		Facts: facts, Supervisor: supervisor, Records: o.Records,
+		Judge: &integrity.Judge{
+			Self: o.Self.Peer, Ask: reporter.ask, Suspected: detector.Suspected, Suspect: detector.Suspect,
+			Listed: places.ByID, Vouched: issuers.Vouched, Contradicted: contradictions.Add,
+		},
+		Replaced: incarnations.replaced, ReopenCatalog: regions.reopenCatalog, CatalogReleased: regions.catalogReleased,
+	}}
+	scrubber := &integrity.Scrubber{Node: node, ScrubberOptions: integrity.ScrubberOptions{
+		Every: o.ScrubEvery, Supervisor: supervisor, Damages: damages, Facts: facts, Pieces: pieces, Led: regions.ledLands,
+	}}
+	replacer := &integrity.Replacer{
+		Node: node, Executor: executor, Evicted: evicted, AskStatuses: reporter.ask, LastHeard: detector.LastHeard,
+	}
+	recovery := &integrity.Recovery{
+		Node: node, Executor: executor, Evicted: evicted, AskStatuses: reporter.ask, LastHeard: detector.LastHeard,
+		Outdated: replacer.Outdated,
+	}
+	examiner := &health.Examiner{
+		Node: node, Copies: o.Copies, CatalogCopies: o.CatalogCopies, Records: o.Records,
+		Damages:     func() []integrity.Damage { return append(facts.Unsound(), damages.All()...) },
+		AskStatuses: reporter.ask, Memberships: regions.memberships, Contradictions: contradictions,
+		MachineAhead: o.Clock.MachineAhead, NotReady: o.NotReady, Copied: incarnations.copied,
+	}
+
+	// What players and operators do with land.
+	follower := &follower{
+		self: o.Self.Peer, regions: regions, unwatched: unwatched, replicas: o.Replicas, directory: places, detector: detector,
+		questions: questions, tasks: tasks, ask: reporter.ask,
+	}
+	ranges := rollback.NewRanges(rollback.RangesOptions{
+		Node: node, Lands: regions.lands, Quarantined: facts.Quarantined, Ground: o.Ground,
 	})
-	h.Examiner = &health.Examiner{
-		Node: node, Copies: h.Copies, CatalogCopies: h.CatalogCopies, Records: h.Records, Damages: h.Damaged,
-		AskStatuses: h.regions.askStatuses, Memberships: h.regions.memberships, Contradictions: h.contradictions, MachineAhead: h.Clock.MachineAhead,
-		NotReady: h.NotReady, Copied: h.Copied,
-	}
-	h.bases = integrity.NewBases(node, integrity.BasesOptions{Base: h.Base, Ground: h.Ground, Records: h.Records, Pieces: h.pieces})
-	ordered := func() (all []policy.Rollback) {
-		h.Policy.Read(func(p *policy.State) { all = p.Rollbacks() })
-		return all
-	}
-	h.History = rollback.New(rollback.Options{
-		Node: node, Lands: h.regions.lands, Ranges: h.Ranges, Ordered: ordered, Base: h.BaseOf, Ground: h.Ground,
-		Now: h.Clock.Now, Settled: h.Clock.Settled, Registerer: h.Registerer, Founded: func(ctx context.Context) ([]nodemsg.Region, error) {
-			catalog, err := h.Directory.CatalogMembers(ctx)
+	history := rollback.New(rollback.Options{
+		Node: node, Lands: regions.lands, Ranges: ranges, Base: bases.BaseOf, Ground: o.Ground,
+		Ordered: func() (all []policy.Rollback) {
+			policies.Read(func(p *policy.State) { all = p.Rollbacks() })
+			return all
+		},
+		Founded: func(ctx context.Context) ([]nodemsg.Region, error) {
+			catalog, err := places.CatalogMembers(ctx)
 			if err != nil {
 				return nil, err
 			}
-			return h.Examiner.AllRegions(ctx, catalog)
+			return examiner.AllRegions(ctx, catalog)
 		},
+		Now: o.Clock.Now, Settled: o.Clock.Settled, Registerer: o.Registerer,
 	})
-	h.Splitter = &split.Splitter{
-		Node: node, Follow: h.Follow, Create: h.create, Pieces: h.pieces, Lands: h.regions.lands,
-		Passed: h.History.Passed, AskStatuses: h.regions.askStatuses, Metrics: split.NewMetrics(h.Registerer), Askers: split.NewAskers(),
+	splitter := &split.Splitter{
+		Node: node, Follow: follower.follow, Create: incarnations.create, Pieces: pieces, Lands: regions.lands,
+		Passed: history.Passed, AskStatuses: reporter.ask, Metrics: split.NewMetrics(o.Registerer), Askers: split.NewAskers(),
 	}
-	h.AutoSplit = split.NewAutoSplit(split.AutoSplitOptions{
-		Node: node, Splitter: h.Splitter, Supervisor: h.supervisor, Facts: h.facts, Led: h.regions.ledLands,
-		AskStatuses: h.regions.askStatuses, Limits: h.Limits, Registerer: h.Registerer,
+	autoSplit := split.NewAutoSplit(split.AutoSplitOptions{
+		Node: node, Loads: loads, Splitter: splitter, Supervisor: supervisor, Facts: facts, Led: regions.ledLands,
+		AskStatuses: reporter.ask, Registerer: o.Registerer,
 	})
-	h.Exporter = backups.NewExporter(backups.ExporterOptions{
-		Node: node, AskStatuses: h.regions.askStatuses, Players: h.Players, Attester: h.Attester, Contradicted: h.contradictions.Add,
-		Vouch: h.regions.issuers.Vouch, Vouched: h.regions.issuers.Vouched, UpdatePolicy: h.Policy.Update,
-		Known: func() []string { return h.Records.NearestKnown(grid.CatalogKey, backups.MaxNodes) },
-	})
-	h.damages = integrity.NewDamages(m)
-	h.executor = &integrity.Executor{Node: node, ExecutorOptions: integrity.ExecutorOptions{
-		Facts: h.facts, Supervisor: h.supervisor, Records: h.Records, OpenMember: h.regions.openMember, Open: h.regions.open,
-		Judge: &integrity.Judge{
-			Self: h.Self.Peer, Ask: h.regions.askStatuses, Suspected: h.detector.Suspected, Suspect: h.detector.Suspect,
-			Listed: h.Directory.ByID, Vouched: h.regions.issuers.Vouched, Contradicted: h.contradictions.Add,
-		},
-		Replaced: h.replaced, ReopenCatalog: h.reopenCatalog, CatalogReleased: h.regions.catalogReleased,
-	}}
-	h.scrubber = &integrity.Scrubber{Node: node, ScrubberOptions: integrity.ScrubberOptions{
-		Every: h.ScrubEvery, Supervisor: h.supervisor, Damages: h.damages, Facts: h.facts, Pieces: h.pieces, Led: h.regions.ledLands,
-	}}
-	h.vacater = split.NewVacater(split.VacaterOptions{
-		Node: node, After: h.VacateAfter, Spawn: h.Spawn, Policy: h.Policy, Supervisor: h.supervisor,
-		Unusable: h.facts.Closed,
+	vacater := split.NewVacater(split.VacaterOptions{
+		Node: node, Unwatched: unwatched, After: o.VacateAfter, Spawn: o.Spawn, Policy: policies, Supervisor: supervisor,
+		Unusable: facts.Closed,
 		Here: func(ctx context.Context, c *actor.Catalog, vacated nodemsg.Vacated) (nodemsg.Region, error) {
-			return h.vacated(ctx, h.Self.Peer, c, vacated)
+			return consent.vacated(ctx, o.Self.Peer, c, vacated)
 		},
-		AskStatuses: h.regions.askStatuses,
+		AskStatuses: reporter.ask,
 		OpenAt: func(ctx context.Context, peer string, info nodemsg.Region) error {
-			link, _, err := subscribeAt(ctx, h.regions, peer, nodemsg.Hello{Region: info.ID, Cell: info.Cell})
+			link, _, err := follower.subscribeAt(ctx, peer, nodemsg.Hello{Region: info.ID, Cell: info.Cell})
 			if err == nil {
 				err = link.Close()
 			}
 			return err
 		},
 	})
-	h.Replacer = &integrity.Replacer{
-		Node: node, Executor: h.executor, Evicted: evicted, AskStatuses: h.regions.askStatuses, LastHeard: h.detector.LastHeard,
-	}
-	h.recovery = &integrity.Recovery{
-		Node: node, Executor: h.executor, Evicted: evicted, AskStatuses: h.regions.askStatuses, LastHeard: h.detector.LastHeard,
-		Outdated: h.Replacer.Outdated,
-	}
-}
+	exporter := backups.NewExporter(backups.ExporterOptions{
+		Node: node, AskStatuses: reporter.ask, Players: o.Players, Attester: o.Attester, Contradicted: contradictions.Add,
+		Vouch: issuers.Vouch, Vouched: issuers.Vouched, UpdatePolicy: policies.Update,
+		Known: func() []string { return o.Records.NearestKnown(grid.CatalogKey, backups.MaxNodes) },
+	})
 
-// newRegions returns regions that know what the options say. NewHost adds the parts that need them.
-func newRegions(o Options, facts *integrity.Facts, issuers *integrity.Issuers, create func(group, id uint64, create func() error) error) *regions {
-	r := &regions{
-		copies: o.Copies, facts: facts, create: create, now: o.Clock.Now, actors: actor.NewMetrics(o.Registerer),
-		metrics: newMetrics(o.Registerer), probe: provocation(),
-		unlisted: func() bool { return o.Incarnations != nil && o.Incarnations.Unlisted() },
-		putBackTo: func() time.Time {
-			if o.Incarnations == nil {
-				return time.Time{}
-			}
-			return o.Incarnations.Reached()
-		},
-		catalogs: catalogs{
-			copies: o.CatalogCopies, records: o.Records, reopen: make(chan struct{}, 1), world: o.World, issuers: issuers,
-		},
-	}
+	hibernation := newHibernation(node, supervisor, facts, metrics)
+	proofs := world.Proofs{}
 	if o.World != "" {
-		r.proofs.Signed = signature.New(o.World).Signed
+		proofs.Signed = signature.New(o.World).Signed
 	}
-	r.mu.lands = make(map[uint64]*actor.Land)
-	return r
+	opener := &opener{
+		Node: node, regions: regions, options: openerOptions{world: o.World, proofs: proofs, now: o.Clock.Now},
+		supervisor: supervisor, facts: facts, executor: executor, incarnations: incarnations, bases: bases,
+		disk:      &integrity.Disk{Node: node, Pieces: pieces, DamagedLog: executor.DamagedLog},
+		publisher: publisher, hibernation: hibernation, splitter: splitter, autoSplit: autoSplit, vacater: vacater, policy: policies,
+		actors: actor.NewMetrics(o.Registerer), probes: probes{land: provocation()},
+	}
+	h := &Host{
+		Options: o, Directory: places, Policy: policies,
+		Operations: Operations{
+			Examiner: examiner, Exporter: exporter, Replacer: replacer, Splitter: splitter, AutoSplit: autoSplit, Ranges: ranges,
+			History: history,
+		},
+		tasks: tasks, questions: questions, pieces: transport.NewPieceServer(answerPiece(regions, bases, splitter)),
+		foundings: transport.NewPeerLimits(foundRate, foundBurst), detector: detector, regions: regions, incarnations: incarnations,
+		reporter: reporter, consent: consent, publisher: publisher, supervisor: supervisor, hibernation: hibernation, facts: facts,
+		executor: executor, damages: damages, scrubber: scrubber, vacater: vacater, recovery: recovery, bases: bases,
+		follower: follower, opener: opener,
+		observer:       &observer{Options: o, tallies: tallies, detector: detector, facts: facts, metrics: metrics},
+		contradictions: contradictions,
+	}
+	if err := h.begin(ctx); err != nil {
+		return nil, err
+	}
+	return h, nil
 }
 
-// wireRegions sets the parts that open and close regions, which were made after the regions.
-func (h *Host) wireRegions() {
-	r := h.regions
-	r.supervisor, r.executor, r.bases, r.publisher, r.hibernate = h.supervisor, h.executor, h.bases, h.publisher, h.hibernation.hibernate
-	r.disk = &integrity.Disk{Node: r.Node, Pieces: h.pieces, DamagedLog: h.executor.DamagedLog}
-	r.vacater, r.splitter, r.autoSplit, r.policy = h.vacater, h.Splitter, h.AutoSplit, h.Policy
+// begin looks at what is stored here, and opens the catalog if it is.
+func (h *Host) begin(ctx context.Context) error {
+	if err := h.executor.NoteDamaged(h.DamagedRegions); err != nil {
+		return err
+	}
+	if h.Incarnations != nil {
+		h.Incarnations.OnOutdated(h.executor.Abandon)
+		if err := h.executor.NoteRolledBack(h.Incarnations.Outdated()); err != nil {
+			return err
+		}
+	}
+	here, err := h.Replicas.Has(world.CatalogID)
+	if err != nil {
+		return fmt.Errorf("find the catalog: %w", err)
+	}
+	if here && h.facts.Err(world.CatalogID) == nil {
+		c, err := h.opener.openCatalog(ctx)
+		if err != nil {
+			return err
+		}
+		h.regions.setCatalog(c)
+	}
+	return nil
 }
 
 // FoundCatalog makes this node the first member of a new world's catalog. The node that creates a world calls it once,
@@ -335,16 +355,14 @@ func (h *Host) Run(ctx context.Context) error {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	tasks := []func(context.Context){
-		h.publisher.Republish, h.supervisor.Run, h.executor.Run, h.bases.Run, h.observer.run, h.Splitter.Run, h.AutoSplit.Run, h.vacater.Run, h.Policy.Run, h.History.Run,
+		h.opener.run, h.publisher.Republish, h.supervisor.Run, h.executor.Run, h.bases.Run, h.observer.run, h.Splitter.Run,
+		h.AutoSplit.Run, h.vacater.Run, h.Policy.Run, h.History.Run,
 		func(serving context.Context) {
 			<-ctx.Done()
 			h.supervisor.StartLeaving()
 			h.supervisor.HandOver(serving)
 			end()
 		},
-	}
-	if c := h.regions.Catalog(); c != nil {
-		tasks = append(tasks, func(ctx context.Context) { h.regions.runCatalog(ctx, c) })
 	}
 	if h.Incarnations != nil {
 		tasks = append(tasks, h.findForgotten)
@@ -419,27 +437,29 @@ func (h *Host) Regions(ctx context.Context) []Loaded {
 	return all
 }
 
-// servePiece answers a request of another node, or of this one.
-func (h *Host) servePiece(ctx context.Context, peer string, f nodemsg.Fetch) nodemsg.Fetched {
-	var l *actor.Land
-	switch {
-	case f.Base != nil:
-		return h.bases.Serve(ctx, *f.Base)
-	case f.Freeze != nil:
-		return h.Splitter.FreezeHere(ctx, peer, *f.Freeze)
-	case f.Digests != nil:
-		l = h.regions.Loaded(f.Digests.Group)
-	case f.Part != nil:
-		l = h.regions.Loaded(f.Part.Group)
-	default:
-		return nodemsg.Fetched{Error: "unknown request; upgrade voxeld"}
-	}
-	switch {
-	case l == nil:
-		return nodemsg.Fetched{Error: "the region is not open here"}
-	case f.Digests != nil:
-		return l.ServeDigests(ctx, peer, *f.Digests)
-	default:
-		return l.ServePart(ctx, peer, *f.Part)
+// answerPiece answers what other nodes fetch.
+func answerPiece(regions *regions, bases *integrity.Bases, splitter *split.Splitter) transport.AnswerPiece {
+	return func(ctx context.Context, peer string, f nodemsg.Fetch) nodemsg.Fetched {
+		var l *actor.Land
+		switch {
+		case f.Base != nil:
+			return bases.Serve(ctx, *f.Base)
+		case f.Freeze != nil:
+			return splitter.FreezeHere(ctx, peer, *f.Freeze)
+		case f.Digests != nil:
+			l = regions.Loaded(f.Digests.Group)
+		case f.Part != nil:
+			l = regions.Loaded(f.Part.Group)
+		default:
+			return nodemsg.Fetched{Error: "unknown request; upgrade voxeld"}
+		}
+		switch {
+		case l == nil:
+			return nodemsg.Fetched{Error: "the region is not open here"}
+		case f.Digests != nil:
+			return l.ServeDigests(ctx, peer, *f.Digests)
+		default:
+			return l.ServePart(ctx, peer, *f.Part)
+		}
 	}
 }

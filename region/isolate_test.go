@@ -135,7 +135,7 @@ func TestPanicIsIsolated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
 		var panics atomic.Int32
-		a.regions.probe = onTick(&panics)
+		a.opener.probes.land = onTick(&panics)
 		g, neighbour := c.follow(here), c.follow(there)
 		g.edit(stone(1))
 		<-time.After(time.Second) // all members have loaded the region by now
@@ -195,7 +195,7 @@ func TestPoisonIsQuarantined(t *testing.T) {
 		nodes := []*node{a, b, c}
 		var panics atomic.Int32
 		for _, it := range nodes {
-			it.regions.probe = onTick(&panics)
+			it.opener.probes.land = onTick(&panics)
 		}
 		g := c.follow(here)
 		g.edit(stone(1))
@@ -329,7 +329,7 @@ func idHere(t *testing.T, it *node) uint64 {
 func failAgain(t *testing.T, nodes ...*node) {
 	t.Helper()
 	for _, it := range nodes {
-		it.regions.loaded(t.Context(), nodemsg.Hello{Region: idHere(t, it), Cell: grid.CellAt(here, grid.FoundingLabel)}) //nolint:errcheck // it fails
+		it.regions.Open(t.Context(), idHere(t, it), grid.CellAt(here, grid.FoundingLabel)) //nolint:errcheck // it fails
 	}
 }
 
@@ -340,7 +340,7 @@ func TestPoisonEntry(t *testing.T) {
 		nodes := []*node{a, b, c}
 		var panics atomic.Int32
 		for _, it := range nodes {
-			it.regions.probe = onApply(&panics)
+			it.opener.probes.land = onApply(&panics)
 		}
 		g := c.follow(here)
 		g.edit(stone(1))
@@ -400,7 +400,7 @@ func TestAloneInTheWorld(t *testing.T) {
 		n := newNetwork(t)
 		a := n.start("A", newDisk())
 		var panics atomic.Int32
-		a.regions.probe = onTick(&panics)
+		a.opener.probes.land = onTick(&panics)
 		g := a.follow(here)
 		g.edit(stone(1))
 		<-time.After(time.Second) // all members have loaded the region by now
@@ -431,12 +431,12 @@ func TestAloneInTheWorld(t *testing.T) {
 func TestSlowRegionIsMoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b, c := three(t)
-		a.regions.cpu = func(work func()) time.Duration {
+		a.opener.probes.cpu = func(work func()) time.Duration {
 			start := time.Now()
 			work()
 			return time.Since(start)
 		}
-		a.regions.probe = func(l *actor.Land, entry []byte) {
+		a.opener.probes.land = func(l *actor.Land, entry []byte) {
 			if l.Leads() && l.Cell().Contains(here) && entry == nil {
 				<-time.After(TickEvery + TickEvery/2)
 			}
@@ -465,8 +465,8 @@ func TestSlowRegionIsMoved(t *testing.T) {
 func TestSlowRegionStaysAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
-		a.regions.cpu = func(work func()) time.Duration { work(); return time.Hour }
-		a.regions.probe = func(*actor.Land, []byte) { <-time.After(TickEvery + 1) }
+		a.opener.probes.cpu = func(work func()) time.Duration { work(); return time.Hour }
+		a.opener.probes.land = func(*actor.Land, []byte) { <-time.After(TickEvery + 1) }
 		g := a.follow(here)
 		g.edit(stone(1))
 		<-time.After(time.Second) // all members have loaded the region by now
@@ -505,7 +505,7 @@ func TestCatalogIsIsolated(t *testing.T) {
 				close(ready)
 			})
 			<-ready
-			it.regions.probeCatalog = root.Probe
+			it.opener.probes.catalog = root.Probe
 		}
 		quarantined := func() (n int) {
 			for _, it := range []*node{a, b, c} {

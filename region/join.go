@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/voxelpopuli/voxeld/internal/background"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/region/integrity"
@@ -17,14 +16,14 @@ import (
 // This file makes a node a member of a group that was founded without it.
 
 // accept joins a group to which the peer invites. The catalog must list the peer as a member of that group.
-func (r *regions) accept(ctx context.Context, peer string, invite nodemsg.Invite) error {
+func (o *opener) accept(ctx context.Context, peer string, invite nodemsg.Invite) error {
 	if invite.Region.ID == world.CatalogID {
-		return r.acceptCatalog(ctx, peer, invite)
+		return o.acceptCatalog(ctx, peer, invite)
 	}
-	if err := r.facts.Err(invite.Region.ID); integrity.Refused(err, copies.Quarantined) {
+	if err := o.facts.Err(invite.Region.ID); integrity.Refused(err, copies.Quarantined) {
 		return err
 	}
-	known, err := r.Directory.ByID(ctx, invite.Region.ID)
+	known, err := o.Directory.ByID(ctx, invite.Region.ID)
 	if err != nil {
 		return fmt.Errorf("look up region %d: %w", invite.Region.ID, err)
 	}
@@ -32,29 +31,29 @@ func (r *regions) accept(ctx context.Context, peer string, invite nodemsg.Invite
 		return fmt.Errorf("%s is not a member of region %d in the catalog", peer, invite.Region.ID)
 	}
 	hello := nodemsg.Hello{Region: invite.Region.ID, Cell: invite.Region.Cell}
-	_, err = r.joining.Do(ctx, r.Tasks, helloKey(hello), func(ctx context.Context) (*actor.Land, error) { return r.joinGroup(ctx, peer, invite) })
+	_, err = o.joining.Do(ctx, o.Tasks, helloKey(hello), func(ctx context.Context) (*actor.Land, error) { return o.joinGroup(ctx, peer, invite) })
 	return err
 }
 
 // joinGroup joins the group of a land.
-func (r *regions) joinGroup(ctx context.Context, peer string, invite nodemsg.Invite) (*actor.Land, error) {
+func (o *opener) joinGroup(ctx context.Context, peer string, invite nodemsg.Invite) (*actor.Land, error) {
 	info := invite.Region
 	var open *actor.Actor
-	l := r.Loaded(info.ID)
+	l := o.Loaded(info.ID)
 	if l != nil {
 		open = l.Actor
 	}
-	g, err := r.join(ctx, peer, invite, open, landTables(info.ID), func() error { return r.Registry.Put(info) })
+	g, err := o.join(ctx, peer, invite, open, landTables(info.ID), func() error { return o.Registry.Put(info) })
 	if g == nil || err != nil {
 		return l, err
 	}
-	r.Logger.Info("region joined", "region", info.ID, "cell", info.Cell.String(), "replica", invite.Replica)
-	return r.serve(info, g)
+	o.Logger.Info("region joined", "region", info.ID, "cell", info.Cell.String(), "replica", invite.Replica)
+	return o.serve(info, g)
 }
 
 // acceptCatalog joins the catalog's group. Most of its members must say that the peer is one of them.
-func (r *regions) acceptCatalog(ctx context.Context, peer string, invite nodemsg.Invite) error {
-	known, err := r.Directory.FindCatalog(ctx)
+func (o *opener) acceptCatalog(ctx context.Context, peer string, invite nodemsg.Invite) error {
+	known, err := o.Directory.FindCatalog(ctx)
 	if err != nil {
 		return err
 	}
@@ -62,34 +61,30 @@ func (r *regions) acceptCatalog(ctx context.Context, peer string, invite nodemsg
 		return fmt.Errorf("%s is not a member of the catalog as far as this node knows", peer)
 	}
 	var open *actor.Actor
-	if c := r.Catalog(); c != nil {
+	if c := o.Catalog(); c != nil {
 		open = c.Actor
 	}
-	g, err := r.join(ctx, peer, invite, open, actor.CatalogTables, func() error { return nil })
+	g, err := o.join(ctx, peer, invite, open, actor.CatalogTables, func() error { return nil })
 	if g == nil || err != nil {
 		return err
 	}
-	c, err := r.newCatalog(g)
+	c, err := o.newCatalog(g)
 	if err != nil {
 		return err
 	}
-	r.setCatalog(c)
-	r.Logger.Info("catalog joined", "replica", invite.Replica)
-	if !r.Tasks.Start(func(ctx context.Context) { r.runCatalog(ctx, c) }) {
-		return background.ErrStopping
-	}
-	return nil
+	o.Logger.Info("catalog joined", "replica", invite.Replica)
+	return o.startCatalog(c)
 }
 
 // join joins a group as the replica that the invitation names. Open is the actor of an earlier replica, nil if there is
 // none. Remember stores that this node is a member. The group is nil if this node is that replica already.
-func (r *regions) join(ctx context.Context, peer string, invite nodemsg.Invite, open *actor.Actor, tables []replica.TablePrefix, remember func() error) (*replica.Group, error) {
+func (o *opener) join(ctx context.Context, peer string, invite nodemsg.Invite, open *actor.Actor, tables []replica.TablePrefix, remember func() error) (*replica.Group, error) {
 	info := invite.Region
-	if err := r.executor.CheckInvited(ctx, peer, info.ID, invite.Replica); err != nil {
+	if err := o.executor.CheckInvited(ctx, peer, info.ID, invite.Replica); err != nil {
 		return nil, err
 	}
 	if open != nil {
-		switch own := actor.OwnReplica(open.Raft(), r.Self.Peer); {
+		switch own := actor.OwnReplica(open.Raft(), o.Self.Peer); {
 		case own == invite.Replica:
 			return nil, nil //nolint:nilnil // it was invited before, or raft's first message arrived before the invitation and opened it
 		case own > invite.Replica:
@@ -107,16 +102,16 @@ func (r *regions) join(ctx context.Context, peer string, invite nodemsg.Invite, 
 		join.Members = append(join.Members, replica.Member{ID: v.ID, Peer: v.Peer, Learner: v.Learner})
 	}
 	var g *replica.Group
-	err := r.create(info.ID, join.ID, func() (err error) {
+	err := o.incarnations.create(info.ID, join.ID, func() (err error) {
 		if err = remember(); err != nil {
 			return err
 		}
-		g, err = r.Replicas.Join(ctx, join)
+		g, err = o.Replicas.Join(ctx, join)
 		if errors.Is(err, replica.ErrReplaced) {
-			if err := errors.Join(r.Delete(info), remember()); err != nil {
+			if err := errors.Join(o.Delete(info), remember()); err != nil {
 				return err
 			}
-			g, err = r.Replicas.Join(ctx, join)
+			g, err = o.Replicas.Join(ctx, join)
 		}
 		return err
 	})

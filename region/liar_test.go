@@ -157,7 +157,7 @@ func TestLiarLeadsNothingDuringElections(t *testing.T) {
 			}
 			a, _, _, gateway := n.start("A", newDisk()), n.start("B", newDisk()), n.start("C", newDisk()), n.start("D", newDisk())
 			link := gateway.follow(here).Link.(routedLink)
-			led := a.regions.status(link.info.ID, false)
+			led := a.reporter.status(link.info.ID, false)
 			if link.info.Leader != "A" || led.Leader != "A" {
 				t.Fatalf("%s leads, A says %+v", link.info.Leader, led)
 			}
@@ -196,17 +196,17 @@ func TestLiarReportsWhatIsPast(t *testing.T) {
 		}
 		captured := known
 		captured.Epoch, captured.Leader, captured.Members = now.Epoch-1, "C", []nodemsg.Member{member("C")}
-		if err := a.consent(t.Context(), "C", known, captured); err == nil {
+		if err := a.consent.moved(t.Context(), "C", known, captured); err == nil {
 			t.Error("the catalog obeyed")
 		}
-		if err := a.consent(t.Context(), "D", known, now); err == nil {
+		if err := a.consent.moved(t.Context(), "D", known, now); err == nil {
 			t.Error("a report of a node that is no member is accepted")
 		}
-		if err := a.consent(t.Context(), "A", known, now); err != nil {
+		if err := a.consent.moved(t.Context(), "A", known, now); err != nil {
 			t.Error("the truth is not accepted: ", err)
 		}
 		known.Members[1].Learner = true
-		if said := a.askMembers(t.Context(), known.Members[0].Peer, known, func(s nodemsg.RegionStatus) opinion { return confirms(s, now) }); said.voters != 2 {
+		if said := a.consent.askMembers(t.Context(), known.Members[0].Peer, known, func(s nodemsg.RegionStatus) opinion { return confirms(s, now) }); said.voters != 2 {
 			t.Errorf("with a learner there are %d voters", said.voters)
 		}
 	})

@@ -8,92 +8,119 @@ import (
 	"slices"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/internal/background"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
+	"github.com/voxelpopuli/voxeld/region/policysync"
+	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// loaded returns the region's land and starts it if the region is not loaded.
-func (r *regions) loaded(ctx context.Context, hello nodemsg.Hello) (*actor.Land, error) {
-	l := r.Loaded(hello.Region)
-	if l == nil {
-		var err error
-		l, err = r.loading.Do(ctx, r.Tasks, helloKey(hello), func(ctx context.Context) (*actor.Land, error) {
-			if l := r.Loaded(hello.Region); l != nil {
-				return l, nil // loaded since we looked
+// opener opens, runs and closes the regions and the catalog on this node. It is the last part to be made: what happens
+// in a region concerns most of the others.
+type opener struct {
+	integrity.Node
+	*regions
+
+	options      openerOptions
+	supervisor   *placement.Supervisor
+	facts        *integrity.Facts
+	executor     *integrity.Executor
+	incarnations incarnations
+	bases        *integrity.Bases
+	disk         *integrity.Disk
+	publisher    *placement.Publisher
+	hibernation  *hibernation
+	splitter     *split.Splitter
+	autoSplit    *split.AutoSplit
+	vacater      *split.Vacater
+	policy       *policysync.Copy
+	actors       *actor.Metrics
+
+	joining background.Shared[*actor.Land] // joins by invitation
+	probes  probes
+}
+
+// openerOptions are what of a Host's options its regions need.
+type openerOptions struct {
+	world  string // its id; if empty, edits are not signed
+	proofs world.Proofs
+	now    func() time.Time // of the world
+}
+
+// probes are for tests: cpu measures how long a piece of a tick's work keeps a core busy, the others see the entries of
+// regions and of the catalog.
+type probes struct {
+	cpu     func(work func()) time.Duration
+	land    func(l *actor.Land, entry []byte)
+	catalog func(entry []byte)
+}
+
+// run opens what is wanted until ctx ends. First it runs the catalog if that is open.
+func (o *opener) run(ctx context.Context) {
+	if c := o.Catalog(); c != nil {
+		o.Tasks.Start(func(ctx context.Context) { o.runCatalog(ctx, c) })
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case w := <-o.wanted:
+			started := o.Tasks.Start(func(ctx context.Context) {
+				if w.catalog {
+					w.answer <- opened{err: o.openCatalogAgain(ctx)}
+					return
+				}
+				l, err := o.load(ctx, w.region)
+				w.answer <- opened{l, err}
+			})
+			if !started {
+				w.answer <- opened{err: background.ErrStopping}
 			}
-			return r.load(ctx, hello)
-		})
-		if err != nil {
-			return nil, err
 		}
 	}
-	if l.Cell() != hello.Cell {
-		return nil, actor.ErrNotHere
-	}
-	return l, nil
-}
-
-// Open returns a region's land and loads it first if necessary. The error is an integrity.Refusal if its copy here is
-// not to be opened.
-func (r *regions) Open(ctx context.Context, id uint64, cell grid.Cell) (*actor.Land, error) {
-	return r.loaded(ctx, nodemsg.Hello{Region: id, Cell: cell})
-}
-
-// openMember returns the group of a region, possibly the catalog, that this node is a member of, as far as it knows.
-func (r *regions) openMember(ctx context.Context, id uint64) (placement.Group, error) {
-	if c := r.Catalog(); id == world.CatalogID && c != nil {
-		return r.catalogGroup(c), nil
-	}
-	info, err := r.membership(ctx, id)
-	if err != nil {
-		return placement.Group{}, err
-	}
-	l, err := r.Open(ctx, id, info.Cell)
-	if err != nil {
-		return placement.Group{}, err
-	}
-	return r.GroupOf(l), nil
 }
 
 // load opens the region's group and starts its land. A region that was never here is opened only if the catalog's log
 // names this node a member (docs/adr/0004).
-func (r *regions) load(ctx context.Context, hello nodemsg.Hello) (*actor.Land, error) {
-	info, err := r.membership(ctx, hello.Region)
+func (o *opener) load(ctx context.Context, hello nodemsg.Hello) (*actor.Land, error) {
+	if l := o.Loaded(hello.Region); l != nil {
+		return l, nil // since it was asked for
+	}
+	info, err := o.Membership(ctx, hello.Region)
 	if err != nil {
 		return nil, err
 	}
 	if info.Cell != hello.Cell {
 		return nil, actor.ErrNotHere
 	}
-	if err := r.executor.Admit(ctx, info); err != nil {
+	if err := o.executor.Admit(ctx, info); err != nil {
 		return nil, fmt.Errorf("load region %d: %w", info.ID, err)
 	}
-	g, err := r.openGroup(ctx, info)
+	g, err := o.openGroup(ctx, info)
 	if err == nil {
 		var l *actor.Land
-		if l, err = r.serve(info, g); err == nil {
-			r.facts.Opened(info.ID)
-			if err := r.facts.Err(info.ID); err != nil { // it turned out since this began
+		if l, err = o.serve(info, g); err == nil {
+			o.facts.Opened(info.ID)
+			if err := o.facts.Err(info.ID); err != nil { // it turned out since this began
 				l.Close(err.Error())
 			}
 			return l, nil
 		}
 	}
-	r.executor.NotOpened(info, err)
+	o.executor.NotOpened(info, err)
 	return nil, err
 }
 
 // readLand reads the region's land from storage.
-func (r *regions) readLand(info nodemsg.Region) (*world.Land, error) {
-	land := world.NewLand(info.ID, info.Cell, r.Height)
+func (o *opener) readLand(info nodemsg.Region) (*world.Land, error) {
+	land := world.NewLand(info.ID, info.Cell, o.Height)
 	var err error
-	if caught := actor.Catch(func() { err = r.Storage.Scan(world.LandTable, land.Prefix(), land.Load) }); caught != nil {
+	if caught := actor.Catch(func() { err = o.Storage.Scan(world.LandTable, land.Prefix(), land.Load) }); caught != nil {
 		err = caught
 	}
 	if err != nil {
@@ -103,89 +130,76 @@ func (r *regions) readLand(info nodemsg.Region) (*world.Land, error) {
 }
 
 // options are the options of all actors.
-func (r *regions) options(changed func(nodemsg.Region)) actor.Options {
+func (o *opener) actorOptions(changed func(nodemsg.Region)) actor.Options {
 	return actor.Options{
-		Self: r.Self, Logger: r.Logger, Metrics: r.actors, Start: r.Tasks.Start, Describe: r.Questions.Describe, Changed: changed,
+		Self: o.Self, Logger: o.Logger, Metrics: o.actors, Start: o.Tasks.Start, Describe: o.Questions.Describe, Changed: changed,
 	}
 }
 
-func (r *regions) landOptions() (actor.Options, actor.LandOptions) {
-	return r.options(r.publisher.Changed), actor.LandOptions{
-		Hash: r.bases.Hash, Hibernate: r.hibernate, StayAwake: r.autoSplit.StayAwake, Reload: r.readLand, ReadParts: r.disk.ReadParts, FetchParts: r.disk.FetchParts,
-		Split: r.splitter.Begin, Merged: r.splitter.DeleteMerged, Resolve: r.resolve, Pinned: r.bases.Pinned, RefuseEdit: r.policy.RefuseEdit,
-		Orders: func() actor.Orders { return r.policy.Orders() }, Proofs: r.proofs, Now: r.now, CPU: r.cpu, Probe: r.probe,
+func (o *opener) landOptions() (actor.Options, actor.LandOptions) {
+	return o.actorOptions(o.publisher.Changed), actor.LandOptions{
+		Hash: o.bases.Hash, Hibernate: o.hibernation.hibernate, StayAwake: o.autoSplit.StayAwake, Reload: o.readLand, ReadParts: o.disk.ReadParts, FetchParts: o.disk.FetchParts,
+		Split: o.splitter.Begin, Merged: o.splitter.DeleteMerged, Resolve: o.resolve, Pinned: o.bases.Pinned, RefuseEdit: o.policy.RefuseEdit,
+		Orders: func() actor.Orders { return o.policy.Orders() }, Proofs: o.options.proofs, Now: o.options.now, CPU: o.probes.cpu, Probe: o.probes.land,
 	}
 }
 
 // resolve finds out what has become of a region that is frozen, or was given up.
-func (r *regions) resolve(l *actor.Land, structure world.Structure, leads bool) {
+func (o *opener) resolve(l *actor.Land, structure world.Structure, leads bool) {
 	if structure.Vacated != 0 {
-		r.vacater.Resolve(l, leads)
+		o.vacater.Resolve(l, leads)
 		return
 	}
-	r.splitter.Resolve(l, structure, leads)
+	o.splitter.Resolve(l, structure, leads)
 }
 
 // failedLately reports whether a region failed lately here, or on another member, as that said last.
-func (r *regions) failedLately(info nodemsg.Region) bool {
-	return r.facts.FailedLately(info.ID) || slices.ContainsFunc(info.Members, func(m nodemsg.Member) bool {
-		about, _ := r.Detector.About(m.Peer)
-		return m.Peer != r.Self.Peer && slices.Contains(about.Failed, info.ID)
+func (o *opener) failedLately(info nodemsg.Region) bool {
+	return o.facts.FailedLately(info.ID) || slices.ContainsFunc(info.Members, func(m nodemsg.Member) bool {
+		about, _ := o.Detector.About(m.Peer)
+		return m.Peer != o.Self.Peer && slices.Contains(about.Failed, info.ID)
 	})
 }
 
 // serve starts the land of a region whose group is open.
-func (r *regions) serve(info nodemsg.Region, g *replica.Group) (*actor.Land, error) {
-	land, err := r.readLand(info)
+func (o *opener) serve(info nodemsg.Region, g *replica.Group) (*actor.Land, error) {
+	land, err := o.readLand(info)
 	if err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
-	r.Logger.Debug("region loaded", "region", info.ID, "cell", info.Cell.String(), "edits", land.Edits())
-	base, o := r.landOptions()
-	l := actor.NewLand(base, o, info, g, land, r.failedLately(info))
-	r.bases.Pinned(actor.BasesOf(land.Pins()))
-	r.mu.Lock()
-	r.mu.lands[info.ID] = l
-	r.mu.Unlock()
-	r.metrics.loaded.Inc()
-	if !r.Tasks.Start(func(ctx context.Context) { r.runLand(ctx, l) }) {
+	o.Logger.Debug("region loaded", "region", info.ID, "cell", info.Cell.String(), "edits", land.Edits())
+	base, options := o.landOptions()
+	l := actor.NewLand(base, options, info, g, land, o.failedLately(info))
+	o.bases.Pinned(actor.BasesOf(land.Pins()))
+	o.opened(l)
+	if !o.Tasks.Start(func(ctx context.Context) { o.runLand(ctx, l) }) {
 		stopped, cancel := context.WithCancel(context.Background())
 		cancel()
 		l.Run(stopped) // dismisses who has subscribed meanwhile, and closes the group
-		r.unloaded(l)
+		o.closed(l)
 		return nil, background.ErrStopping
 	}
 	return l, nil
 }
 
 // runLand runs a loaded region until it ends, regularly or by a fault.
-func (r *regions) runLand(ctx context.Context, l *actor.Land) {
+func (o *opener) runLand(ctx context.Context, l *actor.Land) {
 	ended := l.Run(ctx)
 	if ended.Hibernated {
-		r.metrics.hibernated.Inc()
+		o.metrics.hibernated.Inc()
 	}
 	if ended.Fault != nil {
-		ended = r.isolate(ctx, r.GroupOf(l), ended)
+		ended = o.isolate(ctx, placement.GroupOf(l), ended)
 	}
 	if ended.Removed && !ended.Discarded {
-		if err := r.Delete(ended.Info); err != nil {
-			r.Logger.Error("rows of a region that this node left stay on disk", "error", err)
+		if err := o.Delete(ended.Info); err != nil {
+			o.Logger.Error("rows of a region that this node left stay on disk", "error", err)
 		}
 	}
 	if ended.Then != nil {
 		ended.Then()
 	}
-	r.unloaded(l)
-}
-
-// unloaded removes a land that has ended from the list, and only then finishes it, so that callers waiting for that can
-// load the region again.
-func (r *regions) unloaded(l *actor.Land) {
-	r.mu.Lock()
-	delete(r.mu.lands, l.ID())
-	r.mu.Unlock()
-	r.metrics.loaded.Dec()
-	l.Finish()
+	o.closed(l)
 }
 
 // handOffTime bounds how long an isolated region stays open so that another member can take over. Without the handover,
@@ -195,48 +209,29 @@ const handOffTime = time.Second
 // isolate ends a region, or the catalog, that has failed here. Another member takes over, the gateways are sent its
 // name, and the group is closed. It runs in the actor's goroutine, after Run. It returns how the actor has ended in the
 // end: a command that was still queued may have removed it.
-func (r *regions) isolate(ctx context.Context, g placement.Group, ended actor.Ended) actor.Ended {
+func (o *opener) isolate(ctx context.Context, g placement.Group, ended actor.Ended) actor.Ended {
 	info, f := ended.Info, ended.Fault
-	r.executor.Fail(info, f)
-	if next := r.supervisor.Successor(g); ended.Led && next != "" {
+	o.executor.Fail(info, f)
+	if next := o.supervisor.Successor(g); ended.Led && next != "" {
 		ctx, cancel := context.WithTimeout(ctx, handOffTime)
-		if err := r.supervisor.Transfer(ctx, g, next); err != nil {
-			r.Logger.Warn("leadership of an isolated region not handed over", "region", info.ID, "peer", next, "error", err)
+		if err := o.supervisor.Transfer(ctx, g, next); err != nil {
+			o.Logger.Warn("leadership of an isolated region not handed over", "region", info.ID, "peer", next, "error", err)
 		}
 		cancel()
 	}
 	return g.Actor.EndIsolated("the region failed on this node")
 }
 
-// membership returns the region that makes this node a member: from the stored row, or from the catalog.
-func (r *regions) membership(ctx context.Context, id uint64) (nodemsg.Region, error) {
-	info, err := r.Registry.Region(id)
-	if !errors.Is(err, actor.ErrNotHere) {
-		return info, err
-	}
-	info, err = r.Directory.ByID(ctx, id)
-	if errors.Is(err, directory.ErrNotFounded) {
-		return nodemsg.Region{}, actor.ErrNotHere
-	}
-	if err != nil {
-		return nodemsg.Region{}, err
-	}
-	if !actor.HasMember(info, r.Self.Peer) {
-		return nodemsg.Region{}, actor.ErrNotHere
-	}
-	return info, nil
-}
-
 // openGroup opens the region's group. If it was not founded here and this node is one of its first members, it is
 // founded. Later members are invited. But a first member that was away until the members had changed is neither founder
 // nor learner, so nobody invites it: it joins as the replica that the catalog has.
-func (r *regions) openGroup(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
-	has, err := r.Replicas.Has(info.ID)
+func (o *opener) openGroup(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
+	has, err := o.Replicas.Has(info.ID)
 	if err != nil {
 		return nil, fmt.Errorf("find region %d: %w", info.ID, err)
 	}
 	if !has && info.Epoch != actor.FirstEpoch {
-		return r.joinLate(ctx, info)
+		return o.joinLate(ctx, info)
 	}
 	founding := replica.Founding{Group: info.ID, Tables: landTables(info.ID)}
 	for _, m := range info.Members {
@@ -244,11 +239,11 @@ func (r *regions) openGroup(ctx context.Context, info nodemsg.Region) (*replica.
 	}
 	var g *replica.Group
 	if has {
-		g, err = r.Replicas.Open(ctx, founding)
+		g, err = o.Replicas.Open(ctx, founding)
 	} else {
-		err = r.create(info.ID, uint64(slices.Index(founding.Members, r.Self.Peer)+1), func() (err error) {
-			if err = r.Registry.Put(info); err == nil {
-				g, err = r.Replicas.Open(ctx, founding)
+		err = o.incarnations.create(info.ID, uint64(slices.Index(founding.Members, o.Self.Peer)+1), func() (err error) {
+			if err = o.Registry.Put(info); err == nil {
+				g, err = o.Replicas.Open(ctx, founding)
 			}
 			return err
 		})
@@ -261,17 +256,17 @@ func (r *regions) openGroup(ctx context.Context, info nodemsg.Region) (*replica.
 
 // joinLate joins a region of which nothing is stored here, as the replica that the catalog has. A child of a split
 // region begins with the parent's land instead, if this node has that.
-func (r *regions) joinLate(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
-	if parent, awaited, err := r.splitter.Awaited(ctx, info); err != nil || awaited {
+func (o *opener) joinLate(ctx context.Context, info nodemsg.Region) (*replica.Group, error) {
+	if parent, awaited, err := o.splitter.Awaited(ctx, info); err != nil || awaited {
 		if err == nil {
-			_, err = r.Open(ctx, parent.ID, parent.Cell) // so that it catches up
+			_, err = o.Open(ctx, parent.ID, parent.Cell) // so that it catches up
 		}
 		return nil, cmp.Or(err, fmt.Errorf("join region %d: the split of region %d has not arrived here yet: %w", info.ID, parent.ID, actor.ErrNotHere))
 	}
 	join := replica.JoinInfo{Group: info.ID, Tables: landTables(info.ID)}
 	for _, m := range info.Members {
 		join.Members = append(join.Members, replica.Member{ID: m.Replica, Peer: m.Peer, Learner: m.Learner})
-		if m.Peer == r.Self.Peer {
+		if m.Peer == o.Self.Peer {
 			join.ID = m.Replica
 		}
 	}
@@ -279,9 +274,9 @@ func (r *regions) joinLate(ctx context.Context, info nodemsg.Region) (*replica.G
 		return nil, fmt.Errorf("region %d no longer has its first members: %w", info.ID, actor.ErrNotHere)
 	}
 	var g *replica.Group
-	err := r.create(info.ID, join.ID, func() (err error) {
-		if err = r.Registry.Put(info); err == nil {
-			g, err = r.Replicas.Join(ctx, join)
+	err := o.incarnations.create(info.ID, join.ID, func() (err error) {
+		if err = o.Registry.Put(info); err == nil {
+			g, err = o.Replicas.Join(ctx, join)
 		}
 		return err
 	})
@@ -294,28 +289,4 @@ func (r *regions) joinLate(ctx context.Context, info nodemsg.Region) (*replica.G
 // landTables names the rows that a snapshot of the region carries.
 func landTables(id uint64) []replica.TablePrefix {
 	return []replica.TablePrefix{{Table: world.LandTable, Prefix: directory.Key(id)}}
-}
-
-// helloKey identifies what a gateway asks for.
-func helloKey(hello nodemsg.Hello) string { return fmt.Sprintf("%d %v", hello.Region, hello.Cell) }
-
-// subscribe subscribes the gateway of a node to a region that is led here. The region is loaded first if necessary.
-func (r *regions) subscribe(ctx context.Context, peer string, hello nodemsg.Hello) (*actor.Subscription, error) {
-	reading := hello.Reading
-	hello.Reading = false // not part of the key: a region is loaded once for all callers
-	for {
-		l, err := r.loaded(ctx, hello)
-		if err != nil {
-			return nil, err
-		}
-		if s := l.Subscribe(peer, reading); s != nil {
-			r.vacater.Watched(hello.Region)
-			return s, nil
-		}
-		select { // it is being unloaded: wait, then load it again
-		case <-l.Done():
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
 }

@@ -145,7 +145,7 @@ func TestRecoverOldCopy(t *testing.T) {
 		b, c, d = n.start("B", diskB), n.start("C", diskC), n.start("D", diskD)
 		n.near("A", "B", "C", "D")
 		<-time.After(time.Second)
-		d.regions.openMember(t.Context(), id) //nolint:errcheck // a copy is checked when it is opened
+		d.opener.OpenMember(t.Context(), id) //nolint:errcheck // a copy is checked when it is opened
 		<-time.After(3 * time.Minute)
 		members := 0
 		for _, it := range []*node{b, c, d} {
@@ -188,7 +188,7 @@ func TestLostReplicaIsNotOffered(t *testing.T) {
 		a.net.kill(c)
 		c = a.net.start("C", old)
 		<-time.After(4 * time.Second) // it has listed what it lacks, and nothing is replaced yet
-		if s := c.regions.status(id, true); s.State != nodemsg.StateNone || !s.Outdated {
+		if s := c.reporter.status(id, true); s.State != nodemsg.StateNone || !s.Outdated {
 			t.Errorf("the status of a replica that is lost: %+v", s)
 		}
 		plans, err := a.PlanRecovery(t.Context(), []uint64{id})

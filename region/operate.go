@@ -31,7 +31,7 @@ type Recovery = integrity.RecoveryPlan
 
 // Damaged lists the damage that this node knows of and that is not repaired: in regions that it led when they were
 // scrubbed last, and in its own unusable copies.
-func (h *Host) Damaged() []Damage { return append(h.facts.Unsound(), h.damages.All()...) }
+func (h *Host) Damaged() []Damage { return h.Examiner.Damages() }
 
 // Scrub scrubs the region of a cell now, if this node leads it, or if it is a member and the region is closed.
 func (h *Host) Scrub(ctx context.Context, cell grid.Cell) Scrubbed {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/internal/background"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -18,56 +17,69 @@ import (
 
 // This file keeps replicas out whose node was put back to an earlier state (docs/adr/0024).
 
-// admit reports whether raft messages of the peer count here. The two nodes show each other first that their data is
+// incarnations are those of Options, which may be nil: then no node was put back.
+type incarnations struct{ known *integrity.Incarnations }
+
+// admit returns an error if raft messages of the peer do not count here. The two nodes show each other first that their data is
 // not older than what the other one has seen of them. If not, the stream is reset: a sender that only writes would not
 // notice that it is closed.
-func (h *Host) admit(ctx context.Context, peer string, stream io.ReadWriteCloser) bool {
-	if h.Incarnations == nil {
-		return true
-	}
-	if err := h.Incarnations.Exchange(ctx, peer); err != nil {
-		h.Logger.Debug("raft messages refused", "peer", peer, "error", err)
-		if s, ok := stream.(interface{ Reset() }); ok {
-			s.Reset()
-		}
-		return false
-	}
-	return true
-}
-
-// markOutdated marks the replicas that must not be used because the node was put back, when it starts and whenever it
-// turns out later.
-func (h *Host) markOutdated() error {
-	if h.Incarnations == nil {
+func (i incarnations) admit(ctx context.Context, peer string, stream io.ReadWriteCloser) error {
+	if i.known == nil {
 		return nil
 	}
-	h.Incarnations.OnOutdated(h.executor.Abandon)
-	return h.executor.NoteRolledBack(h.Incarnations.Outdated())
+	err := i.known.Exchange(ctx, peer)
+	if err == nil {
+		return nil
+	}
+	if s, ok := stream.(interface{ Reset() }); ok {
+		s.Reset()
+	}
+	return err
 }
 
 // replaced records that the replica of a group that must not be used is gone.
-func (h *Host) replaced(group uint64) error {
-	if h.Incarnations == nil {
+func (i incarnations) replaced(group uint64) error {
+	if i.known == nil {
 		return nil
 	}
-	return h.Incarnations.Replaced(group)
+	return i.known.Replaced(group)
 }
 
-// reopenCatalog opens the catalog again, whose copy is used after all.
-func (h *Host) reopenCatalog(ctx context.Context) error {
-	if h.regions.Catalog() != nil {
-		return nil
+// create calls create, which opens a replica of which nothing is stored here, or only an outdated one. The error is
+// replica.ErrTombstone if this node was that replica before its data was put back: it is to be invited under another
+// id.
+func (i incarnations) create(group, id uint64, create func() error) error {
+	if i.known == nil {
+		return create()
 	}
-	c, err := h.regions.openCatalog(ctx)
-	if err != nil {
-		return err
+	err := i.known.Create(group, id, create)
+	if errors.Is(err, integrity.ErrForgotten) {
+		return fmt.Errorf("%w: %w", replica.ErrTombstone, err)
 	}
-	h.regions.setCatalog(c)
-	if !h.tasks.Start(func(ctx context.Context) { h.regions.runCatalog(ctx, c) }) {
-		return background.ErrStopping
-	}
-	return nil
+	return err
 }
+
+// unlisted is integrity.Incarnations.Unlisted, and putBackTo is Reached.
+func (i incarnations) unlisted() bool { return i.known != nil && i.known.Unlisted() }
+
+func (i incarnations) putBackTo() time.Time {
+	if i.known == nil {
+		return time.Time{}
+	}
+	return i.known.Reached()
+}
+
+// copied is integrity.Incarnations.Copied.
+func (i incarnations) copied() (own bool, others []string) {
+	if i.known == nil {
+		return false, nil
+	}
+	return i.known.Copied()
+}
+
+// Copied reports whether two copies of this node's data run at the same time, and returns the other nodes of which that
+// is so.
+func (h *Host) Copied() (own bool, others []string) { return incarnations{h.Incarnations}.copied() }
 
 // lostEvery is the pause between two attempts to list the replicas that are lost.
 const lostEvery = 3 * time.Second
@@ -134,27 +146,4 @@ func (h *Host) listLostNow(ctx context.Context) error {
 		h.executor.NoteMissing(info)
 	}
 	return h.Incarnations.Lost(lost)
-}
-
-// create calls create, which opens a replica of which nothing is stored here, or only an outdated one. The error is
-// replica.ErrTombstone if this node was that replica before its data was put back: it is to be invited under another
-// id.
-func (h *Host) create(group, id uint64, create func() error) error {
-	if h.Incarnations == nil {
-		return create()
-	}
-	err := h.Incarnations.Create(group, id, create)
-	if errors.Is(err, integrity.ErrForgotten) {
-		return fmt.Errorf("%w: %w", replica.ErrTombstone, err)
-	}
-	return err
-}
-
-// Copied reports whether two copies of this node's data run at the same time, and returns the other nodes of which that
-// is so.
-func (h *Host) Copied() (own bool, others []string) {
-	if h.Incarnations == nil {
-		return false, nil
-	}
-	return h.Incarnations.Copied()
 }

@@ -436,7 +436,7 @@ func (r *races) checkRegions(reader *node, leaves []nodemsg.Region) {
 		for _, id := range groups {
 			stored[id] = append(stored[id], peer)
 			if !exists[id] {
-				info, err := it.registry.Region(id)
+				info, err := it.regions.registry.Region(id)
 				listed, unlisted := reader.Directory.ByID(r.t.Context(), id)
 				r.t.Errorf("%s stores region %d of %v, which does not exist (%v); it is listed as %+v (%v)", peer, id, info.Cell, err, listed, unlisted)
 			}

@@ -1,12 +1,12 @@
 package region
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/internal/background"
@@ -14,86 +14,184 @@ import (
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/placement"
-	"github.com/voxelpopuli/voxeld/region/policysync"
-	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// regions are the lands and the catalog that are open on this node: it opens, runs and closes them.
+// regions are the regions and the catalog that are open on this node. It knows none of the parts that use them, so it is
+// made before them: who wants a region that is not open has the opener, which is made after them, open it. Any
+// goroutine may call its methods.
 type regions struct {
-	integrity.Node
-	catalogs
+	self     string
+	replicas *replica.Host
+	registry *directory.Registry
+	tasks    *background.Tasks
+	metrics  *metrics
 
-	copies     int
-	supervisor *placement.Supervisor
-	facts      *integrity.Facts
-	executor   *integrity.Executor
-	bases      *integrity.Bases
-	splitter   *split.Splitter
-	autoSplit  *split.AutoSplit
-	vacater    *split.Vacater
-	disk       *integrity.Disk
-	publisher  *placement.Publisher
-	unlisted   func() bool                                       // see integrity.Incarnations
-	create     func(group, id uint64, create func() error) error // see integrity.Incarnations.Create
-	putBackTo  func() time.Time                                  // see integrity.Incarnations.Reached
-	hibernate  func(*actor.Land)
-	actors     *actor.Metrics
-	metrics    *metrics
-	loading    background.Shared[*actor.Land]
-	joining    background.Shared[*actor.Land] // joins by invitation
-	now        func() time.Time               // of the world
-	// For tests: cpu measures how long a piece of a tick's work keeps a core busy, and probe is passed to the lands.
-	cpu   func(work func()) time.Duration
-	probe func(l *actor.Land, entry []byte)
+	loading background.Shared[*actor.Land]
+	wanted  chan wanted   // what the opener is to open
+	reopen  chan struct{} // wakes the opener when the catalog is released
 
 	mu struct {
 		sync.Mutex
-		lands map[uint64]*actor.Land // loaded regions, by id
+		lands   map[uint64]*actor.Land // by id
+		catalog *actor.Catalog         // nil if this node is not a member of the catalog, or that is not open
 	}
 }
 
-// Loaded returns a loaded region, or nil.
+// wanted is a region, or the catalog, that somebody wants opened.
+type wanted struct {
+	catalog bool
+	region  nodemsg.Hello // unless it is the catalog
+	answer  chan<- opened // has room
+}
+
+type opened struct {
+	land *actor.Land // nil for the catalog
+	err  error
+}
+
+func newRegions(self string, replicas *replica.Host, registry *directory.Registry, tasks *background.Tasks, m *metrics) *regions {
+	r := &regions{
+		self: self, replicas: replicas, registry: registry, tasks: tasks, metrics: m,
+		wanted: make(chan wanted), reopen: make(chan struct{}, 1),
+	}
+	r.mu.lands = make(map[uint64]*actor.Land)
+	return r
+}
+
+// Loaded returns a region that is open, or nil.
 func (r *regions) Loaded(id uint64) *actor.Land {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.mu.lands[id]
 }
 
-// lands lists the loaded regions.
+// Catalog returns the catalog if it is open on this node, else nil.
+func (r *regions) Catalog() *actor.Catalog {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.catalog
+}
+
+// lands lists the regions that are open.
 func (r *regions) lands() []*actor.Land {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Collect(maps.Values(r.mu.lands))
 }
 
-// ledLands lists the loaded regions that this node leads.
+// ledLands lists the open regions that this node leads.
 func (r *regions) ledLands() []*actor.Land {
 	return slices.DeleteFunc(r.lands(), func(l *actor.Land) bool { return !l.Raft().Status().Self })
 }
 
-// Led lists the groups that this node leads.
-func (r *regions) Led() []placement.Group {
-	return slices.DeleteFunc(r.open(), func(g placement.Group) bool { return !g.Raft.Status().Self })
-}
-
-// open lists the groups that are open on this node.
-func (r *regions) open() []placement.Group {
+// Groups lists the groups that are open on this node.
+func (r *regions) Groups() []placement.Group {
 	var all []placement.Group
 	if c := r.Catalog(); c != nil {
-		all = append(all, r.catalogGroup(c))
+		all = append(all, catalogGroup(c))
 	}
 	for _, l := range r.lands() {
-		all = append(all, r.GroupOf(l))
+		all = append(all, placement.GroupOf(l))
 	}
 	return all
 }
 
-// GroupOf returns the group of a land for the supervisor.
-func (r *regions) GroupOf(l *actor.Land) placement.Group {
-	return placement.Group{ID: l.ID(), Key: r.Directory.Key(l.Cell()), Copies: r.copies, Raft: l.Raft(), Actor: l.Actor}
+// Led lists the groups that this node leads.
+func (r *regions) Led() []placement.Group {
+	return slices.DeleteFunc(r.Groups(), func(g placement.Group) bool { return !g.Raft.Status().Self })
+}
+
+// catalogGroup returns the catalog as a group for the supervisor.
+func catalogGroup(c *actor.Catalog) placement.Group {
+	return placement.Group{ID: world.CatalogID, Raft: c.Raft(), Actor: c.Actor}
+}
+
+// Open returns a region's land and has it loaded first if necessary. The error is an integrity.Refusal if its copy here
+// is not to be opened.
+func (r *regions) Open(ctx context.Context, id uint64, cell grid.Cell) (*actor.Land, error) {
+	hello := nodemsg.Hello{Region: id, Cell: cell}
+	l := r.Loaded(id)
+	if l == nil {
+		var err error
+		l, err = r.loading.Do(ctx, r.tasks, helloKey(hello), func(ctx context.Context) (*actor.Land, error) { return r.ask(ctx, wanted{region: hello}) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	if l.Cell() != cell {
+		return nil, actor.ErrNotHere
+	}
+	return l, nil
+}
+
+// reopenCatalog has the catalog opened again, whose copy is used after all.
+func (r *regions) reopenCatalog(ctx context.Context) error {
+	_, err := r.ask(ctx, wanted{catalog: true})
+	return err
+}
+
+// ask has the opener open something. Its land is nil for the catalog.
+func (r *regions) ask(ctx context.Context, w wanted) (*actor.Land, error) {
+	answer := make(chan opened, 1)
+	w.answer = answer
+	select {
+	case r.wanted <- w:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case done := <-answer:
+		return done.land, done.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// helloKey identifies what a gateway asks for.
+func helloKey(hello nodemsg.Hello) string { return fmt.Sprintf("%d %v", hello.Region, hello.Cell) }
+
+// opened adds a land that is open now.
+func (r *regions) opened(l *actor.Land) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.lands[l.ID()] = l
+	r.metrics.loaded.Inc()
+}
+
+// closed removes a land that has ended, and only then finishes it, so that callers waiting for that can load the region
+// again.
+func (r *regions) closed(l *actor.Land) {
+	r.mu.Lock()
+	delete(r.mu.lands, l.ID())
+	r.mu.Unlock()
+	r.metrics.loaded.Dec()
+	l.Finish()
+}
+
+func (r *regions) setCatalog(open *actor.Catalog) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.catalog = open
+}
+
+// dropCatalog forgets a catalog that has ended, unless a later replica of it has joined since.
+func (r *regions) dropCatalog(ended *actor.Catalog) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.catalog == ended {
+		r.mu.catalog = nil
+	}
+}
+
+// catalogReleased has the catalog opened again if it waits after a failure.
+func (r *regions) catalogReleased() {
+	select {
+	case r.reopen <- struct{}{}:
+	default:
+	}
 }
 
 // Member returns a region of which this node is a member, possibly the catalog, or actor.ErrNotHere.
@@ -101,27 +199,30 @@ func (r *regions) Member(id uint64) (nodemsg.Region, error) {
 	if id == world.CatalogID {
 		return r.catalogRegion()
 	}
-	return r.Registry.Region(id)
+	return r.registry.Region(id)
 }
 
-// Delete deletes what this node stores of a closed region, possibly the catalog, that it is no longer a member of.
-func (r *regions) Delete(info nodemsg.Region) error {
-	if info.ID == world.CatalogID {
-		return r.deleteCatalog()
+// catalogRegion returns the catalog's members as this node knows them, or actor.ErrNotHere if it is not a member.
+func (r *regions) catalogRegion() (nodemsg.Region, error) {
+	if c := r.Catalog(); c != nil {
+		return integrity.CatalogOf(c.Raft().Configuration()), nil
 	}
-	writes, err := r.Deletion(info.ID)
-	if err == nil {
-		err = r.Replicas.Remove(info.ID, writes...)
+	p, err := r.replicas.Position(world.CatalogID)
+	switch {
+	case errors.Is(err, replica.ErrNotOpen), errors.Is(err, replica.ErrTombstone):
+		return nodemsg.Region{}, actor.ErrNotHere
+	case err != nil:
+		return nodemsg.Region{}, fmt.Errorf("look up the catalog: %w", err)
 	}
-	if err != nil {
-		return fmt.Errorf("delete region %d: %w", info.ID, err)
+	return integrity.CatalogOf(p.Members), nil
+}
+
+// catalogLeader returns the peer that leads the catalog, as its group on this node sees it now; "" if there is none.
+func (r *regions) catalogLeader() string {
+	if c := r.Catalog(); c != nil {
+		return c.Raft().Status().Leader
 	}
-	r.Registry.Forget(info.ID)
-	r.supervisor.Forget(info.ID)
-	if info.Leader == r.Self.Peer {
-		r.Directory.Invalidate(info)
-	}
-	return nil
+	return ""
 }
 
 // memberships lists the regions that this node stores a copy of, the catalog first.
@@ -132,9 +233,9 @@ func (r *regions) memberships() ([]nodemsg.Region, error) {
 	} else if !errors.Is(err, actor.ErrNotHere) {
 		return nil, err
 	}
-	infos, err := r.Registry.All()
+	infos, err := r.registry.All()
 	for _, info := range infos {
-		has, failed := r.Replicas.Has(info.ID)
+		has, failed := r.replicas.Has(info.ID)
 		if err = errors.Join(err, failed); has {
 			all = append(all, info)
 		}
@@ -143,82 +244,4 @@ func (r *regions) memberships() ([]nodemsg.Region, error) {
 		return nil, fmt.Errorf("list regions: %w", err)
 	}
 	return all, nil
-}
-
-// catalogs is the catalog on a node that is a member of it.
-type catalogs struct {
-	copies       int // number of members of the catalog
-	records      directory.Records
-	probeCatalog func(entry []byte) // for tests
-	reopen       chan struct{}      // wakes runCatalog when the catalog is released
-	world        string             // its id
-	proofs       world.Proofs
-	policy       *policysync.Copy // which the catalog's acts make
-	issuers      *integrity.Issuers
-
-	catalogMu struct {
-		sync.Mutex
-		open *actor.Catalog // nil if this node is not a member of the catalog
-	}
-}
-
-// Catalog returns the catalog if this node is a member of it, else nil.
-func (c *catalogs) Catalog() *actor.Catalog {
-	c.catalogMu.Lock()
-	defer c.catalogMu.Unlock()
-	return c.catalogMu.open
-}
-
-func (c *catalogs) setCatalog(open *actor.Catalog) {
-	c.catalogMu.Lock()
-	defer c.catalogMu.Unlock()
-	c.catalogMu.open = open
-}
-
-// dropCatalog forgets a catalog that has ended, unless a later replica of it has joined since.
-func (c *catalogs) dropCatalog(ended *actor.Catalog) {
-	c.catalogMu.Lock()
-	defer c.catalogMu.Unlock()
-	if c.catalogMu.open == ended {
-		c.catalogMu.open = nil
-	}
-}
-
-// catalogReleased wakes runCatalog.
-func (c *catalogs) catalogReleased() {
-	select {
-	case c.reopen <- struct{}{}:
-	default:
-	}
-}
-
-// catalogGroup returns the catalog as a group for the supervisor.
-func (r *regions) catalogGroup(c *actor.Catalog) placement.Group {
-	return placement.Group{ID: world.CatalogID, Key: grid.CatalogKey, Copies: r.catalogs.copies, Raft: c.Raft(), Actor: c.Actor}
-}
-
-// catalogRegion returns the catalog's members as this node knows them, or actor.ErrNotHere if it is not a member.
-func (r *regions) catalogRegion() (nodemsg.Region, error) {
-	if c := r.Catalog(); c != nil {
-		return integrity.CatalogOf(c.Raft().Configuration()), nil
-	}
-	p, err := r.Replicas.Position(world.CatalogID)
-	switch {
-	case errors.Is(err, replica.ErrNotOpen), errors.Is(err, replica.ErrTombstone):
-		return nodemsg.Region{}, actor.ErrNotHere
-	case err != nil:
-		return nodemsg.Region{}, fmt.Errorf("look up the catalog: %w", err)
-	}
-	return integrity.CatalogOf(p.Members), nil
-}
-
-func (r *regions) deleteCatalog() error {
-	writes, err := r.Deletion(world.CatalogID)
-	if err == nil {
-		err = r.Replicas.Remove(world.CatalogID, writes...)
-	}
-	if err != nil {
-		return fmt.Errorf("delete catalog: %w", err)
-	}
-	return nil
 }

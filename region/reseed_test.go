@@ -127,7 +127,7 @@ func TestCopyIsReplacedThreeTimesADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, _, c, _, info := built(t)
 		for times := 1; times <= 4; times++ {
-			c.regions.openMember(t.Context(), info.ID) //nolint:errcheck // an error shows in the id
+			c.opener.OpenMember(t.Context(), info.ID) //nolint:errcheck // an error shows in the id
 			before := c.replicaID(info.ID)
 			now, err := c.regions.Member(info.ID)
 			if err != nil {
@@ -135,7 +135,7 @@ func TestCopyIsReplacedThreeTimesADay(t *testing.T) {
 			}
 			c.executor.Note(now, copies.Unreadable, kv.ErrDamaged)
 			<-time.After(time.Minute)
-			c.regions.openMember(t.Context(), info.ID) //nolint:errcheck // an error shows in the id
+			c.opener.OpenMember(t.Context(), info.ID) //nolint:errcheck // an error shows in the id
 			left := c.Damaged()
 			switch {
 			case before == 0:
@@ -201,7 +201,7 @@ func TestReseedIsAskedForTwice(t *testing.T) {
 		if id, err := leader.executor.RemoveReplica(t.Context(), "C", info.ID); err != nil || id < 3 {
 			t.Errorf("it is out already: the tombstone is to be %d, %v", id, err)
 		}
-		before, err := leader.registry.Region(info.ID)
+		before, err := leader.regions.registry.Region(info.ID)
 		if err != nil {
 			t.Fatal(err)
 		}

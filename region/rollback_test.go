@@ -151,7 +151,7 @@ func TestOldReplicaIsNotInvitedAgain(t *testing.T) {
 		if len(c.Incarnations.Outdated()) == 0 {
 			t.Fatal("the old copy is not noticed")
 		}
-		if _, err := c.regions.joinGroup(t.Context(), "A", invite); !errors.Is(err, replica.ErrTombstone) || replica.IsOpen(c.Replicas, id) {
+		if _, err := c.opener.joinGroup(t.Context(), "A", invite); !errors.Is(err, replica.ErrTombstone) || replica.IsOpen(c.Replicas, id) {
 			t.Errorf("invited as the old replica: %v; it is open: %v", err, replica.IsOpen(c.Replicas, id))
 		}
 		a.net.cut("C", false)

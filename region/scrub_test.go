@@ -417,7 +417,7 @@ func TestSubscribingDuringRepair(t *testing.T) {
 		_, a, b, c := three(t)
 		ready := make(chan struct{})
 		for _, it := range []*node{b, c} { // the sources
-			it.regions.probe = func(_ *actor.Land, entry []byte) {
+			it.opener.probes.land = func(_ *actor.Land, entry []byte) {
 				if barrier, err := world.DecodeBarrier(entry); world.IsBarrier(entry) && err == nil && len(barrier.Repairs) > 0 {
 					<-ready
 				}

@@ -13,7 +13,7 @@ import (
 // ServeLink serves one link of another node's gateway, until either side ends it.
 func (h *Host) ServeLink(ctx context.Context, peer string, stream io.ReadWriteCloser) {
 	err := transport.ServeLink(ctx, stream, subscribeTime, func(ctx context.Context, hello nodemsg.Hello) (transport.Subscription, error) {
-		return h.regions.subscribe(ctx, peer, hello)
+		return h.follower.subscribe(ctx, peer, hello)
 	})
 	if err != nil {
 		h.Logger.Debug("link ended", "peer", peer, "error", err)
@@ -29,7 +29,8 @@ func (h *Host) ServePiece(ctx context.Context, peer string, stream io.ReadWriteC
 
 // ServeSnapshot installs the snapshot that another node sends.
 func (h *Host) ServeSnapshot(ctx context.Context, peer string, stream io.ReadWriteCloser) {
-	if !h.admit(ctx, peer, stream) {
+	if err := h.incarnations.admit(ctx, peer, stream); err != nil {
+		h.Logger.Debug("raft messages refused", "peer", peer, "error", err)
 		return
 	}
 	err := transport.ServeSnapshot(ctx, stream, func(ctx context.Context, group uint64, in io.Reader) error {
@@ -54,7 +55,8 @@ func (h *Host) installSnapshot(ctx context.Context, peer string, group uint64, i
 // ServeRaft receives the raft messages of another node until the node ends the stream.
 func (h *Host) ServeRaft(ctx context.Context, peer string, stream io.ReadWriteCloser) {
 	h.supervisor.CheckReturned(peer)
-	if !h.admit(ctx, peer, stream) {
+	if err := h.incarnations.admit(ctx, peer, stream); err != nil {
+		h.Logger.Debug("raft messages refused", "peer", peer, "error", err)
 		return
 	}
 	err := h.raft.Serve(ctx, peer, stream, func(m nodemsg.RaftMessage) { h.hibernation.receive(peer, m) })

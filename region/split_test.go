@@ -303,7 +303,7 @@ func TestMerge(t *testing.T) {
 		<-time.After(5 * time.Second)
 		same(t, before.Link.(routedLink).info.ID, a, b, c)
 		for _, n := range []*node{a, b, c} {
-			if all, err := n.registry.All(); err != nil || len(all) != 1 {
+			if all, err := n.regions.registry.All(); err != nil || len(all) != 1 {
 				t.Errorf("%s stores %d regions, %v", n.peer, len(all), err)
 			}
 		}
@@ -330,14 +330,14 @@ func TestSplitOnFullDisk(t *testing.T) {
 		}
 		id := g.Link.(routedLink).info.ID
 		full := make(chan struct{})
-		leader.regions.probe = func(_ *actor.Land, entry []byte) {
+		leader.opener.probes.land = func(_ *actor.Land, entry []byte) {
 			if world.IsSplit(entry) {
 				leader.disk.setRefuse(errNoSpace)
 				close(full)
 			}
 		}
 		if l := leader.regions.Loaded(id); l != nil {
-			l.Enqueue(func() { l.Probe = leader.regions.probe })
+			l.Enqueue(func() { l.Probe = leader.opener.probes.land })
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
@@ -394,7 +394,7 @@ func TestCopiesOfMergedRegions(t *testing.T) {
 		old.ID, old.Leader, old.Members = 2, "C", []nodemsg.Member{member("C")}
 		old.Members[0].Replica = 1
 		fork := replica.Fork{Group: old.ID, Index: 5, Term: 1, Members: []replica.Member{{ID: 1, Peer: "C"}}}
-		if err := errors.Join(c.Replicas.Fork(fork), c.registry.Put(old)); err != nil {
+		if err := errors.Join(c.Replicas.Fork(fork), c.regions.registry.Put(old)); err != nil {
 			t.Fatal(err)
 		}
 		if _, awaited, err := c.Splitter.Awaited(t.Context(), child); awaited || err != nil {
@@ -411,7 +411,7 @@ func TestCopiesOfMergedRegions(t *testing.T) {
 		}
 		c.publisher.Changed(old)
 		synctest.Wait()
-		if _, err := c.registry.Region(old.ID); !errors.Is(err, actor.ErrNotHere) {
+		if _, err := c.regions.registry.Region(old.ID); !errors.Is(err, actor.ErrNotHere) {
 			t.Errorf("a deleted region is stored again: %v", err)
 		}
 	})
@@ -476,7 +476,7 @@ func splitWithout(t *testing.T, away *node, others ...*node) (parent nodemsg.Reg
 // lose deletes what a node has of a region.
 func (n *node) lose(id uint64) {
 	n.net.t.Helper()
-	info, err := n.registry.Region(id)
+	info, err := n.regions.registry.Region(id)
 	if err != nil {
 		n.net.t.Fatal(err)
 	}
@@ -484,7 +484,7 @@ func (n *node) lose(id uint64) {
 	if err != nil {
 		n.net.t.Fatal(err)
 	}
-	l.CloseThen("it is lost", func() { err = n.regions.Delete(info) })
+	l.CloseThen("it is lost", func() { err = n.opener.Delete(info) })
 	if <-l.Done(); err != nil {
 		n.net.t.Fatal(err)
 	}

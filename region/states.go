@@ -9,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/internal/wallclock"
 	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/membership"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -48,11 +49,20 @@ func StateNames() []string {
 	return names
 }
 
-// observer counts the regions by state: those of this node, and if it holds the catalog, those of the world. No message
-// is sent for it but the failure detector's questions to the distinct members of these regions.
+// tallies are the regions to count: those of this node, and if it holds the catalog, those of the world.
+type tallies struct {
+	regions *regions
+	records directory.Records
+}
+
+// observer counts the regions by state. No message is sent for it but the failure detector's questions to the distinct
+// members of these regions.
 type observer struct {
-	host    *Host
-	metrics *metrics
+	Options
+	tallies
+	detector *directory.Detector
+	facts    *integrity.Facts
+	metrics  *metrics
 
 	mu struct {
 		sync.Mutex
@@ -87,23 +97,23 @@ func (h *Host) States() States {
 	return h.observer.mu.now
 }
 
-// tallies returns the regions to count. All is nil if this node does not hold the catalog.
-func (o *observer) tallies() (own, all *membership.Tally) {
-	if c := o.host.regions.Catalog(); c != nil {
+// both returns the regions of this node, and those of the world: nil if this node does not hold the catalog.
+func (t tallies) both() (own, all *membership.Tally) {
+	if c := t.regions.Catalog(); c != nil {
 		all = c.Regions
 	}
-	return o.host.registry.Tally(), all
+	return t.regions.registry.Tally(), all
 }
 
 // watch adds the nodes whose liveness is needed: the members of the regions, and the nodes that may hold the catalog.
-func (o *observer) watch(peers directory.Watched) {
+func (t tallies) watch(peers directory.Watched) {
 	needed := make(map[string]bool)
-	own, all := o.tallies()
+	own, all := t.both()
 	own.AddPeers(needed)
 	if all != nil {
 		all.AddPeers(needed)
 	}
-	for _, peer := range o.host.Records.NearestKnown(grid.CatalogKey, directory.Candidates) {
+	for _, peer := range t.records.NearestKnown(grid.CatalogKey, directory.Candidates) {
 		needed[peer] = true
 	}
 	every := max(watchEvery, time.Duration(len(needed))*time.Second/watchRate)
@@ -113,25 +123,24 @@ func (o *observer) watch(peers directory.Watched) {
 }
 
 func (o *observer) count() States {
-	h := o.host
-	nodes := h.detector.Nodes()
+	nodes := o.detector.Nodes()
 	connected := make(map[string]bool)
-	for _, peer := range h.Peers.Connected() {
+	for _, peer := range o.Peers.Connected() {
 		connected[peer] = true
 	}
 	liveness := func(peer string) membership.Liveness {
 		switch {
-		case peer == h.Self.Peer:
+		case peer == o.Self.Peer:
 			return membership.Alive
-		case h.detector.Lost(peer): // at once: its vote is missing even while it goes on to answer
+		case o.detector.Lost(peer): // at once: its vote is missing even while it goes on to answer
 			return membership.Silent
 		}
 		return livenessOf(nodes[peer], connected[peer])
 	}
-	exist := map[string]bool{h.Self.Peer: true}
-	_, own := h.facts.Failed()
+	exist := map[string]bool{o.Self.Peer: true}
+	_, own := o.facts.Failed()
 	quarantined := own
-	now := States{Led: len(h.regions.Led())}
+	now := States{Led: len(o.regions.Led())}
 	leader := false
 	var times []wallclock.Reading
 	for peer, n := range nodes {
@@ -147,26 +156,26 @@ func (o *observer) count() States {
 			}
 		}
 	}
-	if corrected := h.Clock.Consider(times); corrected != 0 {
-		h.Logger.Warn("time corrected", "by", corrected, "nodes", len(times), "machine_ahead", h.Clock.MachineAhead())
+	if corrected := o.Clock.Consider(times); corrected != 0 {
+		o.Logger.Warn("time corrected", "by", corrected, "nodes", len(times), "machine_ahead", o.Clock.MachineAhead())
 	}
-	here, all := o.tallies()
+	here, all := o.both()
 	here.AddPeers(exist)
 	if all != nil {
 		all.AddPeers(exist)
 	}
-	limits := membership.Limits{Copies: h.Copies, Nodes: len(exist)}
+	limits := membership.Limits{Copies: o.Copies, Nodes: len(exist)}
 	now.Node = here.Count(liveness, own, limits)
 	if all != nil {
 		counts := all.Count(liveness, quarantined, limits)
 		now.World = &counts
 	}
 	now.CatalogQuorum = leader
-	if catalog, err := h.regions.catalogRegion(); err == nil {
-		limits.Copies = h.CatalogCopies
-		state := membership.Assess(membership.MembersOf(catalog), liveness, h.facts.Quarantined(world.CatalogID), limits)
+	if catalog, err := o.regions.catalogRegion(); err == nil {
+		limits.Copies = o.CatalogCopies
+		state := membership.Assess(membership.MembersOf(catalog), liveness, o.facts.Quarantined(world.CatalogID), limits)
 		now.Node[state]++
-		now.CatalogQuorum = h.regions.catalogLeader() != ""
+		now.CatalogQuorum = o.regions.catalogLeader() != ""
 	}
 	return now
 }
@@ -190,14 +199,6 @@ func livenessOf(n directory.Liveness, connected bool) membership.Liveness {
 	return membership.NotAsked
 }
 
-// catalogLeader returns the peer that leads the catalog, as its group on this node sees it now; "" if there is none.
-func (r *regions) catalogLeader() string {
-	if c := r.Catalog(); c != nil {
-		return c.Raft().Status().Leader
-	}
-	return ""
-}
-
 // OthersReady reports whether another node takes players, as it described itself last.
 func (h *Host) OthersReady() bool {
 	for _, n := range h.detector.Nodes() {
@@ -210,16 +211,16 @@ func (h *Host) OthersReady() bool {
 
 // description answers nodemsg.Describe.
 func (o *observer) description() nodemsg.Answer {
-	failed, quarantined := o.host.facts.Failed()
-	at, age := o.host.Clock.Vote()
+	failed, quarantined := o.facts.Failed()
+	at, age := o.Clock.Vote()
 	notReady := ""
-	if err := o.host.NotReady(); err != nil {
+	if err := o.NotReady(); err != nil {
 		notReady = transport.Clip(err)
 	}
 	return nodemsg.Answer{
-		Slow: o.host.Replicas.Slow(), Hung: o.host.Replicas.Hung(), NotReady: notReady,
-		Member: &o.host.Self, Clock: time.Now().UnixMilli(), Time: at.UnixMilli(), TimeAge: uint32(min(age/time.Second, math.MaxUint32)), //nolint:gosec // not negative
-		CatalogLeader: o.host.regions.catalogLeader(),
+		Slow: o.Replicas.Slow(), Hung: o.Replicas.Hung(), NotReady: notReady,
+		Member: &o.Self, Clock: time.Now().UnixMilli(), Time: at.UnixMilli(), TimeAge: uint32(min(age/time.Second, math.MaxUint32)), //nolint:gosec // not negative
+		CatalogLeader: o.regions.catalogLeader(),
 		Failed:        failed[:min(len(failed), nodemsg.MaxQuarantined)],
 		Quarantined:   quarantined[:min(len(quarantined), nodemsg.MaxQuarantined)], Version: nodemsg.Version,
 	}

@@ -11,6 +11,9 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/copies"
 	"github.com/voxelpopuli/voxeld/region/directory"
+	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/region/split"
+	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -22,13 +25,27 @@ import (
 // maxReason bounds the reason in a status, in bytes, so that many fit into an answer.
 const maxReason = 300
 
+// reporter reports the status of the copies on this node, and asks other nodes for theirs. Any goroutine may call its
+// methods.
+type reporter struct {
+	self         string
+	regions      *regions
+	storage      integrity.Storage
+	replicas     *replica.Host
+	questions    transport.Questions
+	facts        *integrity.Facts
+	incarnations incarnations
+	issuers      *integrity.Issuers
+	loads        *split.Loads
+}
+
 // statuses answers nodemsg.StatusRequest.
-func (r *regions) statuses(q nodemsg.StatusRequest) []nodemsg.RegionStatus {
+func (r *reporter) statuses(q nodemsg.StatusRequest) []nodemsg.RegionStatus {
 	all := make([]nodemsg.RegionStatus, len(q.Regions))
 	for i, id := range q.Regions {
 		all[i] = r.status(id, q.Log)
 		if q.Stored {
-			if err := r.autoSplit.FillStored(&all[i]); err != nil {
+			if err := r.loads.FillStored(&all[i], r.storage); err != nil {
 				all[i].State, all[i].Why = nodemsg.StateFailed, wire.ErrorText(err)
 			}
 		}
@@ -36,46 +53,49 @@ func (r *regions) statuses(q nodemsg.StatusRequest) []nodemsg.RegionStatus {
 	return all
 }
 
+// catalog returns the status of the catalog here.
+func (r *reporter) catalog() nodemsg.RegionStatus { return r.status(world.CatalogID, false) }
+
 // status returns the status of a region here. With log it also reads the position of the stored copy.
-func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
+func (r *reporter) status(id uint64, log bool) nodemsg.RegionStatus {
 	s := nodemsg.RegionStatus{Region: id}
 	var group *replica.Group
-	if l := r.Loaded(id); l != nil {
+	if l := r.regions.Loaded(id); l != nil {
 		group = l.Raft()
-	} else if c := r.Catalog(); c != nil && id == world.CatalogID {
+	} else if c := r.regions.Catalog(); c != nil && id == world.CatalogID {
 		group = c.Raft()
 	}
-	has, err := r.Replicas.Has(id)
+	has, err := r.replicas.Has(id)
 	d, why := r.facts.Status(id)
 	switch {
 	case d.Reason == copies.Quarantined:
 		s.State, s.Why = nodemsg.StateQuarantined, why
 	case group != nil:
 		s.State = nodemsg.StateOpen
-		fillFromGroup(r.Self.Peer, group, &s)
+		fillFromGroup(r.self, group, &s)
 		if id == world.CatalogID {
 			r.issuers.Vouch(&s)
 		}
-		r.autoSplit.Fill(&s)
+		r.loads.Fill(&s)
 	case err != nil:
 		s.State, s.Why = nodemsg.StateFailed, wire.ErrorText(err)
 	case !has:
 		s.Outdated = r.facts.Stored(id) == copies.Missing
-		s.Forgotten = log && forgotten(r, id)
+		s.Forgotten = log && r.forgotten(id)
 		return s
 	case why != "":
 		s.State, s.Why = nodemsg.StateFailed, why
-		if s.Outdated = r.facts.Stored(id) == copies.RolledBack; s.Outdated && !r.putBackTo().IsZero() {
-			s.Until = r.putBackTo().Unix()
+		if s.Outdated = r.facts.Stored(id) == copies.RolledBack; s.Outdated && !r.incarnations.putBackTo().IsZero() {
+			s.Until = r.incarnations.putBackTo().Unix()
 		}
 	default:
 		s.State = nodemsg.StateClosed
 	}
 	if log || s.State == nodemsg.StateQuarantined {
-		fillFromDisk(r.Replicas, &s)
+		fillFromDisk(r.replicas, &s)
 	}
 	if log && id != world.CatalogID {
-		if structure, err := world.StructureIn(r.Storage.Get, id); err == nil {
+		if structure, err := world.StructureIn(r.storage.Get, id); err == nil {
 			s.Structure = &nodemsg.Structure{Split: structure.Split, Merged: structure.Merged, Vacated: structure.Vacated}
 		}
 	}
@@ -86,11 +106,11 @@ func (r *regions) status(id uint64, log bool) nodemsg.RegionStatus {
 }
 
 // forgotten reports whether this node may have voted in a group of which it stores nothing.
-func forgotten(r *regions, id uint64) bool {
-	if r.facts.Stored(id) != copies.Sound || r.unlisted() {
+func (r *reporter) forgotten(id uint64) bool {
+	if r.facts.Stored(id) != copies.Sound || r.incarnations.unlisted() {
 		return true
 	}
-	_, err := r.Replicas.Position(id)
+	_, err := r.replicas.Position(id)
 	return !errors.Is(err, replica.ErrNotOpen)
 }
 
@@ -130,14 +150,14 @@ func fillFromDisk(replicas *replica.Host, s *nodemsg.RegionStatus) {
 	}
 }
 
-// askStatuses asks a node for the status of regions; for this node no message is sent. Skew is how far the node's clock
+// ask asks a node for the status of regions; for this node no message is sent. Skew is how far the node's clock
 // is ahead of this one's, or 0 if the round trip took too long to measure it.
-func (r *regions) askStatuses(ctx context.Context, peer string, q nodemsg.StatusRequest) (statuses []nodemsg.RegionStatus, skew time.Duration, err error) {
-	if peer == r.Self.Peer {
+func (r *reporter) ask(ctx context.Context, peer string, q nodemsg.StatusRequest) (statuses []nodemsg.RegionStatus, skew time.Duration, err error) {
+	if peer == r.self {
 		return r.statuses(q), 0, nil
 	}
 	start := time.Now()
-	answer, err := r.Questions.Ask(ctx, peer, nodemsg.Question{Status: &q})
+	answer, err := r.questions.Ask(ctx, peer, nodemsg.Question{Status: &q})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -58,7 +58,7 @@ func copiesOf(t *testing.T, id uint64, all ...*node) (stored int, listed bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, unknown := it.registry.Region(id)
+		_, unknown := it.regions.registry.Region(id)
 		if has || unknown == nil {
 			stored++
 		}
@@ -443,7 +443,7 @@ func TestLandListedAgainIsFoundedAnew(t *testing.T) {
 				if land := it.regions.Loaded(info.ID); land != nil {
 					land.Remove(false)
 					<-land.Done()
-				} else if err := it.regions.Delete(info); err != nil {
+				} else if err := it.opener.Delete(info); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -61,7 +61,7 @@ type BasesOptions struct {
 	// goroutine.
 	Ground  func(grid.ChunkPos) *chunk.Chunk
 	Records directory.Records
-	Pieces  *transport.Pieces
+	Pieces  transport.Pieces
 }
 
 // NewBases returns the bases of a node.

@@ -26,7 +26,7 @@ const (
 type Disk struct {
 	Node
 
-	Pieces *transport.Pieces
+	Pieces transport.Pieces
 	// DamagedLog is called if an open group's log or vote cannot be read from disk.
 	DamagedLog func(context.Context, *actor.Land, error)
 }

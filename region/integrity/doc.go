@@ -18,7 +18,10 @@ package integrity
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/internal/background"
@@ -51,12 +54,10 @@ type Regions interface {
 	// Open returns a region's land and loads it first if necessary. The error is a Refusal if its copy here is not to
 	// be opened.
 	Open(ctx context.Context, id uint64, cell grid.Cell) (*actor.Land, error)
-	// GroupOf returns the group of a land for the supervisor.
-	GroupOf(*actor.Land) placement.Group
+	// Groups lists the groups that are open on this node.
+	Groups() []placement.Group
 	// Member returns a region of which this node is a member, possibly the catalog, or actor.ErrNotHere.
 	Member(id uint64) (nodemsg.Region, error)
-	// Delete deletes what this node stores of a closed region, possibly the catalog, that it is no longer a member of.
-	Delete(nodemsg.Region) error
 }
 
 // Node is what the parts of this package share. All fields are required.
@@ -81,6 +82,57 @@ func (n *Node) Deletion(id uint64) ([]kv.Write, error) {
 		return n.Registry.Deletion(id)
 	}
 	return actor.CatalogDeletion(n.Storage.Keys)
+}
+
+// Delete deletes what this node stores of a closed region, possibly the catalog, that it is no longer a member of.
+func (n *Node) Delete(info nodemsg.Region) error {
+	writes, err := n.Deletion(info.ID)
+	if err == nil {
+		err = n.Replicas.Remove(info.ID, writes...)
+	}
+	if err != nil {
+		return fmt.Errorf("delete %s: %w", Name(info), err)
+	}
+	if info.ID == world.CatalogID {
+		return nil
+	}
+	n.Registry.Forget(info.ID)
+	if info.Leader == n.Self.Peer {
+		n.Directory.Invalidate(info)
+	}
+	return nil
+}
+
+// Membership returns the region that makes this node a member: from the stored row, or from the catalog. The error is
+// actor.ErrNotHere if nothing does.
+func (n *Node) Membership(ctx context.Context, id uint64) (nodemsg.Region, error) {
+	info, err := n.Registry.Region(id)
+	if !errors.Is(err, actor.ErrNotHere) {
+		return info, err
+	}
+	info, err = n.Directory.ByID(ctx, id)
+	if err == nil && !actor.HasMember(info, n.Self.Peer) || errors.Is(err, directory.ErrNotFounded) {
+		return nodemsg.Region{}, actor.ErrNotHere
+	}
+	return info, err
+}
+
+// OpenMember returns the group of a region, possibly the catalog, that this node is a member of, as far as it knows,
+// and loads it first if necessary.
+func (n *Node) OpenMember(ctx context.Context, id uint64) (placement.Group, error) {
+	groups := n.Regions.Groups()
+	if i := slices.IndexFunc(groups, func(g placement.Group) bool { return g.ID == id }); i >= 0 {
+		return groups[i], nil
+	}
+	info, err := n.Membership(ctx, id)
+	if err != nil {
+		return placement.Group{}, err
+	}
+	l, err := n.Regions.Open(ctx, id, info.Cell)
+	if err != nil {
+		return placement.Group{}, err
+	}
+	return placement.GroupOf(l), nil
 }
 
 // openActor returns the actor of a group that is open, or nil.

@@ -33,11 +33,6 @@ type ExecutorOptions struct {
 	Supervisor *placement.Supervisor
 	Judge      *Judge
 	Records    directory.Records
-	// OpenMember returns the group of a region, possibly the catalog, that this node is a member of, as far as it
-	// knows, and loads it first if necessary.
-	OpenMember func(ctx context.Context, id uint64) (placement.Group, error)
-	// Open lists the groups that are open on this node.
-	Open func() []placement.Group
 	// Replaced is called when the copy of a group is replaced, or used after all: it is not of an earlier state any
 	// more.
 	Replaced func(group uint64) error
@@ -175,7 +170,7 @@ var errForgetful = errors.New("the leader counts on entries that this copy has a
 // noteForgetful notes the open copies that have forgotten something though no peer has noticed: those that lack
 // entries. The leader removes such a replica only once others have all that it has.
 func (e *Executor) noteForgetful() {
-	for _, g := range e.Open() {
+	for _, g := range e.Regions.Groups() {
 		if !g.Raft.Status().Lost {
 			continue
 		}
@@ -383,7 +378,7 @@ func (e *Executor) drop(ctx context.Context, info nodemsg.Region, open *actor.Ac
 	if info.ID != world.CatalogID {
 		e.Unlock(info.ID)
 	}
-	return e.Regions.Delete(info)
+	return e.Delete(info)
 }
 
 // CheckSucceeded drops the copy of a group here if it is confirmed that the group continues without this node. The
@@ -438,7 +433,7 @@ const (
 // each group was found until now.
 func (e *Executor) askUnled(ctx context.Context, before map[uint64]int) map[uint64]int {
 	rounds, asked := make(map[uint64]int), 0
-	for _, g := range e.Open() {
+	for _, g := range e.Regions.Groups() {
 		learner := func(m replica.Member) bool { return m.Peer == e.Self.Peer && m.Learner }
 		if g.Raft.Status().Leader != "" && !slices.ContainsFunc(g.Raft.Configuration().Members, learner) {
 			continue

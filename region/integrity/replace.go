@@ -37,7 +37,7 @@ func (e *Executor) Replace(ctx context.Context, info nodemsg.Region) error {
 		own.Replica = max(own.Replica, replicaOf(info, e.Self.Peer))
 	}
 	if l := e.Regions.Loaded(info.ID); l != nil && l.Raft().Status().Self {
-		next := e.Supervisor.Successor(e.Regions.GroupOf(l))
+		next := e.Supervisor.Successor(placement.GroupOf(l))
 		if next == "" {
 			return errors.New("no other member can lead it")
 		}

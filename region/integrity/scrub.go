@@ -67,7 +67,7 @@ type ScrubberOptions struct {
 	Supervisor *placement.Supervisor
 	Damages    *Damages
 	Facts      *Facts
-	Pieces     *transport.Pieces
+	Pieces     transport.Pieces
 	// Led lists the loaded regions that this node leads.
 	Led func() []*actor.Land
 }
@@ -191,7 +191,7 @@ func (sc *Scrubber) compare(ctx context.Context, l *actor.Land) (v decision, mem
 			until = ctx // this is the copy that the players see
 		}
 		wg.Go(func() {
-			t, err := sc.fetchReport(until, m.Member, nodemsg.LogPosition{Group: l.ID(), Index: index})
+			t, err := sc.fetchReport(until, l, m.Member, nodemsg.LogPosition{Group: l.ID(), Index: index})
 			if err != nil {
 				sc.Logger.Debug("member's copy not compared", "region", l.ID(), "peer", m.Peer, "error", err)
 				return
@@ -225,14 +225,26 @@ func commitBarrier(ctx context.Context, l *actor.Land, barrier world.Barrier) (u
 	return l.CommitBarrier(ctx, barrier)
 }
 
+// fetchDigests asks a member once, which may be this node.
+func (sc *Scrubber) fetchDigests(ctx context.Context, l *actor.Land, peer string, at nodemsg.LogPosition) (nodemsg.Fetched, error) {
+	if peer != sc.Self.Peer {
+		return sc.Pieces.Fetch(ctx, peer, nodemsg.Fetch{Digests: &at})
+	}
+	got := l.ServeDigests(ctx, peer, at)
+	if got.Error != "" {
+		return got, transport.Refusal(got.Error)
+	}
+	return got, nil
+}
+
 // fetchReport asks a member until it has a report as of the barrier. A member that is unreachable, or does not reach
 // the barrier, is given up after a while and counts as one without a report.
-func (sc *Scrubber) fetchReport(ctx context.Context, m replica.Member, at nodemsg.LogPosition) (scrubReport, error) {
+func (sc *Scrubber) fetchReport(ctx context.Context, l *actor.Land, m replica.Member, at nodemsg.LogPosition) (scrubReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, reportTime)
 	defer cancel()
 	patience := time.Now().Add(unreachableTime)
 	for {
-		got, err := sc.Pieces.Fetch(ctx, m.Peer, nodemsg.Fetch{Digests: &at})
+		got, err := sc.fetchDigests(ctx, l, m.Peer, at)
 		switch {
 		case err == nil && !got.Wait:
 			t := scrubReport{peer: m.Peer, voter: !m.Learner, parts: make(map[world.Part]finding, len(got.Digests))}

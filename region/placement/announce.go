@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -113,9 +114,9 @@ func (a *announcements) report(ctx context.Context, info nodemsg.Region) error {
 	return nil
 }
 
-// forget forgets a region that was deleted here.
-func (a *announcements) forget(id uint64) {
+// forget forgets the regions that were deleted here.
+func (a *announcements) forget(deleted func(id uint64) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.mu.of, id)
+	maps.DeleteFunc(a.mu.of, func(id uint64, _ announcement) bool { return deleted(id) })
 }

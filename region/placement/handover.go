@@ -155,7 +155,8 @@ func (sv *Supervisor) Successor(w Group) string {
 	if better := slices.DeleteFunc(slices.Clone(states), membership.Member.Impaired); len(better) > 0 {
 		states = better
 	}
-	for _, peer := range sv.Records.NearestKnown(w.Key, directory.Candidates) {
+	key, _ := sv.target(w)
+	for _, peer := range sv.Records.NearestKnown(key, directory.Candidates) {
 		if slices.ContainsFunc(states, func(m membership.Member) bool { return m.Peer == peer }) {
 			return peer
 		}

@@ -37,6 +37,7 @@ func (sv *Supervisor) Run(ctx context.Context) {
 				sv.Logger.Warn("closed regions not checked", "error", err)
 			}
 			sv.Detector.Forget()
+			sv.forgetDeleted()
 		}
 		sv.wakeMisplaced(ctx, round)
 		round++
@@ -53,7 +54,8 @@ func (sv *Supervisor) superviseOnce(ctx context.Context) {
 	sv.Watch(peers)
 	lag := uint64(0)
 	for _, w := range groups {
-		for _, peer := range sv.Records.NearestKnown(w.Key, directory.Candidates) {
+		key, _ := sv.target(w)
+		for _, peer := range sv.Records.NearestKnown(key, directory.Candidates) {
 			peers.Add(peer, sv.Detector.StrangerEvery)
 		}
 		status := w.Raft.Status()

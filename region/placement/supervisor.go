@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -26,6 +27,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
 )
 
 const (
@@ -50,11 +52,24 @@ const (
 
 // Group is a group that this node leads and whose members the supervisor maintains.
 type Group struct {
-	ID     uint64
-	Key    string // in the DHT: its members are the nodes nearest to it
-	Copies int    // least number of members that it should have: see membership.Choose
-	Raft   *replica.Group
-	Actor  *actor.Actor
+	ID    uint64
+	Cell  grid.Cell // of a region
+	Raft  *replica.Group
+	Actor *actor.Actor
+}
+
+// GroupOf returns the group of a region.
+func GroupOf(l *actor.Land) Group {
+	return Group{ID: l.ID(), Cell: l.Cell(), Raft: l.Raft(), Actor: l.Actor}
+}
+
+// target returns the group's key in the DHT, to which its members are to be the nearest nodes, and how many members it
+// should have at least: see membership.Choose.
+func (sv *Supervisor) target(w Group) (key string, copies int) {
+	if w.ID == world.CatalogID {
+		return grid.CatalogKey, sv.CatalogCopies
+	}
+	return sv.Directory.Key(w.Cell), sv.Copies
 }
 
 // Regions are the groups that are open on this node.
@@ -69,17 +84,18 @@ type Regions interface {
 
 // Options configure a Supervisor. All fields are required.
 type Options struct {
-	Self      string
-	Copies    int // least number of members of a region
-	Records   directory.Records
-	Directory *directory.Directory
-	Registry  *directory.Registry
-	Questions transport.Questions
-	Detector  *directory.Detector
-	Tasks     *background.Tasks
-	Regions   Regions
-	Failures  Failures
-	Slow      func() bool // reports whether this node's disk does not answer, or did not lately: others should lead
+	Self          string
+	Copies        int // least number of members of a region
+	CatalogCopies int // and of the catalog
+	Records       directory.Records
+	Directory     *directory.Directory
+	Registry      *directory.Registry
+	Questions     transport.Questions
+	Detector      *directory.Detector
+	Tasks         *background.Tasks
+	Regions       Regions
+	Failures      Failures
+	Slow          func() bool // reports whether this node's disk does not answer, or did not lately: others should lead
 	// NotifyEvicted is called once a round by Run.
 	NotifyEvicted func(context.Context)
 	// Watch adds the nodes to watch besides the members of the groups that this node leads.
@@ -190,7 +206,8 @@ func (sv *Supervisor) nearestOf(w Group, s replica.Status) (size int, nearest []
 			voters = append(voters, m.Peer)
 		}
 	}
-	nearest = sv.Records.NearestKnown(w.Key, directory.Candidates, members...)
+	key, copies := sv.target(w)
+	nearest = sv.Records.NearestKnown(key, directory.Candidates, members...)
 	nearest = slices.DeleteFunc(nearest, func(peer string) bool {
 		if peer == sv.Self {
 			return false
@@ -202,15 +219,19 @@ func (sv *Supervisor) nearestOf(w Group, s replica.Status) (size int, nearest []
 		_, lives := sv.Detector.Alive(peer)
 		return !lives || i < 0 && (sv.outdated(peer) || sv.avoids(w.ID, peer))
 	})
-	return membership.Choose(w.Copies, voters, nearest, sv.Records.Operator)
+	return membership.Choose(copies, voters, nearest, sv.Records.Operator)
 }
 
-// Forget forgets a region that was deleted here.
-func (sv *Supervisor) Forget(id uint64) {
-	sv.announcements.forget(id)
+// forgetDeleted forgets the regions that are no longer stored here.
+func (sv *Supervisor) forgetDeleted() {
+	deleted := func(id uint64) bool {
+		_, err := sv.Registry.Region(id)
+		return id != world.CatalogID && errors.Is(err, actor.ErrNotHere)
+	}
+	sv.announcements.forget(deleted)
 	sv.mu.Lock()
 	defer sv.mu.Unlock()
-	delete(sv.mu.ledSince, id)
+	maps.DeleteFunc(sv.mu.ledSince, func(id uint64, _ leadership) bool { return deleted(id) })
 }
 
 // Change begins a change of members and waits until it is committed.

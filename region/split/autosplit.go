@@ -38,14 +38,33 @@ const (
 // AutoSplitOptions are what a Loop needs.
 type AutoSplitOptions struct {
 	integrity.Node
+	*Loads
 	Splitter   *Splitter
 	Supervisor *placement.Supervisor
 	Facts      *integrity.Facts
 	Led        func() []*actor.Land // the loaded regions that this node leads
 	// AskStatuses asks a node, possibly this one, for the status of regions.
 	AskStatuses integrity.AskStatuses
-	Limits      Limits
 	Registerer  prometheus.Registerer
+}
+
+// Loads is how much load the regions have that this node leads, and what AutoSplit makes of it. Any goroutine may call
+// its methods.
+type Loads struct {
+	mu struct {
+		sync.Mutex
+		limits  Limits
+		watches map[uint64]*watched // the regions that this node leads
+		changes int                 // splits and merges that are under way
+	}
+}
+
+// NewLoads returns the loads of no regions.
+func NewLoads(limits Limits) *Loads {
+	l := &Loads{}
+	l.mu.limits = limits
+	l.mu.watches = make(map[uint64]*watched)
+	return l
 }
 
 // AutoSplit splits and merges regions while Run runs.
@@ -53,13 +72,6 @@ type AutoSplit struct {
 	AutoSplitOptions
 	metrics *metrics
 	asked   map[*actor.Land]chan actor.LoadSample // regions that have not answered yet; owned by Run's goroutine
-
-	mu struct {
-		sync.Mutex
-		limits  Limits
-		watches map[uint64]*watched // the regions that this node leads
-		changes int                 // splits and merges that are under way
-	}
 }
 
 // watched is a region that this node leads.
@@ -73,21 +85,18 @@ type watched struct {
 
 // NewAutoSplit returns a loop.
 func NewAutoSplit(o AutoSplitOptions) *AutoSplit {
-	l := &AutoSplit{AutoSplitOptions: o, metrics: newMetrics(o.Registerer)}
-	l.mu.limits = o.Limits
-	l.mu.watches = make(map[uint64]*watched)
-	return l
+	return &AutoSplit{AutoSplitOptions: o, metrics: newMetrics(o.Registerer)}
 }
 
-// SetLimits changes the limits. Any goroutine may call it, as all methods below.
-func (l *AutoSplit) SetLimits(limits Limits) {
+// SetLimits changes the limits.
+func (l *Loads) SetLimits(limits Limits) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.limits = limits
 }
 
 // StayAwake reports whether a region that nobody uses stays awake, because it may soon be merged.
-func (l *AutoSplit) StayAwake(id uint64) bool {
+func (l *Loads) StayAwake(id uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.mu.watches[id]

@@ -161,8 +161,8 @@ func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Re
 	var freezing errgroup.Group
 	for half, child := range children {
 		freezing.Go(func() error {
-			got, err := s.Pieces.Fetch(ctx, leaders[half], nodemsg.Fetch{Freeze: &nodemsg.Freeze{Group: child.ID, Attempt: attempt}})
-			rows[half] = got.Data
+			var err error
+			rows[half], err = s.freezeOn(ctx, leaders[half], nodemsg.Freeze{Group: child.ID, Attempt: attempt})
 			return err
 		})
 	}
@@ -226,6 +226,19 @@ func (s *Splitter) ResolveHere(id uint64) {
 	if l := s.Regions.Loaded(id); l != nil {
 		actor.ResolveFreeze(l)
 	}
+}
+
+// freezeOn freezes a child on the node that leads it, which may be this one.
+func (s *Splitter) freezeOn(ctx context.Context, leader string, f nodemsg.Freeze) (rows []byte, err error) {
+	if leader == s.Self.Peer {
+		l := s.Regions.Loaded(f.Group)
+		if l == nil {
+			return nil, actor.ErrNotHere
+		}
+		return s.freeze(ctx, l, leader, f.Attempt)
+	}
+	got, err := s.Pieces.Fetch(ctx, leader, nodemsg.Fetch{Freeze: &f})
+	return got.Data, err
 }
 
 // FreezeHere freezes a child that this node leads, because a member of its parent merges it. The parent must have come

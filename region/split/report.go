@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -25,7 +26,7 @@ type Division struct {
 }
 
 // Division returns how much load a region has that this node leads. Ok is false for any other region.
-func (l *AutoSplit) Division(id uint64) (d Division, ok bool) {
+func (l *Loads) Division(id uint64) (d Division, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.mu.watches[id]
@@ -61,7 +62,7 @@ func (l *AutoSplit) Division(id uint64) (d Division, ok bool) {
 }
 
 // Fill fills in how much load a region has that is open here.
-func (l *AutoSplit) Fill(s *nodemsg.RegionStatus) {
+func (l *Loads) Fill(s *nodemsg.RegionStatus) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if w := l.mu.watches[s.Region]; w != nil {
@@ -77,7 +78,7 @@ func (l *AutoSplit) Fill(s *nodemsg.RegionStatus) {
 var errEnough = errors.New("more than the limit")
 
 // FillStored fills in how much load what is stored of a closed region is.
-func (l *AutoSplit) FillStored(s *nodemsg.RegionStatus) error {
+func (l *Loads) FillStored(s *nodemsg.RegionStatus, storage directory.Storage) error {
 	l.mu.Lock()
 	limit := l.mu.limits.Load[Stored]
 	l.mu.Unlock()
@@ -85,7 +86,7 @@ func (l *AutoSplit) FillStored(s *nodemsg.RegionStatus) error {
 		return nil
 	}
 	n := 0.0
-	err := l.Storage.Keys(world.LandTable, world.EditPrefix(s.Region), func([]byte) error {
+	err := storage.Keys(world.LandTable, world.EditPrefix(s.Region), func([]byte) error {
 		if n++; n > limit {
 			return errEnough
 		}

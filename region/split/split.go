@@ -41,7 +41,7 @@ type Splitter struct {
 	Follow func(ctx context.Context, pos grid.ChunkPos) (transport.Link, nodemsg.Region, error)
 	// Create creates a replica; see integrity.Incarnations.Create.
 	Create func(group, id uint64, create func() error) error
-	Pieces *transport.Pieces
+	Pieces transport.Pieces
 	Lands  func() []*actor.Land // the loaded regions
 	// Passed returns the number of the last rollback that is complete in a region, or does not concern it; or an error
 	// if one is left there.

@@ -97,7 +97,7 @@ func (s *Splitter) sweep(ctx context.Context, info nodemsg.Region) error {
 		actor.EndMerged(l, nil)
 		return nil
 	}
-	return s.Regions.Delete(info)
+	return s.Delete(info)
 }
 
 // merged reports whether a region that is stored here was merged.
@@ -151,5 +151,5 @@ func (s *Splitter) deleteMerged(parent, child nodemsg.Region) error {
 	if err != nil {
 		return err
 	}
-	return s.Regions.Delete(stored)
+	return s.Delete(stored)
 }

@@ -52,6 +52,7 @@ var errCatalog = errors.New("the catalog does not answer")
 // VacaterOptions are what a Loop needs. All fields but After and Spawn are required.
 type VacaterOptions struct {
 	integrity.Node
+	Unwatched  *Unwatched
 	After      time.Duration // how long nobody must have watched a region; 0: emptyFor
 	Spawn      grid.ChunkPos // the land around it is kept
 	Policy     *policysync.Copy
@@ -72,11 +73,29 @@ type Vacater struct {
 	swept     int      // the copy that is looked up next, among those in the order of their ids; of Run's goroutine
 	listed    uint64   // the region up to which the catalog was looked through; of Run's goroutine
 	resolving sync.Map // regions that were given up and are being removed: id → nil
+}
 
+// Unwatched is since when nobody watches the regions that this node is responsible for, as far as is known. Any
+// goroutine may call its methods.
+type Unwatched struct {
 	mu struct {
 		sync.Mutex
-		quiet map[uint64]time.Time // since when nobody watches a region that this node is responsible for, as far as is known
+		since map[uint64]time.Time
 	}
+}
+
+// NewUnwatched returns an empty list.
+func NewUnwatched() *Unwatched {
+	u := &Unwatched{}
+	u.mu.since = make(map[uint64]time.Time)
+	return u
+}
+
+// Watched records that a gateway watches a region.
+func (u *Unwatched) Watched(id uint64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.mu.since, id)
 }
 
 // NewVacater returns a loop.
@@ -84,9 +103,7 @@ func NewVacater(o VacaterOptions) *Vacater {
 	if o.After == 0 {
 		o.After = emptyFor
 	}
-	l := &Vacater{VacaterOptions: o}
-	l.mu.quiet = make(map[uint64]time.Time)
-	return l
+	return &Vacater{VacaterOptions: o}
 }
 
 // Run gives up empty regions, and deletes copies of regions that were given up, until ctx ends.
@@ -112,13 +129,6 @@ func (l *Vacater) Run(ctx context.Context) {
 	}
 }
 
-// Watched records that a gateway watches a region.
-func (l *Vacater) Watched(id uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.mu.quiet, id)
-}
-
 // look gives up the regions that nobody has watched for long enough, one after the other. Those that are in use have as
 // much time again. Whatever else prevents it may soon have passed, so the others are tried again in the next round.
 func (l *Vacater) look(ctx context.Context, regions []nodemsg.Region) {
@@ -129,7 +139,7 @@ func (l *Vacater) look(ctx context.Context, regions []nodemsg.Region) {
 		case err == nil:
 			continue
 		case errors.Is(err, actor.ErrInUse):
-			l.Watched(info.ID)
+			l.Unwatched.Watched(info.ID)
 		}
 		l.Logger.Debug("region not given up", "region", info.ID, "cell", info.Cell.String(), "error", err)
 		if ctx.Err() != nil || errors.Is(err, errCatalog) {
@@ -152,19 +162,25 @@ func (l *Vacater) due(ctx context.Context, regions []nodemsg.Region) (due []node
 			candidates[info.ID] = info
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for id := range l.mu.quiet {
+	return l.Unwatched.due(candidates, unknown, l.After)
+}
+
+// due returns the candidates that nobody has watched for so long. The time of new ones begins, and that of others is
+// forgotten unless it is unknown whether they are candidates.
+func (u *Unwatched) due(candidates map[uint64]nodemsg.Region, unknown map[uint64]bool, after time.Duration) (due []nodemsg.Region) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for id := range u.mu.since {
 		if _, ok := candidates[id]; !ok && !unknown[id] {
-			delete(l.mu.quiet, id)
+			delete(u.mu.since, id)
 		}
 	}
 	for id, info := range candidates {
-		since, known := l.mu.quiet[id]
+		since, known := u.mu.since[id]
 		switch {
 		case !known:
-			l.mu.quiet[id] = time.Now()
-		case time.Since(since) >= l.After:
+			u.mu.since[id] = time.Now()
+		case time.Since(since) >= after:
 			due = append(due, info)
 		}
 	}
@@ -267,7 +283,7 @@ func (l *Vacater) awaitMembers(ctx context.Context, land *actor.Land) error {
 	ctx, cancel := context.WithTimeout(ctx, membersTime)
 	defer cancel()
 	for {
-		_, err := l.Supervisor.UpToDate(ctx, l.Regions.GroupOf(land), land.Raft().Status())
+		_, err := l.Supervisor.UpToDate(ctx, placement.GroupOf(land), land.Raft().Status())
 		if err == nil {
 			return nil
 		}

@@ -63,7 +63,7 @@ func (l *Vacater) reopen(ctx context.Context, info nodemsg.Region) error {
 	case err != nil:
 		return err
 	case !listed:
-		return l.Regions.Delete(info)
+		return l.Delete(info)
 	case l.Unusable(info.ID):
 		return nil
 	}
@@ -89,7 +89,7 @@ func (l *Vacater) sweepStale(ctx context.Context, info nodemsg.Region) error {
 		land.Remove(false)
 		return nil
 	}
-	return l.Regions.Delete(info)
+	return l.Delete(info)
 }
 
 // vacated reports whether most voters of a region, or all but this node, say that it was given up, or have removed

@@ -20,11 +20,12 @@ const (
 	maxOfPeer = 2
 )
 
-// Pieces exchanges digests, parts of land and bases with other nodes. Any goroutine may use it.
-type Pieces struct {
-	self   string
-	peers  Peers
-	answer func(ctx context.Context, peer string, f nodemsg.Fetch) nodemsg.Fetched
+// AnswerPiece answers a request. Any goroutine may call it.
+type AnswerPiece func(ctx context.Context, peer string, f nodemsg.Fetch) nodemsg.Fetched
+
+// PieceServer answers the requests of other nodes for digests, parts of land and bases. Any goroutine may use it.
+type PieceServer struct {
+	answer AnswerPiece
 	slots  chan struct{} // holds a token for each answer that is being prepared
 
 	mu struct {
@@ -39,15 +40,15 @@ type peerRequests struct {
 	all   int           // those that wait, too
 }
 
-// NewPieces returns an exchange for the node self. Answer answers a request; any goroutine may call it.
-func NewPieces(self string, peers Peers, answer func(ctx context.Context, peer string, f nodemsg.Fetch) nodemsg.Fetched) *Pieces {
-	p := &Pieces{self: self, peers: peers, answer: answer, slots: make(chan struct{}, maxPieces)}
+// NewPieceServer returns a server.
+func NewPieceServer(answer AnswerPiece) *PieceServer {
+	p := &PieceServer{answer: answer, slots: make(chan struct{}, maxPieces)}
 	p.mu.peers = make(map[string]*peerRequests)
 	return p
 }
 
 // Serve answers one request of another node.
-func (p *Pieces) Serve(ctx context.Context, peer string, stream io.ReadWriteCloser) error {
+func (p *PieceServer) Serve(ctx context.Context, peer string, stream io.ReadWriteCloser) error {
 	ctx, cancel := context.WithTimeout(ctx, pieceTime)
 	defer cancel()
 	s := newPeerStream(stream)
@@ -66,7 +67,7 @@ func (p *Pieces) Serve(ctx context.Context, peer string, stream io.ReadWriteClos
 
 // serve answers a request when few others are served. While the answer is written, it only holds up those of the same
 // node.
-func (p *Pieces) serve(ctx context.Context, peer string, out io.Writer, request nodemsg.Fetch) error {
+func (p *PieceServer) serve(ctx context.Context, peer string, out io.Writer, request nodemsg.Fetch) error {
 	of := p.begin(peer)
 	defer p.end(peer, of)
 	if err := acquire(ctx, of.slots); err != nil {
@@ -80,7 +81,7 @@ func (p *Pieces) serve(ctx context.Context, peer string, out io.Writer, request 
 	return wire.WriteFrame(out, answer)
 }
 
-func (p *Pieces) prepare(ctx context.Context, peer string, request nodemsg.Fetch) (nodemsg.Fetched, error) {
+func (p *PieceServer) prepare(ctx context.Context, peer string, request nodemsg.Fetch) (nodemsg.Fetched, error) {
 	if err := acquire(ctx, p.slots); err != nil {
 		return nodemsg.Fetched{}, err
 	}
@@ -97,7 +98,7 @@ func acquire(ctx context.Context, slots chan<- struct{}) error {
 	}
 }
 
-func (p *Pieces) begin(peer string) *peerRequests {
+func (p *PieceServer) begin(peer string) *peerRequests {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	of := p.mu.peers[peer]
@@ -109,7 +110,7 @@ func (p *Pieces) begin(peer string) *peerRequests {
 	return of
 }
 
-func (p *Pieces) end(peer string, of *peerRequests) {
+func (p *PieceServer) end(peer string, of *peerRequests) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if of.all--; of.all == 0 {
@@ -117,9 +118,12 @@ func (p *Pieces) end(peer string, of *peerRequests) {
 	}
 }
 
-// Fetch requests a piece from another node, or from this one. The error is a Refusal if the node was reached and did
+// Pieces requests digests, parts of land and bases from other nodes. Any goroutine may use it.
+type Pieces struct{ Peers Peers }
+
+// Fetch requests a piece from another node. The error is a Refusal if the node was reached and did
 // not serve it.
-func (p *Pieces) Fetch(ctx context.Context, peer string, f nodemsg.Fetch) (nodemsg.Fetched, error) {
+func (p Pieces) Fetch(ctx context.Context, peer string, f nodemsg.Fetch) (nodemsg.Fetched, error) {
 	ctx, cancel := context.WithTimeout(ctx, pieceTime)
 	defer cancel()
 	answer, err := p.ask(ctx, peer, f)
@@ -132,11 +136,8 @@ func (p *Pieces) Fetch(ctx context.Context, peer string, f nodemsg.Fetch) (nodem
 	return answer, nil
 }
 
-func (p *Pieces) ask(ctx context.Context, peer string, f nodemsg.Fetch) (nodemsg.Fetched, error) {
-	if peer == p.self {
-		return p.answer(ctx, peer, f), nil
-	}
-	s, stop, err := openStream(ctx, p.peers, peer, PieceProtocol)
+func (p Pieces) ask(ctx context.Context, peer string, f nodemsg.Fetch) (nodemsg.Fetched, error) {
+	s, stop, err := openStream(ctx, p.Peers, peer, PieceProtocol)
 	if err != nil {
 		return nodemsg.Fetched{}, err
 	}

@@ -17,7 +17,7 @@ import (
 func TestUnreadPieces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := make(chan string, 100)
-		p := NewPieces("self", nil, func(_ context.Context, peer string, _ nodemsg.Fetch) nodemsg.Fetched {
+		p := NewPieceServer(func(_ context.Context, peer string, _ nodemsg.Fetch) nodemsg.Fetched {
 			answers <- peer
 			return nodemsg.Fetched{Data: []byte("land")}
 		})
