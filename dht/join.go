@@ -81,7 +81,6 @@ func Join(host *transport.Host, opts Options) (*DHT, error) {
 		return nil, errors.Join(err, d.kad.Close())
 	}
 	host.SetAddressFinder(d.findAddress)
-	announceLogins(d)
 	return d, nil
 }
 

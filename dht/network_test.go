@@ -476,48 +476,6 @@ func TestPlayersAreNotDisplaced(t *testing.T) {
 	check()
 }
 
-// withoutLogins refuses player records with a login, as versions before ADR 47 do.
-type withoutLogins struct{ *record.Players }
-
-func (v withoutLogins) Validate(key string, value []byte) error {
-	if r, err := v.Open(key, value); err != nil || r.Login != nil {
-		return errors.Join(err, errors.New("an unknown field"))
-	}
-	return nil
-}
-
-func (v withoutLogins) Select(key string, values [][]byte) (int, error) {
-	for i, value := range values {
-		if v.Validate(key, value) == nil {
-			return i, nil
-		}
-	}
-	return 0, errors.New("none is valid")
-}
-
-// A node of an earlier version, which refuses logins, gets the records without.
-func TestOlderNodesGetRecordsWithoutLogins(t *testing.T) {
-	nodes := startNetwork(t, 3, setup{})
-	gateway, older := nodes[0], nodes[2]
-	older.kad.Validator.(librecord.NamespacedValidator)["player"] = withoutLogins{older.players}
-	older.lib.RemoveStreamHandler(protocol.ID(loginsProtocol(testWorld)))
-	ann := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
-	good := gateway.keyed(ann, uint64(lately))
-	nettest.Eventually(t, "the gateway to know that the node is older", func() bool {
-		return slices.Equal(gateway.withoutLogins(good.Player.Key()), []peer.ID{older.lib.ID()})
-	})
-	ctx := nettest.Context(t)
-	if err := gateway.PutPlayer(ctx, good); err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range nodes {
-		p, err := n.Player(ctx, good.Player)
-		if err != nil || p.Seq != good.Seq || (p.Login == nil) != (n == older) {
-			t.Errorf("player: %+v, %v", p, err)
-		}
-	}
-}
-
 func TestRepublishing(t *testing.T) {
 	s := setup{options: Options{RepublishEvery: 100 * time.Millisecond}}
 	a := startNode(t, 1, s)

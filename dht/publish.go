@@ -12,7 +12,6 @@ import (
 	"github.com/voxelpopuli/voxeld/dht/record"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/internal/kv"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // publication is a record that this node signed and republishes.
@@ -202,11 +201,10 @@ func (d *DHT) republish(ctx context.Context) {
 
 func (d *DHT) republishOne(ctx context.Context, key string, p publication) error {
 	kind := kindRegion
-	var r nodemsg.PlayerRecord
 	if strings.HasPrefix(key, playerPrefix) {
 		kind = kindPlayer
-		var err error
-		if r, err = d.players.Open(key, p.value); err != nil {
+		r, err := d.players.Open(key, p.value)
+		if err != nil {
 			return err
 		}
 		if r.Expired(d.opts.Now()) {
@@ -229,7 +227,7 @@ func (d *DHT) republishOne(ctx context.Context, key string, p publication) error
 	if errors.Is(err, ErrOutdated) {
 		return d.retract(p.kind, key, p.value)
 	}
-	return errors.Join(err, putWithoutLogin(ctx, d, r))
+	return err
 }
 
 func (d *DHT) duePublications(now time.Time) []string {

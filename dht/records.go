@@ -81,7 +81,20 @@ func (d *DHT) PutPlayer(ctx context.Context, rec nodemsg.PlayerRecord) error {
 	if err := d.publish(ctx, kindPutPlayer, rec.Player.Key(), value); err != nil {
 		return fmt.Errorf("put player %v: %w", rec.Player, err)
 	}
-	return putWithoutLogin(ctx, d, rec)
+	return nil
+}
+
+// sealPlayer signs a player's record.
+func (d *DHT) sealPlayer(rec nodemsg.PlayerRecord) ([]byte, error) {
+	payload, err := nodemsg.EncodePlayerRecord(rec)
+	if err != nil {
+		return nil, fmt.Errorf("put player %v: %w", rec.Player, err)
+	}
+	value, err := record.Seal(d.key, d.opts.World, rec.Player.Key(), payload)
+	if err != nil {
+		return nil, fmt.Errorf("put player %v: %w", rec.Player, err)
+	}
+	return value, nil
 }
 
 // Player returns the newest record of a player, or ErrNotFound. It asks all nodes nearest to the record's key. After

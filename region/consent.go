@@ -189,16 +189,12 @@ func confirmsVacated(s nodemsg.RegionStatus, known nodemsg.Region) opinion {
 	return no
 }
 
-// confirms returns what a member's status says of the change. An earlier version does not say how the region was split
-// and merged.
+// confirms returns what a member's status says of the change.
 func confirms(s nodemsg.RegionStatus, moved nodemsg.Region) opinion {
-	if s.State != nodemsg.StateOpen && s.State != nodemsg.StateClosed && s.State != nodemsg.StateQuarantined {
+	if s.Structure == nil || s.State != nodemsg.StateOpen && s.State != nodemsg.StateClosed && s.State != nodemsg.StateQuarantined {
 		return unknown
 	}
-	has := nodemsg.Region{ID: moved.ID, Epoch: s.Epoch, Split: moved.Split, Merged: moved.Merged}
-	if s.Structure != nil {
-		has.Split, has.Merged = s.Structure.Split, s.Structure.Merged
-	}
+	has := nodemsg.Region{ID: moved.ID, Epoch: s.Epoch, Split: s.Structure.Split, Merged: s.Structure.Merged}
 	switch {
 	case moved.Newer(has):
 		return no

@@ -29,7 +29,7 @@ func TestConfirms(t *testing.T) {
 	structured := func(is nodemsg.Structure) func(s nodemsg.RegionStatus) nodemsg.RegionStatus {
 		return func(s nodemsg.RegionStatus) nodemsg.RegionStatus { s.Structure = &is; return s }
 	}
-	earlier := func(s nodemsg.RegionStatus) nodemsg.RegionStatus { s.Structure = nil; return s }
+	unread := func(s nodemsg.RegionStatus) nodemsg.RegionStatus { s.Structure = nil; return s }
 	for name, c := range map[string]struct {
 		said  nodemsg.RegionStatus
 		but   func(nodemsg.RegionStatus) nodemsg.RegionStatus
@@ -56,8 +56,7 @@ func TestConfirms(t *testing.T) {
 		"it is split, and not merged": {of(nodemsg.StateOpen, 5, "A", "C", "D"), structured(nodemsg.Structure{Split: 4}), merged, no},
 		"it was merged":               {of(nodemsg.StateOpen, 5, "A", "C", "D"), structured(nodemsg.Structure{Merged: 4}), merged, yes},
 		"merged since":                {of(nodemsg.StateOpen, 5, "A", "C", "D"), structured(nodemsg.Structure{Merged: 5}), split, later},
-		"an earlier version":          {of(nodemsg.StateOpen, 5, "A", "C", "D"), earlier, split, yes},
-		"an earlier version, before":  {of(nodemsg.StateOpen, 4, "A", "C", "D"), earlier, split, no},
+		"its structure is not known":  {of(nodemsg.StateOpen, 5, "A", "C", "D"), unread, split, unknown},
 	} {
 		if got := confirms(c.but(c.said), c.moved); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

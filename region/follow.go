@@ -123,7 +123,7 @@ func (f *follower) followRound(ctx context.Context, info nodemsg.Region, reading
 		if err == nil {
 			f.detector.Trust(next)
 			info.Leader = next
-			return routedLink{Link: link, follower: f, info: info, confirms: first.Confirms}, false, nil
+			return routedLink{Link: link, follower: f, info: info}, false, nil
 		}
 		failures = append(failures, fmt.Errorf("on %s: %w", next, err))
 		if ctx.Err() != nil {
@@ -243,11 +243,7 @@ type routedLink struct {
 	Link
 	follower *follower
 	info     nodemsg.Region
-	confirms bool // the region answers nodemsg.ToRegion.Confirm
 }
-
-// Confirms reports whether the region answers nodemsg.ToRegion.Confirm.
-func (g routedLink) Confirms() bool { return g.confirms }
 
 // LedElsewhere asks the members whether another one of them leads the region by now than at the other end of this link,
 // who may not have learned of it. The route is corrected then. That is so if most voters name it as the leader of one

@@ -3,7 +3,6 @@ package region
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -253,71 +252,60 @@ func TestAbandonedAttempts(t *testing.T) {
 	})
 }
 
-// Halves are led by nodes that are no members of the region above. They end everywhere when they are merged, also if
-// the members of that one run a version in which only its leader says what has become of it.
+// Halves are led by nodes that are no members of the region above. They end everywhere when they are merged.
 func TestMergeElsewhere(t *testing.T) {
-	for _, old := range []bool{false, true} {
-		t.Run(fmt.Sprint(old), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				n := newNetwork(t)
-				n.copies = 3
-				n.meddle = func(to, _ string, q *nodemsg.Question) *nodemsg.Answer {
-					if q.Structure != nil && old && slices.Contains([]string{"A", "B", "C"}, to) {
-						q.Structure.Copy = false
-					}
-					return nil
-				}
-				n.near("A", "B", "C")
-				var nodes []*node
-				for _, peer := range []string{"A", "B", "C", "D", "E", "F"} {
-					nodes = append(nodes, n.start(peer, newDisk()))
-				}
-				a, d := nodes[0], nodes[3]
-				<-time.After(30 * time.Second)
-				a.follow(here).accepts(stoneAt(here, 1), stoneAt(beyond, 2))
-				if err := a.Splitter.Split(t.Context(), hereCell); err != nil {
-					t.Fatal(err)
-				}
-				a.reach(here)
-				a.reach(beyond)
-				<-time.After(time.Minute)
-				lower, upper := hereCell.Children()
-				n.mu.Lock()
-				for _, half := range []grid.Cell{lower, upper} {
-					n.mu.nearTo[a.Directory.Key(half)] = []string{"D", "E", "F", "A", "B", "C"}
-				}
-				n.mu.nearTo[a.Directory.Key(hereCell)] = []string{"A", "B", "C", "D", "E", "F"}
-				n.mu.Unlock()
-				<-time.After(3 * time.Minute)
-				parent, err := a.Directory.Exactly(t.Context(), hereCell)
-				if err != nil || actor.HasMember(parent, "D") {
-					t.Fatalf("the region above: %+v, %v", parent, err)
-				}
-				low, high := d.reach(here), d.reach(beyond)
-				if a, b := low.Link.(routedLink).info, high.Link.(routedLink).info; a.Leader != "D" && b.Leader != "D" {
-					t.Fatalf("no half is led elsewhere: %+v, %+v", a, b)
-				}
-				low.accepts(stoneAt(here, 3))
-				if err := d.Splitter.Merge(t.Context(), hereCell); err != nil {
-					t.Fatal(err)
-				}
-				began := time.Now()
-				if low.closed() == "" || high.closed() == "" || time.Since(began) > time.Second {
-					t.Errorf("the gateways are sent away after %v", time.Since(began))
-				}
-				g := d.reach(here)
-				g.has(here, stoneAt(here, 1), stoneAt(here, 3))
-				g.has(beyond, stoneAt(beyond, 2))
-				<-time.After(10 * time.Second)
-				for _, it := range nodes {
-					all, err := it.regions.registry.All()
-					if err != nil || slices.ContainsFunc(all, func(r nodemsg.Region) bool { return slices.Contains([]grid.Cell{lower, upper}, r.Cell) }) {
-						t.Errorf("%s stores %+v, %v", it.peer, all, err)
-					}
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t)
+		n.copies = 3
+		n.near("A", "B", "C")
+		var nodes []*node
+		for _, peer := range []string{"A", "B", "C", "D", "E", "F"} {
+			nodes = append(nodes, n.start(peer, newDisk()))
+		}
+		a, d := nodes[0], nodes[3]
+		<-time.After(30 * time.Second)
+		a.follow(here).accepts(stoneAt(here, 1), stoneAt(beyond, 2))
+		if err := a.Splitter.Split(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		a.reach(here)
+		a.reach(beyond)
+		<-time.After(time.Minute)
+		lower, upper := hereCell.Children()
+		n.mu.Lock()
+		for _, half := range []grid.Cell{lower, upper} {
+			n.mu.nearTo[a.Directory.Key(half)] = []string{"D", "E", "F", "A", "B", "C"}
+		}
+		n.mu.nearTo[a.Directory.Key(hereCell)] = []string{"A", "B", "C", "D", "E", "F"}
+		n.mu.Unlock()
+		<-time.After(3 * time.Minute)
+		parent, err := a.Directory.Exactly(t.Context(), hereCell)
+		if err != nil || actor.HasMember(parent, "D") {
+			t.Fatalf("the region above: %+v, %v", parent, err)
+		}
+		low, high := d.reach(here), d.reach(beyond)
+		if a, b := low.Link.(routedLink).info, high.Link.(routedLink).info; a.Leader != "D" && b.Leader != "D" {
+			t.Fatalf("no half is led elsewhere: %+v, %+v", a, b)
+		}
+		low.accepts(stoneAt(here, 3))
+		if err := d.Splitter.Merge(t.Context(), hereCell); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if low.closed() == "" || high.closed() == "" || time.Since(began) > time.Second {
+			t.Errorf("the gateways are sent away after %v", time.Since(began))
+		}
+		g := d.reach(here)
+		g.has(here, stoneAt(here, 1), stoneAt(here, 3))
+		g.has(beyond, stoneAt(beyond, 2))
+		<-time.After(10 * time.Second)
+		for _, it := range nodes {
+			all, err := it.regions.registry.All()
+			if err != nil || slices.ContainsFunc(all, func(r nodemsg.Region) bool { return slices.Contains([]grid.Cell{lower, upper}, r.Cell) }) {
+				t.Errorf("%s stores %+v, %v", it.peer, all, err)
+			}
+		}
+	})
 }
 
 // A node cannot have another one split ever more regions. Commands that are entered on the leader are not counted.

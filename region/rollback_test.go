@@ -25,8 +25,8 @@ func threeIncarnations(t *testing.T) (a, b, c *node) {
 	n.copies = 3
 	n.adjust = func(peer string, o *Options) {
 		k, err := integrity.OpenIncarnations(integrity.IncarnationsOptions{
-			Storage: o.Storage, NotServed: errors.New("not served"),
-			Sign: func(text []byte) ([]byte, error) { return append([]byte(peer), text...), nil },
+			Storage: o.Storage,
+			Sign:    func(text []byte) ([]byte, error) { return append([]byte(peer), text...), nil },
 			Ask: func(ctx context.Context, to string, question []byte) ([]byte, error) {
 				it, err := n.node(to)
 				n.mu.Lock()

@@ -169,10 +169,6 @@ func (a *Authority) before() Charter {
 	return FirstCharter(a.charter.World, a.roots)
 }
 
-// RootsAreNew reports whether the newest charter names other root keys than the one that it follows. Until another
-// charter follows, the former root keys can still sign a rival of it.
-func (a *Authority) RootsAreNew() bool { return !slices.Equal(a.charter.Roots, a.before().Roots) }
-
 // signedOnce reports whether a majority of the root keys of any charter known here is among the keys.
 func (a *Authority) signedOnce(keys []Key) bool {
 	return FirstCharter(a.charter.World, a.roots).signedBy(keys) ||

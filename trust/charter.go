@@ -19,7 +19,7 @@ const (
 )
 
 // ClosingCharter is the number of the first charter of a world that was open. It says that what operators ordered
-// before counts on. Worlds that earlier versions closed have the time as the number of their first charter.
+// before counts on.
 const ClosingCharter = 1
 
 // World is a world id.

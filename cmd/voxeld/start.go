@@ -429,7 +429,7 @@ func (n *node) beginIncarnation(ctx context.Context) (*integrity.Incarnations, e
 		Ask: func(ctx context.Context, peer string, question []byte) ([]byte, error) {
 			return n.host.Ask(ctx, peer, protocol, question)
 		},
-		NotServed: transport.ErrNotServed, Held: func() (map[uint64]uint64, error) { return replica.Replicas(n.db, n.host.PeerID()) },
+		Held:           func() (map[uint64]uint64, error) { return replica.Replicas(n.db, n.host.PeerID()) },
 		GroupPeers:     func() ([]string, error) { return replica.GroupPeers(n.db, n.host.PeerID()) },
 		OpenGroupPeers: func() []string { return replica.OpenGroupPeers(n.replicas) },
 		Promised:       n.replicas.Promised, Now: n.clock.Now, Logger: n.logger, Registerer: n.metrics,

@@ -11,19 +11,14 @@ import (
 // This file holds what the holder of a root key does: the charters that name issuers and root keys.
 
 // Appoint makes this node an issuer, as the root keys sign, and certifies it if it has no valid certificate. The first
-// node of a world begins so, and any other one may take over when the issuers are lost. If an earlier version has
-// replaced the root key, and no charter has followed since, one does. A node that has a certificate, and is revoked,
-// remains an issuer without a valid one: with the root key it may have to dismiss whoever revoked it.
+// node of a world begins so, and any other one may take over when the issuers are lost. A node that
+// has a certificate, and is revoked, remains an issuer without a valid one: with the root key it may have to dismiss
+// whoever revoked it.
 func Appoint(g *Gate, operator string, roots ...trust.Signer) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := addIssuer(g, g.self.Key(), operator, roots...); err != nil {
 		return err
-	}
-	if g.mu.authority.RootsAreNew() {
-		if err := succeed(g, g.mu.authority.Charter().Next(g.now()), roots...); err != nil {
-			return err
-		}
 	}
 	if _, err := g.mu.authority.Check(g.mu.own, g.self.Key(), g.now()); g.mu.own != nil && err == nil {
 		return nil

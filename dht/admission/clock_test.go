@@ -362,33 +362,6 @@ func TestRevocationsOutliveTheirSigner(t *testing.T) {
 	}
 }
 
-// When the root key was replaced by an earlier version, another charter follows at the next start with the new key.
-func TestReplacedRootKeyIsFollowed(t *testing.T) {
-	w := newWorld(t)
-	founder := w.found()
-	_, fresh, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	next := founder.Charter().Next(time.Now())
-	next.Roots = []trust.Key{trust.PrivateKey(fresh).Key()}
-	raw, err := next.Seal(w.root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := founder.AddCharter(raw); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // the second start changes nothing
-		if err := admission.Appoint(founder.Gate, "Ada", trust.PrivateKey(fresh)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := len(admission.Attester{Gate: founder.Gate}.Charters()); n != 3 || founder.Charter().Number <= next.Number {
-		t.Errorf("%d charters, the newest is %d; the root key was replaced in %d", n, founder.Charter().Number, next.Number)
-	}
-}
-
 // A token that is revoked admits nobody, also after the certificates have ended that it had brought.
 func TestRevokedTokenStaysUseless(t *testing.T) {
 	w := newWorld(t)

@@ -15,7 +15,7 @@ type metrics struct {
 
 func newMetrics(r prometheus.Registerer) metrics {
 	m := metrics{
-		events: metric.NewCounterVec(prometheus.CounterOpts{Name: "voxeld_chat_lines_total", Help: "Chat lines, hits and gifts received: causal (shown after all that they depend on), late (after something that may depend on them), none (without a clock, from an older node), repeated or dropped (not shown)."}, metric.Values("order", inOrder, tooLate, unordered, repeated, dropped)),
+		events: metric.NewCounterVec(prometheus.CounterOpts{Name: "voxeld_chat_lines_total", Help: "Chat lines, hits and gifts received: causal (shown after all that they depend on), late (after something that may depend on them), none (without a clock), repeated or dropped (not shown)."}, metric.Values("order", inOrder, tooLate, unordered, repeated, dropped)),
 		held:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "voxeld_chat_held", Help: "Chat lines, hits and gifts held back until what they depend on has arrived."}),
 		missed: prometheus.NewCounter(prometheus.CounterOpts{Name: "voxeld_chat_timeouts_total", Help: "Waits for a missing chat line, hit or gift that timed out, per player."}),
 	}

@@ -79,7 +79,7 @@ func (p *Players) ask(ctx context.Context, r nodemsg.PlayersRequest) (all []foun
 	var lock sync.Mutex
 	for _, peer := range peers[:min(len(peers), maxPeers)] {
 		wg.Go(func() {
-			if a, err := p.askOne(ctx, peer, r); err == nil { // older gateways do not answer
+			if a, err := p.askOne(ctx, peer, r); err == nil {
 				lock.Lock()
 				defer lock.Unlock()
 				all = append(all, found{peer, a})

@@ -92,7 +92,7 @@ func (o *Origins) ask(ctx context.Context) {
 		wg.Go(func() {
 			reply, err := o.nodes.Ask(ctx, peer, Protocol, question)
 			if err != nil {
-				return // it is not connected any more, or of an earlier version
+				return // it is not connected any more
 			}
 			if offer, err := nodemsg.DecodeHandoffOffer(reply); err == nil {
 				origin, _ := weborigin.Of(offer.HTTP)

@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"math"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -19,7 +18,7 @@ import (
 type confirmation struct {
 	linked    bool
 	asked     uint64              // the newest question of this feed
-	answered  uint64              // the questions up to this one are answered; math.MaxUint64 if the region answers none
+	answered  uint64              // the questions up to this one are answered
 	replied   uint64              // the newest question that the region itself has answered over this link
 	asOf      time.Time           // that answer: when a majority confirmed the land last, because now none does; zero if it has just done so
 	confirmed time.Time           // when a majority did so last; zero if never
@@ -38,14 +37,9 @@ func (c *confirmation) join(other *confirmation) {
 	}
 }
 
-// begin begins a link, which asks a question at once. Answers is whether its region answers questions: those of others
-// do not.
-func (c *confirmation) begin(now time.Time, question uint64, answers bool) {
+// begin begins a link, which asks a question at once.
+func (c *confirmation) begin(now time.Time, question uint64) {
 	c.linked, c.asked, c.answered, c.replied, c.asOf = true, question, 0, 0, time.Time{}
-	if !answers {
-		c.answered, c.since = math.MaxUint64, time.Time{}
-		return
-	}
 	c.await(now)
 }
 
@@ -71,8 +65,6 @@ func (c *confirmation) await(now time.Time) {
 // link, that is the next one's first question, unless an answer was waited for long enough.
 func (c *confirmation) ask(now time.Time, next uint64) (question uint64, send bool) {
 	switch {
-	case c.answered == math.MaxUint64:
-		return next, false
 	case c.linked:
 		c.asked = next
 	case !c.asOf.IsZero():
@@ -85,9 +77,6 @@ func (c *confirmation) ask(now time.Time, next uint64) (question uint64, send bo
 
 // answer is the region's answer to the questions up to this one. AsOf is not zero if no majority confirms the land.
 func (c *confirmation) answer(now time.Time, question uint64, asOf time.Time) {
-	if c.answered == math.MaxUint64 {
-		return
-	}
 	if question = min(question, c.asked); question < c.replied {
 		return // a later answer has overtaken it
 	}
@@ -153,12 +142,10 @@ func (f *feed) ask() uint64 {
 }
 
 // beginConfirming begins the questions of a link.
-func (f *feed) beginConfirming(answers bool) {
+func (f *feed) beginConfirming() {
 	question := f.sub.m.asked.Add(1)
-	f.confirmation.begin(time.Now(), question, answers)
-	if answers {
-		f.out.message.Confirm = question
-	}
+	f.confirmation.begin(time.Now(), question)
+	f.out.message.Confirm = question
 	f.awaitAnswer()
 }
 

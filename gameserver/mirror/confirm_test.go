@@ -38,7 +38,7 @@ func newNewcomers(t *testing.T) *newcomers {
 func linkedNewcomers(t *testing.T) *newcomers {
 	n := newNewcomers(t)
 	n.watch()
-	n.f.resume(soundLink(), true)
+	n.f.resume(soundLink())
 	n.arrives(n.brings())
 	n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
 	return n
@@ -100,7 +100,7 @@ func TestNewcomersAreShownWhatWasConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNewcomers(t)
 		n.watch()
-		n.f.resume(soundLink(), true)
+		n.f.resume(soundLink())
 		first := n.asked()
 		n.arrives(n.brings())
 		n.shown("the state without an answer", 0)
@@ -115,7 +115,7 @@ func TestNewcomersAreShownWhatWasConfirmed(t *testing.T) {
 		n.shown("the first question is answered", 1, 1, 0)
 		n.f.pause()
 		n.shown("the link has ended", 1, 1, 0)
-		n.f.resume(soundLink(), true)
+		n.f.resume(soundLink())
 		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
 		n.shown("the new link has not brought the state", 1, 1, 0)
 		n.arrives(n.brings())
@@ -170,7 +170,7 @@ func TestANewLinkIsAsked(t *testing.T) {
 		n.f.pause()
 		<-time.After(time.Minute)
 		n.f.notifyUnreached()
-		n.f.resume(soundLink(), true)
+		n.f.resume(soundLink())
 		n.arrives(n.brings())
 		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
 		n.watch()
@@ -186,7 +186,7 @@ func TestLateStateIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNewcomers(t)
 		n.watch()
-		n.f.resume(soundLink(), true)
+		n.f.resume(soundLink())
 		n.asked()
 		begun := time.Now()
 		<-time.After(time.Minute)
@@ -203,7 +203,7 @@ func TestRepeatedAnswersPostponeNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNewcomers(t)
 		n.watch()
-		n.f.resume(soundLink(), true)
+		n.f.resume(soundLink())
 		n.arrives(n.brings())
 		first := n.asked()
 		n.arrives(nodemsg.FromRegion{Confirmed: first})
@@ -225,7 +225,7 @@ func TestWarnedSubscribersAreForgotten(t *testing.T) {
 		n := newNewcomers(t)
 		lower, _ := n.sub.cell.Children()
 		n.watch()
-		n.f.resume(soundLink(), true)
+		n.f.resume(soundLink())
 		n.arrives(n.brings())
 		<-time.After(NoticeAfter)
 		n.shown("no answer", 1)
@@ -255,7 +255,7 @@ func TestQuestionsAfterADivision(t *testing.T) {
 		n := newNewcomers(t)
 		lower, upper := n.sub.cell.Children()
 		n.watch()
-		n.f.resume(soundLink(), true)
+		n.f.resume(soundLink())
 		n.arrives(n.brings())
 		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
 		n.shown("answered", 1)
@@ -278,7 +278,7 @@ func TestQuestionsAfterADivision(t *testing.T) {
 			t.Fatal(err)
 		}
 		n.watch()
-		n.f.resume(soundLink(), true)
+		n.f.resume(soundLink())
 		n.arrives(n.brings())
 		n.shown("linked before it was shown", 1, 1, 1, 1, 0)
 		n.arrives(nodemsg.FromRegion{Confirmed: n.asked()})
@@ -316,11 +316,11 @@ func TestConfirmation(t *testing.T) {
 			for _, n := range all {
 				switch {
 				case !c.allows(n.question, true):
-					if c.answered != math.MaxUint64 && now.Sub(n.began) >= NoticeAfter && now.Sub(answered) >= NoticeAfter {
+					if now.Sub(n.began) >= NoticeAfter && now.Sub(answered) >= NoticeAfter {
 						t.Fatal("not shown for too long")
 					}
 				case c.asOf.IsZero():
-					if c.answered != math.MaxUint64 && n.began.After(upTo) {
+					if n.began.After(upTo) {
 						t.Fatal("shown by the answer to an earlier question")
 					}
 				case !confirmed.IsZero() && c.asOf.After(confirmed), c.asOf.After(now):
@@ -339,7 +339,7 @@ func TestConfirmation(t *testing.T) {
 			"link": func(t *rapid.T) {
 				c.end(now)
 				next++
-				c.begin(now, next, rapid.IntRange(0, 9).Draw(t, "answers") > 0)
+				c.begin(now, next)
 				link()
 				sent[next] = now
 			},
@@ -348,7 +348,7 @@ func TestConfirmation(t *testing.T) {
 				now = now.Add(time.Duration(rapid.IntRange(1, 6000).Draw(t, "ms")) * time.Millisecond)
 			},
 			"answer": func(t *rapid.T) {
-				if len(sent) == 0 || c.answered == math.MaxUint64 {
+				if len(sent) == 0 {
 					t.Skip()
 				}
 				question := rapid.SampledFrom(slices.Sorted(maps.Keys(sent))).Draw(t, "question")
@@ -395,7 +395,7 @@ func TestUnansweredEditEndsTheLink(t *testing.T) {
 					<-time.After(100 * time.Millisecond)
 					return time.Since(began) >= elected
 				},
-			}, false)
+			})
 		}
 		link()
 		arrivals := func(d time.Duration) {
@@ -466,7 +466,7 @@ func TestCutOffIsNamed(t *testing.T) {
 	f.noteCutOff(errors.New("nobody leads"))
 	named("nobody names a leader", "")
 	f.noteCutOff(cut)
-	f.resume(soundLink(), true)
+	f.resume(soundLink())
 	named("linked", "")
 	f.pause()
 	f.noteCutOff(cut)

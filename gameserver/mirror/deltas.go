@@ -13,13 +13,15 @@ import (
 
 // This file applies a region's updates to the mirror, and publishes them to subscribers.
 
-// Apply applies one update of a region that was never divided. It is for callers without a link.
+// Apply applies one update of a region that was never divided, and that has confirmed its land. It is for callers
+// without a link.
 func (sub *Subscription) Apply(frame nodemsg.FromRegion) error {
 	sub.mu.Lock()
 	f := sub.mu.feeds[sub.cell]
-	if !f.out.linked {
-		f.beginConfirming(false)
+	if !f.confirmation.linked {
+		f.beginConfirming()
 	}
+	frame.Confirmed = f.confirmation.asked
 	sub.mu.Unlock()
 	return f.apply(frame)
 }

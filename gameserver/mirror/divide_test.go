@@ -34,7 +34,7 @@ func TestFeedsFollowTheCells(t *testing.T) {
 		if _, err := f.setRegion(nodemsg.Region{Cell: cell, Leader: "peer"}); err != nil {
 			t.Fatal(err)
 		}
-		f.resume(soundLink(), false)
+		f.resume(soundLink())
 		for pos, c := range sub.mu.chunks {
 			c.shown = c.shown || cell.Contains(pos)
 		}
@@ -121,7 +121,7 @@ func TestCrossingCountsWaitingChat(t *testing.T) {
 	if _, err := old.setRegion(nodemsg.Region{Cell: lower}); err != nil {
 		t.Fatal(err)
 	}
-	old.resume(soundLink(), false)
+	old.resume(soundLink())
 	old.takeOut()
 	sub.SendChat(nodemsg.ChatEvent{Player: ann, Chunk: low.Chunk(), Stamp: stamp}) // waits until the chunk is shown
 	sub.Move(ann, high, whom, false)
@@ -132,7 +132,7 @@ func TestCrossingCountsWaitingChat(t *testing.T) {
 	if _, err := next.setRegion(nodemsg.Region{Cell: upper}); err != nil {
 		t.Fatal(err)
 	}
-	next.resume(soundLink(), false)
+	next.resume(soundLink())
 	if out := next.takeOut(); len(out.Enter) != 1 || out.Enter[0].Said != 7 || out.Enter[0].Pose != high {
 		t.Errorf("the new region is sent %+v", out)
 	}
@@ -152,7 +152,7 @@ func TestChatIsSentAgain(t *testing.T) {
 			if _, err := f.setRegion(nodemsg.Region{Cell: founding}); err != nil {
 				t.Fatal(err)
 			}
-			f.resume(soundLink(), false)
+			f.resume(soundLink())
 			sub.mu.chunks[at].shown = true
 			for _, u := range f.takeOut().Chat {
 				texts = append(texts, u.Text)

@@ -127,7 +127,7 @@ func (f *feed) follow(ctx context.Context, link region.Link, info nodemsg.Region
 			defer cancel()
 			return routed != nil && routed.LedElsewhere(ctx)
 		},
-	}, routed != nil && routed.Confirms())
+	})
 	var sending sync.WaitGroup
 	var sent error
 	sending.Go(func() {
@@ -147,8 +147,6 @@ func (f *feed) follow(ctx context.Context, link region.Link, info nodemsg.Region
 
 // routedLink is a region.Link that was found by a route.
 type routedLink interface {
-	// Confirms reports whether the region answers questions.
-	Confirms() bool
 	// LedElsewhere asks the region's members whether another node leads it by now.
 	LedElsewhere(ctx context.Context) bool
 }
@@ -232,9 +230,8 @@ func (f *feed) sendEdit(e *pendingEdit) {
 	f.watched = true
 }
 
-// resume begins a link with the whole state that the region needs. Chat that was not sent yet is kept. Confirms is
-// whether the region answers questions.
-func (f *feed) resume(link *liveLink, confirms bool) {
+// resume begins a link with the whole state that the region needs. Chat that was not sent yet is kept.
+func (f *feed) resume(link *liveLink) {
 	sub := f.sub
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
@@ -242,7 +239,7 @@ func (f *feed) resume(link *liveLink, confirms bool) {
 		return
 	}
 	f.out.linked, f.link, f.watched = true, link, false
-	f.beginConfirming(confirms)
+	f.beginConfirming()
 	inOrder := slices.SortedFunc(maps.Values(sub.mu.chunks), func(a, b *Chunk) int { return cmp.Compare(a.order, b.order) })
 	for _, c := range inOrder {
 		if f.cell.Contains(c.at) {

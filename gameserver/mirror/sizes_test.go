@@ -3,6 +3,7 @@ package mirror
 import (
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/terrain"
@@ -96,7 +97,9 @@ func measureLand(t *testing.T) (sent, each, left int64) {
 		sub.watch(at, view)
 		mc := sub.mu.chunks[at]
 		mc.hasState, mc.shown = true, true
-		sub.feedAt(at).beginConfirming(false)
+		f := sub.feedAt(at)
+		f.beginConfirming()
+		f.confirmation.answer(time.Now(), f.confirmation.asked, time.Time{})
 		sub.m.builder.build(mc, with)
 		if at.X%3 == 1 && at.Z%3 == 1 {
 			sub.Block(at.Origin())

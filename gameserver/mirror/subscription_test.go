@@ -22,7 +22,7 @@ func TestResumeKeepsTheOrder(t *testing.T) {
 		sub.watch(pos, &recorderSub{})
 		want = append(want, pos)
 	}
-	onlyFeed(sub).resume(soundLink(), false)
+	onlyFeed(sub).resume(soundLink())
 	if got := onlyFeed(sub).takeOut().Watch; !slices.Equal(got, want) {
 		t.Errorf("asks for %v, want %v", got, want)
 	}
@@ -68,7 +68,7 @@ func TestAnswerChangesFoldedLand(t *testing.T) {
 // sends it with whatever else has been collected.
 func TestEditAloneIsSentAtOnce(t *testing.T) {
 	sub := newSubscription(newTestMirror(), grid.CellAt(grid.ChunkPos{}, grid.FoundingLabel))
-	onlyFeed(sub).resume(soundLink(), false)
+	onlyFeed(sub).resume(soundLink())
 	onlyFeed(sub).takeOut()
 	drain := func() (rushed bool) {
 		select {

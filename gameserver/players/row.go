@@ -26,7 +26,7 @@ type base struct {
 // compare returns a positive number if a record in the network is newer, a negative one if it is older.
 func (b base) compare(remembered nodemsg.PlayerRecord) int {
 	if remembered.Login == nil {
-		return cmp.Compare(remembered.Seq, b.seq) // of a guest, or from an older node
+		return cmp.Compare(remembered.Seq, b.seq) // of a guest
 	}
 	return cmp.Or(cmp.Compare(remembered.Login.At, b.login), cmp.Compare(remembered.Seq, b.seq))
 }

@@ -91,7 +91,7 @@ func (h *hub) endPending(d time.Duration, why string) {
 // confirm accepts a gateway as a subscriber and notifies it.
 func (h *hub) confirm(s *subscriber) {
 	h.endWait(s)
-	s.out.Put(nodemsg.FromRegion{Tick: h.tick, Confirms: true})
+	s.out.Put(nodemsg.FromRegion{Tick: h.tick})
 }
 
 // confirmReadOnly accepts a gateway for a read-only period.

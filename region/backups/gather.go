@@ -22,7 +22,7 @@ import (
 func (e *Exporter) gather(ctx context.Context, source string, p plan, records []backup.Record) (signed, again bool) {
 	g, sum := records[0].Group, records[len(records)-1].End.Sum
 	if source != "" && !e.keepSigned(source, records) {
-		return false, false // its version is older
+		return false, false
 	}
 	members := p.sources
 	if source == "" {
@@ -81,7 +81,7 @@ func (e *Exporter) askAttestation(ctx context.Context, peer string, g *backup.Gr
 		return backup.Attestation{}, err
 	}
 	if len(records) != 2 || records[1].End == nil || len(records[0].Group.Attestations) != 1 {
-		return backup.Attestation{}, errors.New("it has not signed: its version is older")
+		return backup.Attestation{}, errors.New("it has not signed")
 	}
 	a := records[0].Group.Attestations[0]
 	if a.Sum = nil; records[1].End.Sum != sum {

@@ -50,8 +50,7 @@ func (k *Incarnations) Answer(ctx context.Context, peer string, question []byte)
 
 // Exchange shows this node's lineage to a peer and judges the peer's. It returns nil if each accepts the other. If this
 // node is refused, its replicas are abandoned, and it shows its lineage again. If the peer was, Exchange returns an
-// error: the replicas that it has abandoned may have sent something before. A peer of an earlier release that knows no
-// incarnations is accepted.
+// error: the replicas that it has abandoned may have sent something before.
 func (k *Incarnations) Exchange(ctx context.Context, peer string) error {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTime)
 	defer cancel()
@@ -63,9 +62,6 @@ func (k *Incarnations) Exchange(ctx context.Context, peer string) error {
 			return err
 		}
 		reply, err := k.Ask(ctx, peer, text)
-		if errors.Is(err, k.NotServed) {
-			return nil
-		}
 		if err != nil {
 			return err
 		}

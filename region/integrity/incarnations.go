@@ -50,9 +50,8 @@ type IncarnationsOptions struct {
 	Storage IncarnationsStorage
 	// Sign signs with the node's key. The same text has the same signature.
 	Sign func(text []byte) ([]byte, error)
-	// Ask asks a peer the question of Protocol. NotServed is its error if the peer does not know it.
-	Ask       func(ctx context.Context, peer string, question []byte) ([]byte, error)
-	NotServed error
+	// Ask asks a peer the question of Protocol.
+	Ask func(ctx context.Context, peer string, question []byte) ([]byte, error)
 	// Held lists the groups that this node stores, each with its replica id.
 	Held func() (map[uint64]uint64, error)
 	// GroupPeers lists the other members of the groups that this node stores, and OpenGroupPeers those of the groups

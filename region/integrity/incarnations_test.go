@@ -61,7 +61,7 @@ func newNode(t *testing.T, name string, others map[string]*node) *node {
 func (n *node) start(t *testing.T) {
 	t.Helper()
 	k, err := OpenIncarnations(IncarnationsOptions{
-		Storage: n.disk, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(), NotServed: errors.New("not served"),
+		Storage: n.disk, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 		Sign: func(text []byte) ([]byte, error) {
 			return append([]byte(n.name+" signs "), text[:min(len(text), 64)]...), nil
 		},

@@ -125,7 +125,7 @@ func (e *Executor) requestRemoval(ctx context.Context, info nodemsg.Region, own 
 		}
 		answer, err := e.Questions.Ask(ctx, m.Peer, nodemsg.Question{Rejoin: &nodemsg.RejoinRequest{Group: info.ID}})
 		if err == nil && answer.Replica == 0 {
-			err = errors.New("it does not know this question; upgrade it")
+			err = errors.New("it names no replica")
 		}
 		if err == nil {
 			err = e.Judge.Confirm(ctx, info.ID, own, m.Peer, answer.Replica)

@@ -37,7 +37,6 @@ type statement struct {
 type statements struct {
 	own     *statement  // of the copy on this node; nil if there is none
 	said    []statement // of the members that the catalog lists
-	refused int         // of them, by those that run a version in which only the leader answers
 	members int         // that the catalog lists
 }
 
@@ -46,7 +45,7 @@ func (s statements) anybody(says func(statement) bool) bool {
 	return s.own != nil && says(*s.own) || slices.ContainsFunc(s.said, says)
 }
 
-// most reports whether most members say something. Members of earlier versions do not count, if all others say it.
+// most reports whether most members say something.
 func (s statements) most(says func(statement) bool) bool {
 	n := 0
 	for _, one := range s.said {
@@ -54,7 +53,7 @@ func (s statements) most(says func(statement) bool) bool {
 			n++
 		}
 	}
-	return 2*n > s.members || n > 0 && n == len(s.said) && n+s.refused == s.members
+	return 2*n > s.members
 }
 
 // confirm reports whether something is true that remains true once it is. Then the copy here is enough, and a member
@@ -89,10 +88,7 @@ func (s *Splitter) poll(ctx context.Context, listed nodemsg.Region, enough func(
 			answer, err := s.Questions.Ask(ctx, m.Peer, nodemsg.Question{Structure: &q})
 			mu.Lock()
 			defer mu.Unlock()
-			switch info := answer.Region; {
-			case answer.Error != "":
-				all.refused++
-			case err == nil && info != nil && info.ID == listed.ID:
+			if info := answer.Region; err == nil && info != nil && info.ID == listed.ID {
 				all.said = append(all.said, statement{info.Split, info.Merged, answer.Attempt, m.Learner})
 			}
 			if enough(all) {

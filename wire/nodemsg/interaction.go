@@ -57,7 +57,7 @@ func (d Interaction) Valid() error {
 	return nil
 }
 
-// ChatText returns the chat line that nodes and clients without support for interactions show.
+// ChatText returns the chat line that clients without support for interactions show.
 func (d Interaction) ChatText() string {
 	if d.Kind == InteractionGift {
 		return fmt.Sprintf("gives %s %d × %s", d.ToName, d.Count, d.Block.Name())

@@ -68,9 +68,6 @@ type FromRegion struct {
 	// AsOf, with Confirmed, means that no majority answers, and since when, by the time of the world in Unix
 	// milliseconds.
 	AsOf int64 `cbor:"10,keyasint,omitempty"`
-	// Confirms, in the frame that confirms the subscription, means that the region answers ToRegion.Confirm. Older ones
-	// do not.
-	Confirms bool `cbor:"11,keyasint,omitempty"`
 }
 
 // ChunkDelta lists the changes of one watched chunk. State, if present, applies before the rest.
@@ -111,7 +108,7 @@ type Body struct {
 	Gateway string `cbor:"6,keyasint,omitempty"`
 	// Velocity is the avatar's velocity from the pose on.
 	Velocity motion.Velocity `cbor:"7,keyasint,omitzero"`
-	// Skin is how the player has chosen to look. Older nodes ignore it, and pass it on to nobody.
+	// Skin is how the player has chosen to look.
 	Skin player.Skin `cbor:"8,keyasint,omitempty"`
 }
 
@@ -150,8 +147,7 @@ func (i *Intent) SignedText(world string) []byte {
 	return player.EditText(world, i.Seq, i.Pos, uint16(i.Block), i.Text)
 }
 
-// Proof shows that a player made an edit. Either Name is set, of a guest, or Key and Signature. Older gateways send
-// none.
+// Proof shows that a player made an edit. Either Name is set, of a guest, or Key and Signature.
 type Proof struct {
 	Name      string                      `cbor:"5,keyasint,omitempty"`
 	Key       [ed25519.PublicKeySize]byte `cbor:"6,keyasint,omitzero"`
@@ -175,10 +171,8 @@ type ChatEvent struct {
 	// Wall is when it was said, in milliseconds since 1970 by the clock of the author's gateway.
 	Wall int64 `cbor:"5,keyasint,omitempty"`
 	// Stamp is the line's number and the author's clock, as written by vclock.Stamp.Append; at most MaxStamp bytes.
-	// Older gateways do not send it, and older regions do not pass it on.
 	Stamp []byte `cbor:"6,keyasint,omitempty"`
-	// Interaction is the interaction, if there is one. Text then holds its ChatText, for nodes that do not support
-	// interactions.
+	// Interaction is the interaction, if there is one. Text then holds its ChatText.
 	Interaction *Interaction `cbor:"7,keyasint,omitempty"`
 }
 

@@ -35,8 +35,7 @@ type Region struct {
 	Split uint64 `cbor:"7,keyasint,omitempty"`
 	// Merged is the log index of the last entry that merged the children again; 0 if there was none.
 	Merged uint64 `cbor:"8,keyasint,omitempty"`
-	// Founded is the index of the catalog's entry that founded the region, or the one of which it is a part; 0 if an
-	// earlier version founded it.
+	// Founded is the index of the catalog's entry that founded the region, or the one of which it is a part.
 	Founded uint64 `cbor:"9,keyasint,omitempty"`
 }
 
@@ -145,7 +144,7 @@ type StructureRequest struct {
 	// 0: none.
 	Abandon uint64 `cbor:"2,keyasint,omitempty"`
 	// Copy asks what the node's own copy has, whether it leads the region or not: without a copy there is no region in
-	// the answer. Earlier versions answer only if they lead it.
+	// the answer.
 	Copy bool `cbor:"3,keyasint,omitempty"`
 }
 
@@ -267,13 +266,12 @@ type PlayerRecord struct {
 	Gateway string      `cbor:"6,keyasint"` // peer id of the gateway that saved it
 	SavedAt int64       `cbor:"7,keyasint"` // Unix milliseconds
 	// Done is the number of events (chat, hits, gifts) that the player had done, if it exceeds SavedAt. That happens
-	// only when the clocks of gateways differ. Otherwise it is 0 and left out, so that older nodes accept the record.
-	// See Counted.
+	// only when the clocks of gateways differ. Otherwise it is 0 and left out. See Counted.
 	Done uint64 `cbor:"8,keyasint,omitempty"`
 	// Home is the place that the player has chosen as their home; nil for none.
 	Home *motion.Pose `cbor:"9,keyasint,omitempty"`
-	// Login shows that the owner of the player's key opened a session at the gateway. Older nodes refuse the field, so
-	// they are sent the record without it; and it is left out on the gateway's own disk and in backups.
+	// Login shows that the owner of the player's key opened a session at the gateway. It is left out on the gateway's
+	// own disk and in backups.
 	Login *player.Login `cbor:"10,keyasint,omitempty"`
 }
 

@@ -77,7 +77,7 @@ type RangeRegion struct {
 	Surface []ChunkSurface `cbor:"6,keyasint,omitempty"`
 	Clipped bool           `cbor:"7,keyasint,omitempty"`
 	// Applied is the log index up to which the region's edits are counted here: while it stays the same, the surface
-	// does. 0 if it is not known: of a closed region, and of older nodes.
+	// does. 0 if it is not known: of a closed region.
 	Applied uint64 `cbor:"8,keyasint,omitempty"`
 }
 
