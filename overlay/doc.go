@@ -1,13 +1,12 @@
 // Package overlay holds what the machines share that decide which avatars receive whose movement (docs/overlays.md):
 // their interface, the messages, and the bytes of messages and packets.
 //
-//	overlay/leader     VoxelPopuli's relay through the leader of the avatar's region (dissertation §3.2.2), and the
-//	                   leader's introductions for the others
 //	overlay/psense     Schmieg, Stieler, Jeckel, Kabus, Kemme, Buchmann: A Dynamic Localized Peer-to-Peer Overlay
 //	                   Network for Massively Multiplayer Online Games (2008)
 //	overlay/areacast   Seeger, Kemme, Kabus, Buchmann: Area-Based Gossip Multicast (2008)
 //
-// research/sim simulates them, with the papers' measures.
+// research/sim simulates them, with the papers' measures, and VoxelPopuli's relay through the leader of the avatar's
+// region (dissertation §3.2.2).
 //
 // A Machine belongs to one avatar and is a step machine: once a round its owner passes in the received messages and the
 // avatar's position, and gets back the messages to send and the updates for the game. It starts no goroutine, takes no

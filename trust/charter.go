@@ -91,16 +91,13 @@ func (c Charter) Issues(k Key) bool {
 	return slices.ContainsFunc(c.Issuers, func(i Issuer) bool { return i.Key == k })
 }
 
-// Seal signs the charter. Keys of other holders can be added with SignCharter.
+// Seal signs the charter.
 func (c Charter) Seal(signers ...Signer) ([]byte, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	return seal(charterPurpose, c, signers...)
 }
-
-// SignCharter adds a signature to a sealed charter.
-func SignCharter(raw []byte, s Signer) ([]byte, error) { return addSignature(charterPurpose, raw, s) }
 
 // ReadCharter returns the charter in raw, and whose signatures it has.
 func ReadCharter(raw []byte) (Charter, []Key, error) {

@@ -103,21 +103,6 @@ func seal(p purpose, body any, signers ...Signer) ([]byte, error) {
 	return raw, nil
 }
 
-// addSignature signs a sealed document with one more key.
-func addSignature(p purpose, raw []byte, s Signer) ([]byte, error) {
-	var d document
-	if err := strictly(raw, &d); err != nil {
-		return nil, err
-	}
-	b, err := s.Sign(p.signed(d.Body))
-	if err != nil {
-		return nil, fmt.Errorf("sign: %w", err)
-	}
-	d.Signatures = slices.DeleteFunc(d.Signatures, func(old signature) bool { return old.Key == s.Key() })
-	d.Signatures = append(d.Signatures, signature{Key: s.Key(), Bytes: b})
-	return must(encoding.Marshal(d)), nil
-}
-
 // open decodes a document, verifies all its signatures, and returns the keys that signed it, each once.
 func open(p purpose, raw []byte, body any) ([]Key, error) {
 	var d document

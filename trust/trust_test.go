@@ -175,8 +175,7 @@ func TestCharters(t *testing.T) {
 		}
 		want(t, added, false)
 	}
-	raw, err := trust.SignCharter(sealed(next, "root 1"), keyOf("root 2")) // the holders of the keys sign one after the other
-	ok(t, err)
+	raw := sealed(next, "root 1", "root 2")
 	added, err := a.AddCharter(raw)
 	ok(t, err)
 	want(t, added, true)

@@ -6,15 +6,13 @@
 //   - Owner is the clock of one player: Act counts the player's events, Hear merges those of others.
 //   - Stamp is attached to an event: its author, and the author's clock at that moment.
 //   - Compare orders two stamps. History.Compare also follows chains of stamps, and is the one to use.
-//     Algorithm2 is the paper's comparison as printed.
 //   - Queue holds received events until their predecessors have arrived, and shows them in causal order.
 //   - Stamp.Append and DecodeStamp are the codec.
 //
 // # Relations
 //
-// Compare has four outcomes, Before, After, Equal and Concurrent; with BeforeOrEqual and AfterOrEqual these are the
-// paper's six: < > = || <= >=. Algorithm 2 is given for < and the text says that "all other relations (>,||,=,<=,>=)"
-// follow.
+// Compare has four outcomes, Before, After, Equal and Concurrent. Algorithm 2 is given for < and the text says that
+// "all other relations (>,||,=,<=,>=)" follow.
 //
 // # What pruning costs
 //
@@ -30,7 +28,8 @@
 //
 // # Deviations
 //
-//   - Compare is not Algorithm 2, which fails the paper's own seven-step example for one of the two players who compare.
+//   - Compare is not Algorithm 2, which fails the paper's own seven-step example for one of the two players who compare
+//     (research/clocks has it).
 //   - A clock's owner is always relevant.
 //   - If more players are relevant than a clock may hold, it keeps those heard most recently (Owner.Limit).
 //   - Hear does not increment the owner's own component, but Act does, as in the example of §3.2.

@@ -149,7 +149,7 @@ func unpack(t *testing.T, level int, packed []byte) Tile {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tile, err := Decode(level, b)
+	tile, err := decode(level, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestHandler(t *testing.T) {
 	if n := packed.Body.Len(); n > 12_000 {
 		t.Errorf("a tile of %d bytes", n)
 	}
-	if _, err := Decode(0, plain.Body.Bytes()); err != nil || plain.Header().Get("Content-Encoding") != "" {
+	if _, err := decode(0, plain.Body.Bytes()); err != nil || plain.Header().Get("Content-Encoding") != "" {
 		t.Errorf("without compression: %v", err)
 	}
 	for path, want := range map[string]int{

@@ -79,7 +79,7 @@ func TestMostBuilt(t *testing.T) {
 	if len(tile.Built) != maxBuilt {
 		t.Fatalf("%d runs", len(tile.Built))
 	}
-	if again, err := Decode(1, tile.Encode()); err != nil || !reflect.DeepEqual(again, tile) {
+	if again, err := decode(1, tile.Encode()); err != nil || !reflect.DeepEqual(again, tile) {
 		t.Errorf("decoded otherwise: %v", err)
 	}
 }
@@ -97,23 +97,6 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-func FuzzDecode(f *testing.F) {
-	f.Add(0, compose(Key{}, groundOf(f, Key{}), nil).Encode())
-	f.Add(2, []byte{version, 0x80})
-	f.Fuzz(func(t *testing.T, level int, b []byte) {
-		if level < 0 || level >= Levels {
-			return
-		}
-		tile, err := Decode(level, b)
-		if err != nil {
-			return
-		}
-		if again, err := Decode(level, tile.Encode()); err != nil || !bytes.Equal(again.Encode(), tile.Encode()) {
-			t.Errorf("decoded otherwise: %v", err)
-		}
-	})
-}
-
 func FuzzCompose(f *testing.F) {
 	f.Add(1, int32(3), int32(4), uint8(9), uint16(99), uint16(19))
 	ground := groundOf(f, Key{Level: 1})
@@ -121,7 +104,7 @@ func FuzzCompose(f *testing.F) {
 		p := nodemsg.SurfacePoint{Index: index % nodemsg.SurfacePoints, Height: height % 1024, Block: chunk.Block(block)}
 		k := Key{Level: ((level % Levels) + Levels) % Levels}
 		tile := compose(k, ground, []nodemsg.ChunkSurface{{Chunk: grid.ChunkPos{X: x, Z: z}, Points: []nodemsg.SurfacePoint{p}}})
-		if again, err := Decode(k.Level, tile.Encode()); err != nil || !bytes.Equal(again.Encode(), tile.Encode()) {
+		if again, err := decode(k.Level, tile.Encode()); err != nil || !bytes.Equal(again.Encode(), tile.Encode()) {
 			t.Errorf("decoded otherwise: %v", err)
 		}
 	})
@@ -150,7 +133,7 @@ func TestGoldenTile(t *testing.T) {
 	if err != nil || !bytes.Equal(want, tile.Encode()) {
 		t.Errorf("the bytes of the tile have changed: %v", err)
 	}
-	if again, err := Decode(2, want); err != nil || !reflect.DeepEqual(again, tile) {
+	if again, err := decode(2, want); err != nil || !reflect.DeepEqual(again, tile) {
 		t.Errorf("decoded otherwise: %v", err)
 	}
 }

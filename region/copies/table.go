@@ -1,10 +1,5 @@
 package copies
 
-import (
-	"fmt"
-	"strings"
-)
-
 // Row is a row of the table.
 type Row struct {
 	When string // for people
@@ -124,13 +119,3 @@ func (r Reason) String() string { return texts[r].name }
 
 // Do returns what an operator does about it, or "". CELL stands for the region.
 func (r Reason) Do() string { return texts[r].do }
-
-// Markdown returns the table for docs/ARCHITECTURE.md.
-func Markdown() string {
-	var b strings.Builder
-	b.WriteString("| | the copy | decision | reason |\n|---|---|---|---|\n")
-	for i, r := range Table {
-		fmt.Fprintf(&b, "| %d | %s | %s | `%s` |\n", i+1, r.When, r.Action, r.Reason)
-	}
-	return b.String()
-}

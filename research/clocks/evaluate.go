@@ -12,9 +12,9 @@ type Comparison int
 
 // The comparisons, by the components that they use.
 const (
-	Printed       Comparison = iota // vclock.Algorithm2: components relevant to the player who compares
-	Common                          // vclock.CompareCommon: the components that both clocks hold
-	CommonAndOwn                    // vclock.CompareCommonAndOwn: those, and the two authors' own
+	Printed       Comparison = iota // Algorithm 2: components relevant to the player who compares
+	Common                          // the components that both clocks hold
+	CommonAndOwn                    // those, and the two authors' own
 	Own                             // vclock.Compare: the two authors' own
 	OwnHistory                      // vclock.History.Compare: those, and chains of the player's received events
 	SharedHistory                   // the same, with the events received by all players of the gateway
@@ -108,9 +108,9 @@ func (v *evaluator) compare(o *observer, a, b *event, relevant vclock.Relevant) 
 	}
 	x, y := a.stamp, b.stamp
 	results := [comparisons]vclock.Relation{
-		Printed:       vclock.Algorithm2(x.Clock, y.Clock, relevant),
-		Common:        vclock.CompareCommon(x.Clock, y.Clock),
-		CommonAndOwn:  vclock.CompareCommonAndOwn(x, y),
+		Printed:       compareRelevant(x.Clock, y.Clock, relevant),
+		Common:        compareCommon(x.Clock, y.Clock),
+		CommonAndOwn:  compareCommonAndOwn(x, y),
 		Own:           vclock.Compare(x, y),
 		OwnHistory:    o.history.Compare(x, y),
 		SharedHistory: v.shared.Compare(x, y),

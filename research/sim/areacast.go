@@ -6,7 +6,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/overlay"
 	"github.com/voxelpopuli/voxeld/overlay/areacast"
-	"github.com/voxelpopuli/voxeld/overlay/leader"
 )
 
 // AreacastCase is one run of the areacast paper's world or of a variant.
@@ -55,7 +54,7 @@ func (c *AreacastCase) Config(seed uint64) Config {
 	}
 	if opt.Improved.ReportEvery > 0 {
 		opt.Improved.Leader = overlay.FirstServer
-		cfg.Servers = []overlay.Machine{leader.NewIntroducer(overlay.FirstServer, opt.Vision, introduceLead, opt.Header)}
+		cfg.Servers = []overlay.Machine{NewIntroducer(overlay.FirstServer, opt.Vision, introduceLead, opt.Header)}
 	}
 	cfg.Machine = func(id overlay.ID, rng *rand.Rand) overlay.Machine { return areacast.New(id, opt, rng) }
 	return cfg

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/voxelpopuli/voxeld/overlay"
-	"github.com/voxelpopuli/voxeld/overlay/leader"
 	"github.com/voxelpopuli/voxeld/overlay/psense"
 )
 
@@ -40,20 +39,20 @@ func (c *PSenseCase) Config(seed uint64) Config {
 	}
 	switch {
 	case c.Relay:
-		cfg.Servers = []overlay.Machine{leader.NewRelayLeader(overlay.FirstServer, o.Vision, o.Header)}
+		cfg.Servers = []overlay.Machine{NewRelayLeader(overlay.FirstServer, o.Vision, o.Header)}
 		cfg.Machine = func(id overlay.ID, _ *rand.Rand) overlay.Machine {
-			return leader.NewRelay(id, overlay.FirstServer, o.Header)
+			return NewRelay(id, overlay.FirstServer, o.Header)
 		}
 		return cfg
 	case o.Introductions:
-		cfg.Servers = []overlay.Machine{leader.NewIntroducer(overlay.FirstServer, o.Vision, o.Lead, o.Header)}
+		cfg.Servers = []overlay.Machine{NewIntroducer(overlay.FirstServer, o.Vision, o.Lead, o.Header)}
 		cfg.Introduce = func(self overlay.Update, here []overlay.Update) ([]overlay.Update, int) {
-			return leader.Welcome(self, here, o.Vision, o.Lead, o.Header)
+			return Welcome(self, here, o.Vision, o.Lead, o.Header)
 		}
 	}
 	if c.Calm {
 		cfg.Introduce = func(self overlay.Update, here []overlay.Update) ([]overlay.Update, int) {
-			known, _ := leader.Welcome(self, here, o.Vision*1.25, 0, 0) // sensor nodes too
+			known, _ := Welcome(self, here, o.Vision*1.25, 0, 0) // sensor nodes too
 			return known, 0
 		}
 	}

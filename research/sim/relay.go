@@ -1,9 +1,4 @@
-// Package leader holds the machines of a region's leader: RelayLeader, which sends each avatar the positions of those
-// in its vision range, and Introducer, which makes avatars that come near each other acquainted. Relay is the avatar's
-// side of the former.
-//
-// A machine belongs to one goroutine (see package overlay). research/sim may import the package.
-package leader
+package sim
 
 import (
 	"cmp"
