@@ -139,7 +139,7 @@ func (b *builder) applyEdits(c *Chunk, foreign *chunk.Chunk, with *buffers) (bas
 	if l.build(ground) {
 		for by, has := range c.subscribers {
 			if has == upToDate {
-				c.subscribers[by] = awaitsRefresh
+				c.await(by, awaitsRefresh, 0)
 			}
 		}
 	}
@@ -185,9 +185,10 @@ func (b *builder) terrain(at grid.ChunkPos, with *buffers) (own cachedTerrain, m
 // snapshot is of the current version.
 func (c *Chunk) sendToWaiting() {
 	c.tick = c.sub.feedAt(c.at).tick
-	for by, has := range c.subscribers {
+	for by, question := range c.waiting {
+		has := c.subscribers[by]
 		switch {
-		case !c.due(by, has):
+		case !c.due(by, question):
 		case !by.HasRoom(c):
 			c.subscribers[by] = has | deferredChunk
 		default:

@@ -22,18 +22,18 @@ type Chunk struct {
 	sub         *Subscription
 	order       uint64 // among all chunks that players here have begun to watch: lower ones come first
 	subscribers map[Subscriber]subscriberState
-	// unconfirmed are the questions (feed.ask) that must be answered before a subscriber is sent the chunk; of those
-	// that wait for it.
-	unconfirmed map[Subscriber]uint64
-	everyMove   int    // subscribers that get moves from deltas
-	hasState    bool   // the region has sent its state
-	shown       bool   // it has done so over the current link
-	queued      bool   // a builder has it, or will
-	tick        uint64 // at which the chunk was last sent
-	occupants   interest.Occupants
-	moved       []*interest.Occupant // scratch
-	land        land
-	signs       map[chunk.Index]string // the texts of those that are not blank
+	// waiting are the subscribers that wait for the whole chunk, each with the question (feed.ask) that must be answered
+	// before they are sent it; 0: none. Where a crowd arrives they are few of many.
+	waiting   map[Subscriber]uint64
+	everyMove int    // subscribers that get moves from deltas
+	hasState  bool   // the region has sent its state
+	shown     bool   // it has done so over the current link
+	queued    bool   // a builder has it, or will
+	tick      uint64 // at which the chunk was last sent
+	occupants interest.Occupants
+	moved     []*interest.Occupant // scratch
+	land      land
+	signs     map[chunk.Index]string // the texts of those that are not blank
 }
 
 // land is the blocks of a chunk: generated terrain, and the edits of it.
@@ -95,46 +95,47 @@ func (c *Chunk) holds(id player.ID) bool { return c.occupants.Of(id) != nil }
 
 // hasUnserved reports whether a subscriber waits for the whole chunk.
 func (c *Chunk) hasUnserved() bool {
-	for _, has := range c.subscribers {
-		if has == awaitsChunk || has == awaitsRefresh {
+	for by := range c.waiting {
+		if c.subscribers[by]&deferredChunk == 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// due reports whether a subscriber waits for the whole chunk, and can be sent it: after they began to wait, a majority
-// has confirmed that the region's state is the newest, or they have waited for that for long enough.
-func (c *Chunk) due(by Subscriber, has subscriberState) bool {
-	if has != awaitsChunk && has != awaitsRefresh {
+// due reports whether a subscriber that waits for the whole chunk until a question is answered can be sent it: after
+// they began to wait, a majority has confirmed that the region's state is the newest, or they have waited for that for
+// long enough.
+func (c *Chunk) due(by Subscriber, question uint64) bool {
+	if c.subscribers[by]&deferredChunk != 0 {
 		return false
 	}
-	question, asked := c.unconfirmed[by]
-	return !asked || c.sub.feedAt(c.at).confirmation.allows(question, c.shown)
+	return question == 0 || c.sub.feedAt(c.at).confirmation.allows(question, c.shown)
 }
 
 // hasDue reports whether a subscriber can be sent the whole chunk.
 func (c *Chunk) hasDue() bool {
-	for by, has := range c.subscribers {
-		if c.due(by, has) {
+	for by, question := range c.waiting {
+		if c.due(by, question) {
 			return true
 		}
 	}
 	return false
 }
 
-// mustConfirm makes a subscriber wait for the answer to a question.
-func (c *Chunk) mustConfirm(by Subscriber, question uint64) {
-	if c.unconfirmed == nil {
-		c.unconfirmed = make(map[Subscriber]uint64)
+// await makes a subscriber wait for the whole chunk, and for the answer to a question; 0: none.
+func (c *Chunk) await(by Subscriber, has subscriberState, question uint64) {
+	c.subscribers[by] = has
+	if c.waiting == nil {
+		c.waiting = make(map[Subscriber]uint64)
 	}
-	c.unconfirmed[by] = question
+	c.waiting[by] = question
 }
 
-// settle forgets that a subscriber waits for an answer.
+// settle forgets that a subscriber waits.
 func (c *Chunk) settle(by Subscriber) {
-	if delete(c.unconfirmed, by); len(c.unconfirmed) == 0 {
-		c.unconfirmed = nil
+	if delete(c.waiting, by); len(c.waiting) == 0 {
+		c.waiting = nil
 	}
 }
 

@@ -178,7 +178,7 @@ func (f *feed) applyConfirmed(frame *nodemsg.FromRegion) {
 
 func (f *feed) queueUnconfirmed() {
 	for _, c := range f.sub.mu.chunks {
-		if len(c.unconfirmed) > 0 && f.cell.Contains(c.at) {
+		if len(c.waiting) > 0 && f.cell.Contains(c.at) {
 			f.sub.m.builder.queue(c)
 		}
 	}
@@ -211,7 +211,7 @@ func (sub *Subscription) forgetWarned(by Subscriber) {
 
 // warn sends a subscriber who is about to be sent a chunk the notice that it may be old, if no answer came.
 func (f *feed) warn(c *Chunk, by Subscriber) {
-	if _, asked := c.unconfirmed[by]; asked && f.confirmation.warn(by) {
+	if c.waiting[by] != 0 && f.confirmation.warn(by) {
 		by.SendNotice(sessionmsg.LandUnconfirmed(f.sub.m.Wall().Add(-time.Since(f.confirmation.asOf))))
 	}
 }

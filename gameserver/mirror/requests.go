@@ -40,8 +40,7 @@ func (sub *Subscription) watch(pos grid.ChunkPos, by Subscriber) bool {
 	if !watches && f.notified {
 		by.SendNotice(sessionmsg.LandAway)
 	}
-	c.subscribers[by] = awaitsChunk
-	c.mustConfirm(by, f.ask())
+	c.await(by, awaitsChunk, f.ask())
 	sub.m.builder.queue(c)
 	return true
 }
@@ -55,7 +54,7 @@ func (sub *Subscription) Refresh(pos grid.ChunkPos, by Subscriber) {
 		return
 	}
 	if has, watches := c.subscribers[by]; watches && has == upToDate {
-		c.subscribers[by] = awaitsRefresh
+		c.await(by, awaitsRefresh, 0)
 		sub.m.builder.queue(c)
 	}
 }
