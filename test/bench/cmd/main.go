@@ -46,7 +46,7 @@ func newRoot() *cobra.Command {
 	f.StringVar(&b.carrier, "carrier", carrierWebSocket, "what carries the players' sessions: websocket, as for pages, or tcp")
 	f.IntVar(&b.nice, "nice", 0, "niceness of daemons and players; a negative one takes priority over other programs (requires root)")
 	figures := []*cobra.Command{
-		newOneChunk(b), newManyChunks(b), newNetwork(b), newGateways(b), newLand(b), newMemory(b), newLookup(b), newCrossings(b), newSplitEdits(b),
+		newOneChunk(b), newManyChunks(b), newJoins(b), newNetwork(b), newGateways(b), newLand(b), newMemory(b), newLookup(b), newCrossings(b), newSplitEdits(b),
 	}
 	root.AddCommand(figures...)
 	root.AddCommand(newAll(figures), newFloorServer())

@@ -24,6 +24,7 @@ type Options struct {
 	Roam     float64         // players who fly about begin within so many blocks of where they entered
 	Still    bool            // players send nothing, and there are no samples
 	View     int             // chunks in each direction; default 1
+	Fresh    bool            // players have no land from before: they ask for all that is in view, by its hashes
 	Samples  int             // players who decode what they receive; default 4
 	JoinRate float64         // players who join a second; default 100
 	// FloorMove, if not nil, is the move that players send to a floor program (test/bench/floor), in its framing.
@@ -79,7 +80,9 @@ type client struct {
 	arrival
 	fd      int // -1 after the connection has ended
 	mover   mover
-	moves   int         // until the next ping
+	moves   int // until the next ping
+	landed  time.Duration
+	loading *loading    // nil when all land in view is here, or nobody asks for it
 	unsent  []byte      // the rest of a move that the socket accepted in part
 	history moveHistory // where the player really was
 	sampler *sampler    // nil unless the player is a sample
@@ -161,6 +164,8 @@ func (c *Crowd) admit() {
 			c.turn = (c.turn + 7) % parts // 7 and 25 are coprime: players who joined one after another do not move together
 			c.all = append(c.all, p)
 			c.known[p.player] = p
+			c.mu.BytesIn += p.bytes
+			c.mu.Landed.Add(p.landed.Seconds())
 			if p.sampler != nil {
 				c.samples = append(c.samples, p)
 				c.mu.Samples++
@@ -185,9 +190,12 @@ func (c *Crowd) play(slice int, late time.Duration) {
 				continue
 			}
 		}
-		if p.sampler == nil {
+		switch {
+		case p.loading != nil:
+			c.load(p)
+		case p.sampler == nil:
 			c.drain(p)
-		} else {
+		default:
 			c.measureErrors(p)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/voxelpopuli/voxeld/test/testkit/process"
 	"github.com/voxelpopuli/voxeld/test/testkit/sessionclient"
 )
 
@@ -20,7 +21,7 @@ const (
 	// joinTimeout is the time limit for one player to join.
 	joinTimeout = 30 * time.Second
 	// maxJoining is the number of players who join at once.
-	maxJoining = 64
+	maxJoining = 1024
 )
 
 // Add adds n players, at the pace of the options. It returns when all of them are in the world or have failed; the
@@ -30,17 +31,20 @@ func (c *Crowd) Add(ctx context.Context, n int) error {
 	first := c.mu.next
 	c.mu.next += n
 	c.mu.Unlock()
-	joins := time.NewTicker(time.Duration(float64(time.Second) / c.o.JoinRate))
-	defer joins.Stop()
+	began := time.Now()
 	gate := make(chan struct{}, maxJoining)
 	var wg sync.WaitGroup
 	var once sync.Once
 	var failed error
-	for i := first; i < first+n && ctx.Err() == nil; i++ {
+	for i := first; i < first+n; i++ {
+		due := began.Add(time.Duration(float64(i-first) / c.o.JoinRate * float64(time.Second)))
+		if process.Pause(ctx, time.Until(due)) != nil {
+			break
+		}
 		gate <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-gate }()
-			p, err := c.join(ctx, i)
+			p, err := c.join(ctx, i, due)
 			if err == nil {
 				select {
 				case c.entered <- p:
@@ -54,28 +58,24 @@ func (c *Crowd) Add(ctx context.Context, n int) error {
 			c.mu.Failed[err.Error()]++
 			c.mu.Unlock()
 		})
-		select {
-		case <-ctx.Done():
-		case <-joins.C:
-		}
 	}
 	wg.Wait()
 	return errors.Join(failed, ctx.Err())
 }
 
-// join connects the i-th player.
-func (c *Crowd) join(ctx context.Context, i int) (*client, error) {
+// join connects the i-th player, who was to connect at a time.
+func (c *Crowd) join(ctx context.Context, i int, due time.Time) (*client, error) {
 	var at arrival
 	var early []byte
 	target := c.o.Targets[i%len(c.o.Targets)]
 	fd, err := connect(ctx, target, func(conn net.Conn) (err error) {
-		at, early, err = c.protocol.enter(conn, target, fmt.Sprintf("crowd-%d", i), c.o.View, c.o.Heights)
+		at, early, err = c.protocol.enter(conn, target, fmt.Sprintf("crowd-%d", i), &c.o)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	p := &client{fd: fd, arrival: at}
+	p := &client{fd: fd, arrival: at, landed: time.Since(due)}
 	p.mover = mover{
 		rng: rand.New(rand.NewPCG(1, uint64(i)+1)), pose: at.pose, sky: float64(at.height) + overLand, base: c.o.Roam,
 	}
@@ -89,6 +89,9 @@ func (c *Crowd) join(ctx context.Context, i int) (*client, error) {
 	if i < c.o.Samples {
 		p.sampler = newSampler()
 		p.sampler.received.rest = bytes.Clone(early) // it arrived with the welcome
+	} else if c.o.Fresh {
+		p.loading = &loading{due: due, missing: (2*at.view+1)*(2*at.view+1) - at.chunks}
+		p.loading.received.rest = bytes.Clone(early)
 	}
 	return p, nil
 }

@@ -1,7 +1,10 @@
 package crowd
 
 import (
+	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"math/rand/v2"
 	"net"
 
@@ -16,7 +19,7 @@ import (
 type protocol interface {
 	// enter joins, and returns when the player is in the world. Chunks that arrive on the way go to the height map;
 	// what arrived after them is early.
-	enter(c net.Conn, target, name string, view int, land *HeightMap) (at arrival, early []byte, err error)
+	enter(c net.Conn, target, name string, o *Options) (at arrival, early []byte, err error)
 	// appendMove appends a move, without its frame.
 	appendMove(dst []byte, pose motion.Pose) []byte
 	// decode decodes a message for a sample. It calls see for each avatar that it shows, and reports whether it is a
@@ -28,27 +31,47 @@ type protocol interface {
 type arrival struct {
 	player string // id
 	pose   motion.Pose
-	height int // of the world, in blocks
+	height int    // of the world, in blocks
+	bytes  uint64 // that were received
+	view   int    // chunks in each direction
+	chunks int    // that were received
 }
 
 // session is the session protocol in CBOR.
 type session struct{}
 
-func (session) enter(c net.Conn, target, name string, view int, land *HeightMap) (a arrival, early []byte, err error) {
+func (session) enter(c net.Conn, target, name string, o *Options) (a arrival, early []byte, err error) {
+	if o.Fresh {
+		target += "?hashes="
+	}
 	s, err := sessionclient.Open(c, target)
 	if err != nil {
 		return a, nil, err
 	}
-	if _, err := s.Join(sessionmsg.Join{Name: name, View: view, Encoding: sessionmsg.EncodingCBOR}); err != nil {
+	seed := sha256.Sum256([]byte(name))
+	key := ed25519.NewKeyFromSeed(seed[:])
+	join := sessionmsg.Join{Name: name, View: o.View, Encoding: sessionmsg.EncodingCBOR, Key: hex.EncodeToString(key.Public().(ed25519.PublicKey))}
+	if _, err := s.Join(join); err != nil {
 		return a, nil, err
 	}
-	welcome, err := s.Enter(func(m sessionclient.Message) error {
-		if data, ok := m.FromServer.(sessionmsg.ChunkData); ok {
-			return land.add(data)
+	welcome, err := s.Enter(func(m sessionclient.Message) (err error) {
+		a.bytes += uint64(m.Size) //nolint:gosec // a size
+		switch m := m.FromServer.(type) {
+		case sessionmsg.Challenge:
+			_, err = s.Send(sessionclient.Prove(key, m))
+		case sessionmsg.Welcome:
+			_, err = s.Send(sessionmsg.Ping{})
+		case sessionmsg.ChunkHash:
+			_, err = s.Send(sessionmsg.ChunkRequest{X: m.Chunk.X, Z: m.Chunk.Z})
+		case sessionmsg.ChunkData:
+			a.chunks++
+			err = o.Heights.add(m)
 		}
-		return nil
+		return err
 	})
-	return arrival{player: welcome.Player, pose: welcome.Pose, height: grid.ChunkSize * welcome.Sections}, s.Buffered(), err
+	a.player, a.pose, a.height, a.view = welcome.Player, welcome.Pose, grid.ChunkSize*welcome.Sections, welcome.View
+	a.bytes += uint64(len(s.Buffered()))
+	return a, s.Buffered(), err
 }
 
 func (session) appendMove(dst []byte, pose motion.Pose) []byte {
@@ -69,7 +92,7 @@ func (session) decode(scene *sessionmsg.AvatarDecoder, message []byte, see func(
 // floor is the floor program (test/bench/floor): moves of a fixed size, and frames. Their contents are arbitrary.
 type floor struct{ move []byte }
 
-func (floor) enter(net.Conn, string, string, int, *HeightMap) (arrival, []byte, error) {
+func (floor) enter(net.Conn, string, string, *Options) (arrival, []byte, error) {
 	x, z := rand.Float64()*30+1, rand.Float64()*30+1 // the position is not used
 	return arrival{pose: motion.Pose{X: x, Y: 300, Z: z}, height: 128}, nil, nil
 }

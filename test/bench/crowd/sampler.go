@@ -42,6 +42,9 @@ func (c *Crowd) readSample(p *client) {
 		frame, err := c.protocol.decode(&e.scene, message, func(id string, pose motion.Pose) { c.recordSighting(p, id, pose, now) })
 		if frame {
 			c.mu.Frames++
+			if !e.last.IsZero() {
+				c.mu.Gaps.Add(now.Sub(e.last).Seconds())
+			}
 			e.last = now
 		}
 		return err
