@@ -21,7 +21,9 @@ func TestJoiningACrowd(t *testing.T) {
 				sub.watch(at, view)
 				c := sub.mu.chunks[at]
 				c.hasState, c.shown = true, true
-				sub.feedAt(at).beginConfirming(false)
+				f := sub.feedAt(at)
+				f.beginConfirming()
+				f.confirmation.answer(time.Now(), f.confirmation.asked, time.Time{})
 				sub.m.builder.build(c, with)
 				sub.Refresh(at, view) // of which they had the hash
 				sub.m.builder.build(c, with)
