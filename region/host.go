@@ -87,13 +87,13 @@ const foundRate, foundBurst = 100, 1000
 
 // Operations are the parts of a Host with which others than players use the world.
 type Operations struct {
-	Examiner  *health.Examiner    // finds what is wrong with the world
-	Exporter  *backups.Exporter   // backs up the world
-	Replacer  *integrity.Replacer // founds lost regions again
-	Splitter  *split.Splitter     // splits regions
-	AutoSplit *split.AutoSplit    // has regions split that have too much load
-	Ranges    *rollback.Ranges    // asks what is in a rectangle
-	History   *rollback.Keeper    // asks who changed what, and rolls it back
+	Examiner  *health.Examiner     // finds what is wrong with the world
+	Exporter  *backups.Exporter    // backs up the world
+	Refounder *integrity.Refounder // founds lost regions again
+	Splitter  *split.Splitter      // splits regions
+	AutoSplit *split.AutoSplit     // has regions split that have too much load
+	Ranges    *rollback.Ranges     // asks what is in a rectangle
+	History   *rollback.Keeper     // asks who changed what, and rolls it back
 }
 
 // Host runs the regions that live on this node. Create it with NewHost; it serves while Run runs.
@@ -217,12 +217,12 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	scrubber := &integrity.Scrubber{Node: node, ScrubberOptions: integrity.ScrubberOptions{
 		Every: o.ScrubEvery, Supervisor: supervisor, Damages: damages, Facts: facts, Pieces: pieces, Led: regions.ledLands,
 	}}
-	replacer := &integrity.Replacer{
+	refounder := &integrity.Refounder{
 		Node: node, Executor: executor, Evicted: evicted, AskStatuses: reporter.ask, LastHeard: detector.LastHeard,
 	}
 	recovery := &integrity.Recovery{
 		Node: node, Executor: executor, Evicted: evicted, AskStatuses: reporter.ask, LastHeard: detector.LastHeard,
-		Outdated: replacer.Outdated,
+		Outdated: refounder.Outdated,
 	}
 	examiner := &health.Examiner{
 		Node: node, Copies: o.Copies, CatalogCopies: o.CatalogCopies, Records: o.Records,
@@ -298,7 +298,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	h := &Host{
 		Options: o, Directory: places, Policy: policies,
 		Operations: Operations{
-			Examiner: examiner, Exporter: exporter, Replacer: replacer, Splitter: splitter, AutoSplit: autoSplit, Ranges: ranges,
+			Examiner: examiner, Exporter: exporter, Refounder: refounder, Splitter: splitter, AutoSplit: autoSplit, Ranges: ranges,
 			History: history,
 		},
 		tasks: tasks, questions: questions, pieces: transport.NewPieceServer(answerPiece(regions, bases, splitter)),

@@ -285,8 +285,8 @@ func TestQuarantinedCopyIsNotReplaced(t *testing.T) {
 		info := a.Regions(t.Context())[0].Region
 		g.Close()
 		a.quarantines(info)
-		for what, land := range map[string]integrity.ReplacementLand{"a backup": {Rows: []kv.Write{{Key: make([]byte, 8)}}}, "new land": {}} {
-			if err := a.Replacer.Replace(t.Context(), info.Cell, land); err == nil || !strings.Contains(err.Error(), "has a copy") {
+		for what, land := range map[string]integrity.RefoundedLand{"a backup": {Rows: []kv.Write{{Key: make([]byte, 8)}}}, "new land": {}} {
+			if err := a.Refounder.Refound(t.Context(), info.Cell, land); err == nil || !strings.Contains(err.Error(), "has a copy") {
 				t.Errorf("replaced by %s: %v", what, err)
 			}
 		}

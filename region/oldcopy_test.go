@@ -95,7 +95,7 @@ func TestRecoverOldCopy(t *testing.T) {
 		a.announce(t, "C", "D")
 		n.kill(a)
 		a = n.start("A", old)
-		if a.facts.Stored(id) != copies.RolledBack {
+		if a.facts.Stored(id) != copies.Earlier {
 			t.Fatal("the old copy is not noticed")
 		}
 		diskC := n.kill(c)

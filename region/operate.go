@@ -26,8 +26,8 @@ type Finding = health.Finding
 // Damage is a copy that is known to be damaged and is not repaired.
 type Damage = integrity.Damage
 
-// Recovery is the plan for recovering a region.
-type Recovery = integrity.RecoveryPlan
+// RecoveryPlan is the plan for recovering a region.
+type RecoveryPlan = integrity.RecoveryPlan
 
 // Damaged lists the damage that this node knows of and that is not repaired: in regions that it led when they were
 // scrubbed last, and in its own unusable copies.
@@ -61,7 +61,7 @@ type KnownGroup = backups.Known
 
 // PlanRecovery examines the regions, all of which this node must be a member of, and returns how each could be
 // recovered. It changes nothing.
-func (h *Host) PlanRecovery(ctx context.Context, ids []uint64) ([]Recovery, error) {
+func (h *Host) PlanRecovery(ctx context.Context, ids []uint64) ([]RecoveryPlan, error) {
 	return h.recovery.Plan(ctx, ids)
 }
 

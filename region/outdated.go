@@ -59,10 +59,10 @@ func (i incarnations) create(group, id uint64, create func() error) error {
 	return err
 }
 
-// unlisted is integrity.Incarnations.Unlisted, and putBackTo is Reached.
+// unlisted is integrity.Incarnations.Unlisted, and rolledBackTo is Reached.
 func (i incarnations) unlisted() bool { return i.known != nil && i.known.Unlisted() }
 
-func (i incarnations) putBackTo() time.Time {
+func (i incarnations) rolledBackTo() time.Time {
 	if i.known == nil {
 		return time.Time{}
 	}

@@ -70,7 +70,7 @@ func TestOldCopyAloneIsUsed(t *testing.T) {
 		a.announce(t, "B", "C")
 		n.kill(a)
 		a = n.start("A", old)
-		if a.facts.Stored(id) != copies.RolledBack {
+		if a.facts.Stored(id) != copies.Earlier {
 			t.Fatal("the old copy is not noticed")
 		}
 		<-time.After(time.Minute)

@@ -505,10 +505,10 @@ func TestRecoverAfterSplit(t *testing.T) {
 			t.Fatalf("recovered from an old copy: %v", err)
 		}
 		rows := []kv.Write{{Key: make([]byte, 8)}}
-		if err := c.Replacer.Replace(t.Context(), hereCell, integrity.ReplacementLand{Rows: rows}); err == nil || !strings.Contains(err.Error(), "it is split") {
+		if err := c.Refounder.Refound(t.Context(), hereCell, integrity.RefoundedLand{Rows: rows}); err == nil || !strings.Contains(err.Error(), "it is split") {
 			t.Errorf("with land from a backup: %v", err)
 		}
-		if err := c.Replacer.Replace(t.Context(), hereCell, integrity.ReplacementLand{}); err != nil {
+		if err := c.Refounder.Refound(t.Context(), hereCell, integrity.RefoundedLand{}); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(time.Minute)

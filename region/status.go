@@ -85,8 +85,8 @@ func (r *reporter) status(id uint64, log bool) nodemsg.RegionStatus {
 		return s
 	case why != "":
 		s.State, s.Why = nodemsg.StateFailed, why
-		if s.Outdated = r.facts.Stored(id) == copies.RolledBack; s.Outdated && !r.incarnations.putBackTo().IsZero() {
-			s.Until = r.incarnations.putBackTo().Unix()
+		if s.Outdated = r.facts.Stored(id) == copies.Earlier; s.Outdated && !r.incarnations.rolledBackTo().IsZero() {
+			s.Until = r.incarnations.rolledBackTo().Unix()
 		}
 	default:
 		s.State = nodemsg.StateClosed

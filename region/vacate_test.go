@@ -383,7 +383,7 @@ func TestUnappliedLogIsNotEmpty(t *testing.T) {
 		_, all := vacating(t, nil)
 		lost := nodemsg.Region{ID: 1 << 40, Cell: distantCell}
 		for applied, refused := range map[uint64]bool{7: true, 6: false} {
-			why, err := all[0].Replacer.Outdated(t.Context(), lost, replica.Position{Last: 7, Applied: applied})
+			why, err := all[0].Refounder.Outdated(t.Context(), lost, replica.Position{Last: 7, Applied: applied})
 			if err != nil || (why != "") != refused {
 				t.Errorf("with %d of 7 entries applied: %q, %v", applied, why, err)
 			}
@@ -458,7 +458,7 @@ func TestLandListedAgainIsFoundedAnew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := leader.Replacer.Replace(t.Context(), distantCell, integrity.ReplacementLand{}); err != nil {
+		if err := leader.Refounder.Refound(t.Context(), distantCell, integrity.RefoundedLand{}); err != nil {
 			t.Fatal(err)
 		}
 		all[1].reach(distant).accepts(stoneAt(distant, 1))

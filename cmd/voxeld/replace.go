@@ -18,8 +18,8 @@ import (
 
 // replaceHandlers found lost regions again on request.
 type replaceHandlers struct {
-	replacer *integrity.Replacer
-	world    world.Genesis
+	refounder *integrity.Refounder
+	world     world.Genesis
 }
 
 func (h replaceHandlers) add(mux *http.ServeMux) {
@@ -32,8 +32,8 @@ func (h replaceHandlers) plan(w http.ResponseWriter, r *http.Request) {
 	var answer admin.ReplacePlan
 	cell, err := grid.ParseCell(r.URL.Query().Get("region"))
 	if err == nil {
-		var p integrity.Replacement
-		p, err = h.replacer.Plan(r.Context(), cell)
+		var p integrity.RefoundPlan
+		p, err = h.refounder.Plan(r.Context(), cell)
 		answer.Members, answer.Refused = p.Members, p.Refused
 	}
 	if err != nil {
@@ -46,12 +46,12 @@ func (h replaceHandlers) plan(w http.ResponseWriter, r *http.Request) {
 func (h replaceHandlers) replace(w http.ResponseWriter, r *http.Request) {
 	var answer admin.Done
 	cell, err := grid.ParseCell(r.URL.Query().Get("region"))
-	var land integrity.ReplacementLand
+	var land integrity.RefoundedLand
 	if err == nil {
 		land, err = h.readLand(http.MaxBytesReader(w, r.Body, admin.MaxLand), r.URL.Query().Get("world"))
 	}
 	if err == nil {
-		err = h.replacer.Replace(r.Context(), cell, land)
+		err = h.refounder.Refound(r.Context(), cell, land)
 	}
 	if err != nil {
 		answer.Error = wire.ErrorText(err)
@@ -60,7 +60,7 @@ func (h replaceHandlers) replace(w http.ResponseWriter, r *http.Request) {
 }
 
 // readLand reads the records of a region.
-func (h replaceHandlers) readLand(body io.Reader, worldID string) (land integrity.ReplacementLand, err error) {
+func (h replaceHandlers) readLand(body io.Reader, worldID string) (land integrity.RefoundedLand, err error) {
 	in := bufio.NewReader(body)
 	for {
 		r, err := wire.ReadFrame[backup.Record](in, backup.MaxRecord)

@@ -603,7 +603,7 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	moderation{n.regions.Policy, n.gateway}.add(mux)
 	mux.Handle("POST "+admin.BackupPath, n.backups)
 	mux.HandleFunc("POST "+admin.ScheduledBackupPath, n.backups.ServeScheduled)
-	replaceHandlers{n.regions.Replacer, n.world}.add(mux)
+	replaceHandlers{n.regions.Refounder, n.world}.add(mux)
 	mux.HandleFunc("POST /reload", n.answerReload)
 	mux.HandleFunc("POST /drain", n.shutdown.serve)
 	mux.HandleFunc("GET /region/scrub", func(w http.ResponseWriter, r *http.Request) { n.answerScrub(w, r) })

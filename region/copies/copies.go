@@ -22,7 +22,7 @@ type Stored uint8
 const (
 	Sound      Stored = iota // nothing is known to be wrong. So is a copy that is yet to be made
 	Unreadable               // the log, the vote or the land cannot be read, or a row near them
-	RolledBack               // the node's data was put back to an earlier state: the copy has forgotten what it has promised
+	Earlier                  // the node's data was put back to an earlier state: the copy has forgotten what it has promised
 	Lacking                  // the leader counts on entries that the copy lacks
 	Missing                  // the node's data was put back to a state from before it became a member: there is no copy
 	stored                   // how many there are

@@ -17,7 +17,7 @@ var Table = []Row{
 	{
 		"its node's data was put back, and it is the only copy",
 		Decision{Serve, RolledBackAlone},
-		func(f Facts) bool { return f.Stored == RolledBack && f.Members == Alone },
+		func(f Facts) bool { return f.Stored == Earlier && f.Members == Alone },
 	},
 	{
 		"it must not be used, and who else has one is not known",
@@ -46,8 +46,8 @@ var Table = []Row{
 	},
 	{
 		"its node's data was put back to an earlier state",
-		Decision{Replace, PutBack},
-		func(f Facts) bool { return f.Stored == RolledBack },
+		Decision{Replace, RolledBack},
+		func(f Facts) bool { return f.Stored == Earlier },
 	},
 	{
 		"the leader counts on entries that it lacks",
@@ -88,7 +88,7 @@ const (
 	FileDamaged
 	ReplacedTooOften
 	Damaged
-	PutBack
+	RolledBack
 	Forgetful
 	Lost
 	Quarantined
@@ -106,7 +106,7 @@ var texts = [reasons]struct{ name, do string }{
 	FileDamaged:      {"file_damaged", "stop this node, and start it with an empty data directory and --join: the others bring it what they have"},
 	ReplacedTooOften: {"replaced_too_often", "look for disk errors; then start this node with an empty data directory, on another disk, and --join"},
 	Damaged:          {"damaged", "nothing while most other members run: they bring a new copy. Look for disk errors"},
-	PutBack:          {"rolled_back", "nothing while most other members run: they bring a new copy; start those that are down"},
+	RolledBack:       {"rolled_back", "nothing while most other members run: they bring a new copy; start those that are down"},
 	Forgetful:        {"forgetful", "nothing while most other members run: they bring a new copy"},
 	Lost:             {"lost", "nothing while most other members run: they bring a new copy"},
 	Quarantined:      {"quarantined", "look for \"region isolated\" in the log; run another version, or try it again: voxeld region release CELL"},

@@ -197,7 +197,7 @@ func (e *examination) copied() {
 // damage adds the damage that scrubs have found and that is not repaired yet, as far as this node knows.
 func (e *examination) damage() {
 	for _, d := range e.Damages() {
-		if d.Reason == copies.PutBack.String() || d.Reason == copies.Lost.String() {
+		if d.Reason == copies.RolledBack.String() || d.Reason == copies.Lost.String() {
 			continue // look reports the node
 		}
 		what := d.What

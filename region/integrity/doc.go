@@ -1,6 +1,6 @@
 // Package integrity keeps the copies of regions on this node sound. It knows what is wrong with each (Facts), and
 // carries out what package copies decides (Executor). It compares copies (Scrubber), recovers regions from one survivor
-// (Recovery), founds lost ones again (Replacer), and keeps terrain that this node generates differently (Bases). It
+// (Recovery), founds lost ones again (Refounder), and keeps terrain that this node generates differently (Bases). It
 // judges whether a group continues without the copy here (Judge), and notifies members whose group was recovered
 // without them (Evicted).
 //

@@ -54,7 +54,7 @@ func TestFacts(t *testing.T) {
 		t.Error("nothing is known, and the copy is closed")
 	}
 	cause := errors.New("a row is damaged")
-	if !f.note(info, copies.Unreadable, cause) || f.note(info, copies.RolledBack, errRolledBack) || f.Stored(7) != copies.Unreadable {
+	if !f.note(info, copies.Unreadable, cause) || f.note(info, copies.Earlier, errForgotten) || f.Stored(7) != copies.Unreadable {
 		t.Errorf("stored: %v", f.Stored(7))
 	}
 	if err := f.Err(7); !Refused(err, copies.MembersUnknown) || !errors.Is(err, cause) || !f.Closed(7) {

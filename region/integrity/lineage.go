@@ -26,7 +26,7 @@ func (l lineage) find(id [16]byte) int {
 func (l lineage) begin(id [16]byte) lineage {
 	next := nodemsg.Incarnation{ID: id}
 	if len(l) > 0 {
-		next.PutBack = l.running().PutBack
+		next.RolledBack = l.running().RolledBack
 	}
 	all := append(slices.Clone(l), next)
 	return all[max(0, len(all)-nodemsg.MaxIncarnations):]
@@ -45,7 +45,7 @@ func (l lineage) raise() lineage {
 // not continue. It is not if the storage was put back before, and that was noticed: nothing from before is used, and
 // the remembered incarnation is one of those that were lost then.
 func (l lineage) outdates(remembered nodemsg.Incarnation) bool {
-	return remembered.PutBack >= l.running().PutBack
+	return remembered.RolledBack >= l.running().RolledBack
 }
 
 // adopt adds what a peer remembers, so that the lineage continues it. If that outdates what is in the storage, the
@@ -54,7 +54,7 @@ func (l lineage) outdates(remembered nodemsg.Incarnation) bool {
 func (l lineage) adopt(remembered nodemsg.Incarnation, fresh [16]byte) lineage {
 	next := slices.Clone(l)
 	if last := len(next) - 1; l.outdates(remembered) {
-		next[last].PutBack = remembered.PutBack + 1
+		next[last].RolledBack = remembered.RolledBack + 1
 	}
 	i := next.find(remembered.ID)
 	if i < 0 {
@@ -71,5 +71,5 @@ func (l lineage) adopt(remembered nodemsg.Incarnation, fresh [16]byte) lineage {
 // signedText is what a node signs to announce an incarnation.
 func signedText(i nodemsg.Incarnation) []byte {
 	text := append([]byte("voxeld incarnation\x00"), i.ID[:]...)
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(text, i.Count), i.PutBack)
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(text, i.Count), i.RolledBack)
 }

@@ -49,10 +49,10 @@ func TestLaterNewsOfTheSameRollback(t *testing.T) {
 		t.Error("what the node has got since is abandoned")
 	}
 	own = own.adopt(one(2, 7), [16]byte{9}).begin([16]byte{6})
-	if !own.continues(one(2, 7)) || !own.continues(one(3, 0)) || own.running() != (nodemsg.Incarnation{ID: [16]byte{6}, PutBack: 1}) {
+	if !own.continues(one(2, 7)) || !own.continues(one(3, 0)) || own.running() != (nodemsg.Incarnation{ID: [16]byte{6}, RolledBack: 1}) {
 		t.Errorf("then %v", own)
 	}
-	lost := nodemsg.Incarnation{ID: [16]byte{7}, PutBack: 1} // the node was put back once more
+	lost := nodemsg.Incarnation{ID: [16]byte{7}, RolledBack: 1} // the node was put back once more
 	if !own.outdates(lost) {
 		t.Error("a second old copy is used")
 	}

@@ -17,7 +17,7 @@ import (
 // Outdated returns why the region must not be recovered from the copy here, according to the catalog; empty if it may
 // be. If the copy is from before the region was split, its land is that of its children now; if it is from before they
 // were merged, it has none. The error is that the catalog does not answer.
-func (r *Replacer) Outdated(ctx context.Context, info nodemsg.Region, own replica.Position) (why string, err error) {
+func (r *Refounder) Outdated(ctx context.Context, info nodemsg.Region, own replica.Position) (why string, err error) {
 	if info.ID == world.CatalogID {
 		return "", nil
 	}
@@ -51,7 +51,7 @@ func (r *Replacer) Outdated(ctx context.Context, info nodemsg.Region, own replic
 
 // splitSince is Outdated for a region that was split since. Its land here is used only if no part of it is left
 // elsewhere.
-func (r *Replacer) splitSince(ctx context.Context, listed nodemsg.Region, own replica.Position) string {
+func (r *Refounder) splitSince(ctx context.Context, listed nodemsg.Region, own replica.Position) string {
 	children := world.ChildrenOf(listed)
 	want := make(map[string][]uint64)
 	for i, child := range children {

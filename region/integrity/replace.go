@@ -108,7 +108,7 @@ func (e *Executor) ownPosition(info nodemsg.Region) (own replica.Position, sure 
 		return own, own.Replica != 0
 	}
 	if own, err := e.Replicas.Position(info.ID); err == nil && own.Members.Index != 0 {
-		return own, own.Replica != 0 && e.Facts.Stored(info.ID) != copies.RolledBack
+		return own, own.Replica != 0 && e.Facts.Stored(info.ID) != copies.Earlier
 	}
 	return e.Judge.PositionIn(info), false
 }
@@ -223,11 +223,11 @@ func heldWithout(s replica.Status, id, last uint64) bool {
 }
 
 var (
-	errPutBack = errors.New("this node's data was put back to an earlier state")
-	// errRolledBack is why a copy is not used that has forgotten what it has promised.
-	errRolledBack = fmt.Errorf("%w, and has forgotten what it has promised to the other members", errPutBack)
+	errEarlier = errors.New("this node's data was put back to an earlier state")
+	// errForgotten is why a copy is not used that has forgotten what it has promised.
+	errForgotten = fmt.Errorf("%w, and has forgotten what it has promised to the other members", errEarlier)
 	// errMissing is why no copy is used under a replica id that is not in the earlier state: it does not exist.
-	errMissing = fmt.Errorf("%w, from before it became a member", errPutBack)
+	errMissing = fmt.Errorf("%w, from before it became a member", errEarlier)
 )
 
 // NoteMissing notes that this node has a replica of a region of which nothing is stored here.
@@ -249,7 +249,7 @@ func (e *Executor) NoteRolledBack(replicas map[uint64]uint64) error {
 		case errors.Is(err, actor.ErrNotHere), err == nil && held[id] != rolledBack: // it was discarded, or replaced
 			err = e.Replaced(id)
 		case err == nil:
-			e.Note(info, copies.RolledBack, errRolledBack)
+			e.Note(info, copies.Earlier, errForgotten)
 		}
 		if err != nil {
 			return err
@@ -269,7 +269,7 @@ func (e *Executor) Abandon(ctx context.Context, replicas map[uint64]uint64) erro
 		for replica.IsOpen(e.Replicas, id) {
 			if a := e.openActor(id); a != nil && !closed[a] {
 				closed[a] = true
-				a.Close(errPutBack.Error())
+				a.Close(errEarlier.Error())
 			}
 			select {
 			case <-time.After(pollEvery):

@@ -65,7 +65,7 @@ func laterMessages() []interface{ Valid() error } {
 	seen := SignedIncarnation{Incarnation: Incarnation{ID: [16]byte{1}, Count: 2}, Signature: []byte{3, 4}}
 	return []interface{ Valid() error }{
 		seen,
-		SignedIncarnation{Incarnation: Incarnation{ID: [16]byte{9}, PutBack: 3}, Signature: []byte{5}},
+		SignedIncarnation{Incarnation: Incarnation{ID: [16]byte{9}, RolledBack: 3}, Signature: []byte{5}},
 		Lineage{Incarnations: []Incarnation{{ID: [16]byte{5}, Count: 6}, {ID: [16]byte{7}}}, Signature: []byte{8}, Remembered: &seen},
 		RegionStatus{Region: 7, State: StateFailed, Why: "x", Last: 20, Outdated: true, Until: 1700000000},
 		Answer{Member: &aMember, Clock: 1700000000000, Time: 1700000000123, TimeAge: 86400},

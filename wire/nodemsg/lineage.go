@@ -10,9 +10,9 @@ type Incarnation struct {
 	ID [16]byte `cbor:"1,keyasint"` // random
 	// Count is raised while the node runs, after it has promised something to others.
 	Count uint64 `cbor:"2,keyasint,omitempty"`
-	// PutBack is how often the node had noticed that its storage was put back. What it stored before the last time is
+	// RolledBack is how often the node had noticed that its storage was put back. What it stored before the last time is
 	// not used.
-	PutBack uint64 `cbor:"4,keyasint,omitempty"`
+	RolledBack uint64 `cbor:"4,keyasint,omitempty"`
 }
 
 // SignedIncarnation is an incarnation that a node has announced.

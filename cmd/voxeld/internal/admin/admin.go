@@ -302,8 +302,8 @@ type Scrub struct {
 
 // Plan is how regions can be recovered here, or an error.
 type Plan struct {
-	Plans []region.Recovery `json:"plans"`
-	Error string            `json:"error,omitempty"`
+	Plans []region.RecoveryPlan `json:"plans"`
+	Error string                `json:"error,omitempty"`
 }
 
 // Done is the result of a recovery or a release.

@@ -90,7 +90,7 @@ func recoverRegions(c *cobra.Command, socket, name string, yes, oldCopy bool) er
 	if plan.Error != "" {
 		return errors.New(plan.Error)
 	}
-	var good, old []region.Recovery
+	var good, old []region.RecoveryPlan
 	for _, p := range plan.Plans {
 		if err := printPlan(out, p); err != nil {
 			return err
@@ -144,9 +144,9 @@ const oldCopyText = "old copy"
 var errSkipped = fmt.Errorf("only an old copy is left, and what was acknowledged after it was made would be lost: pass --%s as well to use it", admin.OldCopy)
 
 // recoverAll recovers the regions, the catalog first, and says what became of each.
-func recoverAll(ctx context.Context, out io.Writer, socket string, good, old []region.Recovery) error {
+func recoverAll(ctx context.Context, out io.Writer, socket string, good, old []region.RecoveryPlan) error {
 	all := slices.Concat(good, old)
-	slices.SortStableFunc(all, func(a, b region.Recovery) int { return cmp.Compare(a.Region, b.Region) })
+	slices.SortStableFunc(all, func(a, b region.RecoveryPlan) int { return cmp.Compare(a.Region, b.Region) })
 	failed := 0
 	for _, p := range all {
 		path := "/recovery?region=" + url.QueryEscape(p.Name)
@@ -196,7 +196,7 @@ func ignoreEnd(err error) error {
 
 // printPlan prints the state of a region's replicas, and from which it can be recovered here and what is lost then, or
 // why it cannot.
-func printPlan(out io.Writer, p region.Recovery) error {
+func printPlan(out io.Writer, p region.RecoveryPlan) error {
 	fmt.Fprintf(out, "\n%s, %s\n", p.Name, english.Plural(p.Voters, "voting member", ""))
 	w := tabwriter.NewWriter(out, 2, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "  MEMBER\tLAST INDEX\tTERM\tAPPLIED\tSTATE")

@@ -24,8 +24,8 @@ import (
 // (docs/adr/0025). The node that leads the catalog does it, or one that the catalog lists as a member, because no other
 // can enter the region's new member there.
 
-// Replacer replaces lost regions.
-type Replacer struct {
+// Refounder founds lost regions again.
+type Refounder struct {
 	Node
 
 	Executor    *Executor
@@ -34,28 +34,28 @@ type Replacer struct {
 	LastHeard   func(peer string) time.Time // when a node was last heard from
 }
 
-// ReplacementLand is the land that a region is to have. The zero value is none: its terrain.
-type ReplacementLand struct {
+// RefoundedLand is the land that a region is to have. The zero value is none: its terrain.
+type RefoundedLand struct {
 	From replica.Origin
 	Rows []kv.Write // of the land table, of a region with any id, in the order of their keys
 }
 
-// Replacement is what is known of a region that is to be replaced.
-type Replacement struct {
+// RefoundPlan is what is known of a region that is to be founded again.
+type RefoundPlan struct {
 	Region nodemsg.Region
 	// Members are the states of the members, for people, in the order of the catalog.
 	Members []string
-	// Refused is why it cannot be replaced on this node, and what to do; empty if it can.
+	// Refused is why it cannot be founded again on this node, and what to do; empty if it can.
 	Refused string
 }
 
 // Plan examines the members of the cell's region. It changes nothing.
-func (r *Replacer) Plan(ctx context.Context, cell grid.Cell) (Replacement, error) {
+func (r *Refounder) Plan(ctx context.Context, cell grid.Cell) (RefoundPlan, error) {
 	info, err := r.find(ctx, cell)
 	if err != nil {
-		return Replacement{}, err
+		return RefoundPlan{}, err
 	}
-	p := Replacement{Region: info}
+	p := RefoundPlan{Region: info}
 	want := make(map[string][]uint64)
 	for _, m := range info.Members {
 		want[m.Peer] = append(want[m.Peer], info.ID)
@@ -99,13 +99,13 @@ func (r *Replacer) Plan(ctx context.Context, cell grid.Cell) (Replacement, error
 
 // unusable reports whether the copy here cannot be read, or is gone. One that only failed, or is only old, has the
 // land.
-func (r *Replacer) unusable(id uint64) bool {
+func (r *Refounder) unusable(id uint64) bool {
 	stored := r.Executor.Facts.Stored(id)
 	return stored == copies.Unreadable || stored == copies.Missing
 }
 
 // find returns the region as the catalog has it, if this node may enter another member there.
-func (r *Replacer) find(ctx context.Context, cell grid.Cell) (nodemsg.Region, error) {
+func (r *Refounder) find(ctx context.Context, cell grid.Cell) (nodemsg.Region, error) {
 	if c := r.Regions.Catalog(); c != nil && c.Raft().Status().Self {
 		info, err := c.At(ctx, cell)
 		if err != nil {
@@ -134,7 +134,7 @@ func (r *Replacer) find(ctx context.Context, cell grid.Cell) (nodemsg.Region, er
 
 // Replace makes this node the only member of the cell's region, with the land. Other nodes become members afterwards,
 // as in any region.
-func (r *Replacer) Replace(ctx context.Context, cell grid.Cell, land ReplacementLand) error {
+func (r *Refounder) Refound(ctx context.Context, cell grid.Cell, land RefoundedLand) error {
 	p, err := r.Plan(ctx, cell)
 	if err != nil {
 		return err
@@ -194,7 +194,7 @@ func (r *Replacer) Replace(ctx context.Context, cell grid.Cell, land Replacement
 }
 
 // structure returns the structure that a region is to have that continues from the origin, as the catalog lists it.
-func (r *Replacer) structure(ctx context.Context, info nodemsg.Region, from replica.Origin) (world.Structure, error) {
+func (r *Refounder) structure(ctx context.Context, info nodemsg.Region, from replica.Origin) (world.Structure, error) {
 	s := world.Structure{Split: info.Split, Merged: info.Merged}
 	if s.Split != 0 || s.Merged != 0 {
 		s.Attempt = from.Index + 1<<32 // beyond all attempts until now: each was an entry
@@ -211,7 +211,7 @@ func (r *Replacer) structure(ctx context.Context, info nodemsg.Region, from repl
 }
 
 // rows checks the rows, and returns them as rows of the region with the structure.
-func (r *Replacer) rows(info nodemsg.Region, rows []kv.Write, structure world.Structure) ([]kv.Write, error) {
+func (r *Refounder) rows(info nodemsg.Region, rows []kv.Write, structure world.Structure) ([]kv.Write, error) {
 	land := world.NewLand(info.ID, info.Cell, r.Height)
 	var own []kv.Write
 	for _, row := range rows {
@@ -237,7 +237,7 @@ func (r *Replacer) rows(info nodemsg.Region, rows []kv.Write, structure world.St
 }
 
 // close ends what is open of the region here.
-func (r *Replacer) close(ctx context.Context, id uint64) error {
+func (r *Refounder) close(ctx context.Context, id uint64) error {
 	r.Executor.Unlock(id)
 	l := r.Regions.Loaded(id)
 	if l == nil {
@@ -253,7 +253,7 @@ func (r *Replacer) close(ctx context.Context, id uint64) error {
 }
 
 // open opens the region and enters this node as its member into the catalog.
-func (r *Replacer) open(ctx context.Context, info nodemsg.Region) error {
+func (r *Refounder) open(ctx context.Context, info nodemsg.Region) error {
 	l, err := r.Regions.Open(ctx, info.ID, info.Cell)
 	if err != nil {
 		return err
