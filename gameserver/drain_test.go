@@ -171,6 +171,42 @@ func TestUnreadPlayersAreRedirected(t *testing.T) {
 	}
 }
 
+// A player who comes while the network does not answer is brought to where they left as soon as it does.
+func TestPlayersAreRecalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newHarness(t)
+		home := motion.Pose{X: 70.5, Y: 25, Z: 4.5}
+		left := nodemsg.PlayerRecord{
+			Player: guestID("ann"), Name: "ann", Guest: true, Seq: 7, Pose: motion.Pose{X: 60.5, Y: 25, Z: 4.5}, Home: &home,
+			Gateway: "peerOther", SavedAt: time.Now().UnixMilli(),
+		}
+		if err := r.network.PutPlayer(t.Context(), left); err != nil {
+			t.Fatal(err)
+		}
+		r.network.FailLookups(errors.New("timeout"))
+		ann := r.join("ann", 1)
+		if ann.mu.welcome.Pose.X == left.Pose.X {
+			t.Fatal("the network was asked")
+		}
+		r.network.FailLookups(nil)
+		pass(3 * time.Second)
+		ann.goTo(3.5, 25, 4.5) // the page does not know it yet
+		pass(time.Second)
+		ann.look(func() {
+			if ann.mu.reason != teleported || len(ann.mu.notices) != 1 || ann.mu.corrections != 1 {
+				t.Errorf("%d corrections because of %q, notices %q", ann.mu.corrections, ann.mu.reason, ann.mu.notices)
+			}
+		})
+		ann.send(sessionmsg.Move{Pose: motion.Pose{X: 60.5, Y: 25, Z: 5.5}})
+		pass(time.Second)
+		ann.command("home")
+		pass(time.Second)
+		if at := r.g.sessions.Of(guestID("ann")).place.pose(); at.X != home.X {
+			t.Errorf("home is %+v", at)
+		}
+	})
+}
+
 // Before a player is redirected their place is saved in the network; whatever this node receives afterwards, it never
 // overwrites what the next node saves.
 func TestDrainSavesFirst(t *testing.T) {

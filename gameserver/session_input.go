@@ -57,6 +57,9 @@ func (s *session) countMessage(data []byte) time.Duration {
 
 // handle handles one message. Most of them are moves.
 func (s *session) handle(data []byte) error {
+	if s.doubted {
+		s.recall()
+	}
 	if s.codec.IsMove(data) {
 		pose, err := sessionmsg.DecodeMove(data)
 		if err != nil {
@@ -72,6 +75,20 @@ func (s *session) handle(data []byte) error {
 		s.walk.lastAction = s.g.now()
 	}
 	return s.dispatch(msg)
+}
+
+// recall brings a player to where they left, if the network did not know that when they came, and has said it since.
+func (s *session) recall() {
+	doubted, record := s.g.players.Doubted(s.body.Player)
+	s.doubted = doubted
+	if record == nil {
+		return
+	}
+	if _, chosen := s.place.home(); record.Home != nil && !chosen {
+		s.place.setHome(*record.Home)
+	}
+	s.out.Send(sessionmsg.Notice{Code: "recalled", Text: "You are back where you left: it was not known when you joined."})
+	teleport(s, record.Pose)
 }
 
 func (s *session) dispatch(msg sessionmsg.FromClient) error {

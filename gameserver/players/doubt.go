@@ -9,20 +9,28 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// doubtMemory is how long a doubt is kept for a player who is not here: they may be about to join.
-const doubtMemory = time.Minute
+const (
+	// doubtMemory is how long a doubt is kept for a player who is not here: they may be about to join.
+	doubtMemory = time.Minute
+	// recallTime is how long after they came a player is brought to where they left. Later they have gone about their
+	// business here.
+	recallTime = 30 * time.Second
+)
 
 // doubt concerns a player who came when the network did not answer: it may have a newer record than this node. Theirs
 // is not published before it has answered, since it would replace the other one.
 type doubt struct {
-	began   row       // this node's record when they came; the zero row: none
+	began   row // this node's record when they came; the zero row: none
+	came    time.Time
 	since   time.Time // when they came, or were last here
 	settled bool      // the network has answered
 	newer   *nodemsg.PlayerRecord
+	// recalled is where they left elsewhere, until they are brought there; nil if they are not to be.
+	recalled *motion.Pose
 }
 
 // merge sets the home of the player's record to that of the network's newer record, unless they have chosen another
-// since. A nil doubt changes nothing.
+// since, and the place if they are about to be brought there. A nil doubt changes nothing.
 func (d *doubt) merge(r *nodemsg.PlayerRecord) {
 	if d == nil || d.newer == nil {
 		return
@@ -33,6 +41,9 @@ func (d *doubt) merge(r *nodemsg.PlayerRecord) {
 	}
 	if sameHome(r.Home, d.began.Home) {
 		r.Home = d.newer.Home
+	}
+	if d.recalled != nil {
+		r.Pose = *d.recalled
 	}
 }
 
@@ -46,9 +57,10 @@ type doubts map[player.ID]*doubt
 func (ds doubts) note(id player.ID, began row) {
 	if d := ds[id]; d != nil && !d.settled {
 		d.since = time.Now()
+		d.came = d.since
 		return
 	}
-	ds[id] = &doubt{began: began, since: time.Now()}
+	ds[id] = &doubt{began: began, came: time.Now(), since: time.Now()}
 }
 
 // settle ends the doubt about a player, if there is one, with the network's record of them; the zero one if it has
@@ -61,6 +73,9 @@ func (ds doubts) settle(id player.ID, remembered nodemsg.PlayerRecord, now time.
 	d.settled = true
 	if remembered.Seq > 0 && !remembered.Expired(now) && d.began.base.compare(remembered) > 0 {
 		d.newer = &remembered
+		if time.Since(d.came) <= recallTime {
+			d.recalled = &remembered.Pose
+		}
 	}
 }
 

@@ -147,6 +147,59 @@ func playInDoubt(t *testing.T, login int64) {
 	}
 }
 
+// A player for whom the network answers soon after they came is brought to where they left, and until then that is their
+// place, even if they leave. One who has been here for longer stays.
+func TestRecalled(t *testing.T) {
+	for name, c := range map[string]struct {
+		answers  time.Duration // the network, after they came
+		recalled bool
+	}{"soon": {5 * time.Second, true}, "late": {recallTime + PublishEvery, false}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := run(t)
+				for _, player := range []string{"stays", "leaves"} {
+					if err := g.network.PutPlayer(t.Context(), elsewhere(player, 0, 8)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				g.network.FailLookups(errors.New("timeout"))
+				load := func(name string) nodemsg.PlayerRecord {
+					r, _, err := g.store.Load(t.Context(), player.GuestID(name))
+					if err != nil {
+						t.Fatal(err)
+					}
+					return r
+				}
+				load("stays")
+				load("leaves")
+				time.Sleep(c.answers)
+				g.network.FailLookups(nil)
+				g.place("stays", 1) // they are published, for which the network is asked
+				g.place("leaves", 1)
+				pass(2 * saveEvery)
+				g.leave("leaves")
+				pass(2 * saveEvery)
+				want := map[bool]float64{true: 8, false: 1}[c.recalled]
+				g.wantPublished("after the answer", "leaves", want)
+				g.wantPublished("after the answer", "stays", want)
+				doubted, record := g.store.Doubted(player.GuestID("stays"))
+				if doubted || (record != nil) != c.recalled || c.recalled && record.Pose.X != 8 {
+					t.Errorf("in doubt: %t, recalled to %+v", doubted, record)
+				}
+				if _, again := g.store.Doubted(player.GuestID("stays")); again != nil {
+					t.Error("recalled twice")
+				}
+				g.place("stays", 2) // they walk on
+				g.leave("stays")
+				pass(2 * saveEvery)
+				if r := load("stays"); r.Pose.X != 2 {
+					t.Errorf("they left at 2, and come again at %v", r.Pose.X)
+				}
+			})
+		})
+	}
+}
+
 // A player who leaves before the network has answered is where they left elsewhere, when they come again.
 func TestLeavesInDoubt(t *testing.T) {
 	for name, login := range map[string]int64{"guest": 0, "key": 1} {

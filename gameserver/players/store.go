@@ -189,6 +189,21 @@ func (ps *Store) readRow(id player.ID) (r row, err error) {
 	return r, nil
 }
 
+// Doubted reports whether it is in doubt which record of a player is the newest. When it no longer is, the network's record
+// is returned once if they are to be brought to its place, which they are if they came less than recallTime before that.
+func (ps *Store) Doubted(id player.ID) (doubted bool, recalled *nodemsg.PlayerRecord) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	d := ps.mu.doubts[id]
+	if d == nil || !d.settled {
+		return d != nil, nil
+	}
+	if d.recalled != nil {
+		recalled, d.recalled = d.newer, nil
+	}
+	return false, recalled
+}
+
 // NoteStored makes a player's next records newer than this node's.
 func (ps *Store) NoteStored(id player.ID) {
 	stored, err := ps.own(id)

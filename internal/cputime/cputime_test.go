@@ -97,11 +97,13 @@ func TestSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all time.Duration
-	for _, each := range used {
-		all += each
+	for subsystem, each := range used {
+		// The functions of the race detector are nobody's.
+		if subsystem != generation && subsystem != golang && subsystem != other && each >= used[generation]/2 {
+			t.Errorf("%v is charged with %v", subsystem, each)
+		}
 	}
-	if took < s.length || used[generation] < all/2 || used[generation] == 0 {
+	if took < s.length || used[generation] == 0 {
 		t.Errorf("in %v: %v", took, used)
 	}
 }

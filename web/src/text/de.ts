@@ -283,6 +283,7 @@ export const texts: Texts = {
   notices: {
     land_away: () => 'Das Land hier ist gerade nicht erreichbar. Was du baust, wartet so lange.',
     land_back: () => 'Das Land hier ist wieder erreichbar.',
+    recalled: () => 'Du bist wieder, wo du zuletzt warst: Das war noch nicht bekannt, als du gekommen bist.',
     short_view: () =>
       'Spieler mit deiner Internetadresse sind weit voneinander entfernt, deshalb siehst du vielleicht nur das Land im Umkreis von 160 Blöcken. Bleibt näher zusammen, um weiter zu sehen.',
     land_unconfirmed: (time) =>

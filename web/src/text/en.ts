@@ -138,6 +138,7 @@ export const en = {
   notices: {
     land_away: () => 'The land here cannot be reached at the moment. Your edits wait.',
     land_back: () => 'The land here can be reached again.',
+    recalled: () => 'You are back where you left: it was not known when you joined.',
     short_view: () =>
       'Players from your address are far apart, so you may see only the land within 160 blocks. Stay closer together to see farther.',
     land_unconfirmed: (time: Date) =>

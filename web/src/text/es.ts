@@ -283,6 +283,7 @@ export const texts: Texts = {
   notices: {
     land_away: () => 'Ahora mismo no se puede llegar a este terreno. Lo que construyas espera.',
     land_back: () => 'Ya se puede llegar otra vez a este terreno.',
+    recalled: () => 'Has vuelto al lugar donde lo dejaste: no se conocía cuando entraste.',
     short_view: () =>
       'Los jugadores de tu dirección de Internet están muy lejos unos de otros, así que quizá veas solo el terreno a menos de 160 bloques. Acercaos para ver más lejos.',
     land_unconfirmed: (time) =>
