@@ -3,18 +3,25 @@ package region
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
+// guest returns an edit of a guest.
+func guest(name string, seq uint64, pos grid.Pos, block chunk.Block) nodemsg.Intent {
+	return nodemsg.Intent{Player: player.GuestID(name), Proof: nodemsg.Proof{Name: name}, Seq: seq, Pos: pos, Block: block}
+}
+
 func stone(seq uint64) nodemsg.Intent {
-	return nodemsg.Intent{Player: alice, Seq: seq, Pos: at(here, int32(seq)%60), Block: chunk.Stone}
+	return guest("alice", seq, at(here, int32(seq)%60), chunk.Stone)
 }
 
 // An edit is acknowledged once it is on disk, not before. An acknowledged edit survives a crash.
@@ -83,7 +90,7 @@ func TestRetryIsAppliedOnce(t *testing.T) {
 		if r := second.results(1)[5]; r.Refused != "" || r.Block != chunk.Stone {
 			t.Errorf("the retry while it is under way: %+v", r)
 		}
-		over := nodemsg.Intent{Player: bob, Seq: 5, Pos: stone(5).Pos, Block: chunk.Sand}
+		over := guest("bob", 5, stone(5).Pos, chunk.Sand)
 		if r := second.edit(over)[5]; r.Refused != "" {
 			t.Errorf("another player's edit: %+v", r)
 		}
@@ -196,7 +203,7 @@ func TestSlowTerrain(t *testing.T) {
 		g := a.follow(here)
 		first, second := stone(1), stone(2)
 		first.Pos = at(slow, 1)
-		others := nodemsg.Intent{Player: bob, Seq: 9, Pos: at(here, 30), Block: chunk.Dirt}
+		others := guest("bob", 9, at(here, 30), chunk.Dirt)
 		g.send(nodemsg.ToRegion{Edits: []nodemsg.Intent{first, second, others}})
 		if got := g.results(1); got[9].Refused != "" || got[9].Block != chunk.Dirt {
 			t.Errorf("another player's edit: %+v", got)
@@ -226,9 +233,7 @@ func TestManyGateways(t *testing.T) {
 				confirmed := 0
 				defer func() { done <- confirmed }()
 				for seq := range uint64(each) {
-					e := stone(seq)
-					e.Player[1] = byte(i)
-					e.Pos = at(grid.ChunkPos{X: int32(i), Z: int32(seq % 16)}, int32(seq/16))
+					e := guest(fmt.Sprint("guest", i), seq, at(grid.ChunkPos{X: int32(i), Z: int32(seq % 16)}, int32(seq/16)), chunk.Stone)
 					if err := g.Send(nodemsg.ToRegion{Edits: []nodemsg.Intent{e}}); err != nil {
 						t.Error(err)
 						return

@@ -17,7 +17,6 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/internal/kv"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
@@ -127,10 +126,8 @@ func settled(t *testing.T) (d scrubWorld) {
 			for j := range 8 {
 				seq := uint64(8*i + j + 1)
 				pos := grid.ChunkPos{X: int32(i % 4), Z: 1}.Origin()
-				edits = append(edits, nodemsg.Intent{
-					Player: player.ID{byte(i%5 + 1)}, Seq: seq, Block: chunk.Block(1 + j%3),
-					Pos: grid.Pos{X: pos.X + int32(j), Y: 1 + int32(i), Z: pos.Z + int32(i%7)},
-				})
+				to := grid.Pos{X: pos.X + int32(j), Y: 1 + int32(i), Z: pos.Z + int32(i%7)}
+				edits = append(edits, guest(fmt.Sprint("guest", i%5), seq, to, chunk.Block(1+j%3)))
 			}
 			for seq, r := range g.edit(edits...) {
 				if r.Refused != "" {

@@ -131,8 +131,8 @@ func (g gateway) silent(wrong func(nodemsg.FromRegion) bool) {
 
 var (
 	here  = grid.ChunkPos{X: 1, Z: 1}
-	alice = player.ID{1}
-	bob   = player.ID{2}
+	alice = player.GuestID("alice")
+	bob   = player.GuestID("bob")
 )
 
 // at returns a block of the chunk, so many above the bedrock.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -75,7 +74,7 @@ func (w walks) Catalog(ctx context.Context) (nodemsg.Region, error) {
 // growing pauses.
 type builder struct {
 	node *node
-	id   player.ID
+	name string
 	mu   struct {
 		sync.Mutex
 		seq   uint64
@@ -133,7 +132,7 @@ func (b *builder) build(ctx context.Context, link Link) (moved bool) {
 			b.mu.seq++
 			seq := b.mu.seq
 			b.mu.Unlock()
-			if link.Send(nodemsg.ToRegion{Edits: []nodemsg.Intent{{Player: b.id, Seq: seq, Pos: at(here, int32(seq)%60), Block: chunk.Stone}}}) != nil {
+			if link.Send(nodemsg.ToRegion{Edits: []nodemsg.Intent{guest(b.name, seq, at(here, int32(seq)%60), chunk.Stone)}}) != nil {
 				return
 			}
 			select {
@@ -180,7 +179,7 @@ func TestHealedCutServesSoon(t *testing.T) {
 				n.near("A", "B", "C")
 				var all []*builder
 				for _, peer := range []string{"A", "B", "C", "D"} {
-					all = append(all, &builder{node: n.start(peer, newDisk()), id: player.ID{byte(len(all) + 1)}})
+					all = append(all, &builder{node: n.start(peer, newDisk()), name: fmt.Sprint("guest", len(all))})
 				}
 				<-time.After(20 * time.Second) // the catalog has its members
 				ctx, cancel := context.WithCancel(context.Background())

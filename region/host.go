@@ -73,7 +73,7 @@ type Options struct {
 	Issuer     func(peer string) bool // reports whether a node may have others given up; nil in an open world: all may
 	Forgotten  func(peer string)      // called when a node is given up; it may be nil
 	Attester   backups.Attester       // signs backups; nil in an open world
-	World      string                 // its id; if empty, edits are not signed
+	World      string                 // its id
 	Issued     policy.Issued          // which nodes are issuers; nil in an open world: all may be
 	Operator   policysync.Operator    // signs commands that are typed on this node
 	Clock      *wallclock.Clock       // the time of the world; nil: one that begins now
@@ -284,10 +284,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	})
 
 	hibernation := newHibernation(node, supervisor, facts, metrics)
-	proofs := world.Proofs{}
-	if o.World != "" {
-		proofs.Signed = signature.New(o.World).Signed
-	}
+	proofs := world.Proofs{Signed: signature.New(o.World).Signed}
 	opener := &opener{
 		Node: node, regions: regions, options: openerOptions{world: o.World, proofs: proofs, now: o.Clock.Now},
 		supervisor: supervisor, facts: facts, executor: executor, incarnations: incarnations, bases: bases,

@@ -47,7 +47,7 @@ type opener struct {
 
 // openerOptions are what of a Host's options its regions need.
 type openerOptions struct {
-	world  string // its id; if empty, edits are not signed
+	world  string // its id
 	proofs world.Proofs
 	now    func() time.Time // of the world
 }

@@ -11,10 +11,8 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/history"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // operate has the node's operator give a command. Two commands at the same time would have the same number.
@@ -38,8 +36,7 @@ func TestRollbacksAreOrderedPausedAndAborted(t *testing.T) {
 		edit := func(name string, block chunk.Block, x int32) {
 			t.Helper()
 			g := a.follow(here)
-			e := nodemsg.Intent{Player: player.GuestID(name), Seq: uint64(time.Now().UnixMicro()), Pos: at(here, x), Block: block}
-			e.Name = name
+			e := guest(name, uint64(time.Now().UnixMicro()), at(here, x), block)
 			if r := g.edit(e)[e.Seq]; r.Refused != "" {
 				t.Fatalf("%s: %+v", name, r)
 			}
@@ -125,8 +122,7 @@ func TestRollbackLeavesWhatIsNewer(t *testing.T) {
 			<-time.After(time.Millisecond)
 			g := a.follow(pos)
 			defer g.Close()
-			e := nodemsg.Intent{Player: player.GuestID(name), Seq: uint64(time.Now().UnixMicro()), Pos: at(pos, x), Block: block}
-			e.Name = name
+			e := guest(name, uint64(time.Now().UnixMicro()), at(pos, x), block)
 			if r := g.edit(e)[e.Seq]; r.Refused != "" {
 				t.Fatalf("%s: %+v", name, r)
 			}
@@ -228,9 +224,7 @@ func TestMergeAfterRollback(t *testing.T) {
 					t.Helper()
 					for i, name := range []string{"ann", "eve"} {
 						<-time.After(time.Millisecond)
-						e := nodemsg.Intent{Player: player.GuestID(name), Seq: uint64(time.Now().UnixMicro()), Pos: at(pos, x), Block: []chunk.Block{chunk.Stone, chunk.Brick}[i]}
-						e.Name = name
-						a.reach(pos).accepts(e)
+						a.reach(pos).accepts(guest(name, uint64(time.Now().UnixMicro()), at(pos, x), []chunk.Block{chunk.Stone, chunk.Brick}[i]))
 					}
 				}
 				want := func(when string, x int32, block chunk.Block) {
@@ -312,8 +306,7 @@ func TestRollbackOfSeveralPlayers(t *testing.T) {
 			t.Helper()
 			<-time.After(time.Millisecond)
 			g := node.follow(pos)
-			e := nodemsg.Intent{Player: player.GuestID(name), Seq: uint64(time.Now().UnixMicro()), Pos: at(pos, x), Block: block}
-			e.Name = name
+			e := guest(name, uint64(time.Now().UnixMicro()), at(pos, x), block)
 			if r := g.edit(e)[e.Seq]; r.Refused != "" {
 				t.Fatalf("%s: %+v", name, r)
 			}

@@ -21,7 +21,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -119,7 +118,7 @@ func newRaces(t *testing.T, seed int) *races {
 	var ctx context.Context
 	ctx, r.stop = context.WithCancel(t.Context())
 	for i := range 4 {
-		b := &digger{races: r, id: player.ID{byte(i + 1)}, rng: rand.New(rand.NewPCG(uint64(seed), uint64(i+2))), done: make(map[grid.Pos]chunk.Block)}
+		b := &digger{races: r, number: i + 1, rng: rand.New(rand.NewPCG(uint64(seed), uint64(i+2))), done: make(map[grid.Pos]chunk.Block)}
 		r.builders = append(r.builders, b)
 		r.building.Go(func() { b.build(ctx) })
 	}
@@ -512,11 +511,11 @@ func (r *races) checkServices() {
 // digger is a player who edits chunks one after the other, and sends each edit again until it is answered.
 type digger struct {
 	*races
-	id    player.ID
-	rng   *rand.Rand
-	done  map[grid.Pos]chunk.Block // what was acknowledged last
-	last  nodemsg.Intent           // the newest edit, which may have been applied without an answer
-	edits int
+	number int
+	rng    *rand.Rand
+	done   map[grid.Pos]chunk.Block // what was acknowledged last
+	last   nodemsg.Intent           // the newest edit, which may have been applied without an answer
+	edits  int
 }
 
 // build edits until ctx ends.
@@ -529,7 +528,7 @@ func (b *digger) build(ctx context.Context) {
 			pos = b.founded[n-1]
 		}
 		b.mu.Unlock()
-		b.last = nodemsg.Intent{Player: b.id, Seq: seq, Pos: at(pos, int32(b.id[0])), Block: chunk.Block(1 + b.rng.IntN(3))}
+		b.last = guest(fmt.Sprint("guest", b.number), seq, at(pos, int32(b.number)), chunk.Block(1+b.rng.IntN(3)))
 		for ctx.Err() == nil && !b.try(ctx, pos, b.last) {
 			select {
 			case <-ctx.Done():

@@ -247,7 +247,7 @@ func TestRangeQuerySurface(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := rangeNet(t, 3, 1)
 		g := nodes[1].follow(here)
-		tower := nodemsg.Intent{Player: alice, Seq: 1, Pos: grid.Pos{X: here.X*32 + 9, Y: 40, Z: here.Z * 32}, Block: chunk.Dirt}
+		tower := guest("alice", 1, grid.Pos{X: here.X*32 + 9, Y: 40, Z: here.Z * 32}, chunk.Dirt)
 		g.accepts(tower)
 		q := rollback.RangeQuery{Area: grid.Area{MaxX: 8, MaxZ: 8}, Surface: true}
 		check := func(state nodemsg.RegionState) {

@@ -28,7 +28,7 @@ var (
 )
 
 func stoneAt(pos grid.ChunkPos, seq uint64) nodemsg.Intent {
-	return nodemsg.Intent{Player: alice, Seq: seq, Pos: at(pos, int32(seq)), Block: chunk.Stone}
+	return guest("alice", seq, at(pos, int32(seq)), chunk.Stone)
 }
 
 // has fails the test unless the chunk has exactly the edits.

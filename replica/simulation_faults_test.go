@@ -6,9 +6,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/replica"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -159,9 +157,9 @@ func (s *sim) flood() {
 			if !o.closed && o.leading {
 				s.flooded++
 				s.blocks = max(1, s.blocks+1)
-				e := nodemsg.Intent{Player: player.ID{255}, Seq: s.flooded, Pos: firstChunk(o.model.cell).Origin(), Block: chunk.Block(s.blocks)}
-				e.Pos.Y = 20
-				o.edit(e, func(answer) {})
+				pos := firstChunk(o.model.cell).Origin()
+				pos.Y = 20
+				o.edit(guest("flood", s.flooded, pos, chunk.Block(s.blocks)), func(answer) {})
 			}
 		})
 	}

@@ -316,7 +316,7 @@ func (o *owner) plan() {
 		if o.closed || !o.leading || len(o.waiting) == 0 {
 			return
 		}
-		b := world.Batch{Edits: o.waiting}
+		b := world.Batch{Time: 1e12 + o.node.sim.now.Milliseconds(), Edits: o.waiting}
 		for _, e := range o.waiting {
 			pos := e.Pos.Chunk()
 			if !o.land.Pinned(pos) && !slices.ContainsFunc(b.Pins, func(p world.Pin) bool { return p.Chunk == pos }) {

@@ -1,7 +1,6 @@
 package replica_test
 
 import (
-	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -33,7 +32,7 @@ func (s *sim) addCell() {
 type client struct {
 	sim     *sim
 	number  int
-	id      player.ID
+	name    string
 	seq     uint64
 	gateway *machine
 	home    int // the cell where it builds
@@ -42,6 +41,11 @@ type client struct {
 	op      *op
 	sweep   []*op // what is left to do before a calm world counts as well
 	wanted  bool  // the current sweep has not ended
+}
+
+// guest returns an edit of a guest.
+func guest(name string, seq uint64, pos grid.Pos, block chunk.Block) nodemsg.Intent {
+	return nodemsg.Intent{Player: player.GuestID(name), Proof: nodemsg.Proof{Name: name}, Seq: seq, Pos: pos, Block: block}
 }
 
 // op is one thing that a player does.
@@ -63,7 +67,7 @@ func (s *sim) addClient() {
 		sim: s, number: len(s.clients), known: make(map[int]nodemsg.Region), leaders: make(map[uint64]string),
 		gateway: s.nodes[len(s.clients)%len(s.nodes)],
 	}
-	binary.BigEndian.PutUint64(c.id[:], uint64(c.number)+1)
+	c.name = fmt.Sprint("guest", c.number)
 	s.clients = append(s.clients, c)
 	s.at(s.between(0, time.Second), c.act)
 }
@@ -108,7 +112,7 @@ func (c *client) newOp(cell int, read bool) *op {
 		if s.blocks == 0 {
 			s.blocks = 1
 		}
-		o.intent = nodemsg.Intent{Player: c.id, Seq: c.seq, Pos: o.pos, Block: chunk.Block(s.blocks)}
+		o.intent = guest(c.name, c.seq, o.pos, chunk.Block(s.blocks))
 	}
 	return o
 }
@@ -255,7 +259,7 @@ func (c *client) finish(o *op, a answer) {
 		o.recorded, o.history = true, c.record(o)
 	default:
 		s.count("acknowledged")
-		index, ok := m.used[editKey{c.id, o.intent.Seq}]
+		index, ok := m.used[editKey{o.intent.Player, o.intent.Seq}]
 		if !ok || index <= o.floor {
 			s.fail("edit %d of player %d is acknowledged, applied at entry %d; when it began a player had seen %d", o.intent.Seq, c.number, index, o.floor)
 		}

@@ -69,9 +69,9 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 		Results: make([]nodemsg.EditResult, 0, len(batch.Edits)),
 		Changes: make([]Change, 0, len(batch.Edits)),
 	}
-	if batch.Time != 0 && !l.structure.Signed {
+	if !l.structure.Edited {
 		before := l.structure
-		l.structure.Signed, l.dirtyRows.structure = true, true
+		l.structure.Edited, l.dirtyRows.structure = true, true
 		l.tracked.restructured(index, before, l.structure)
 	}
 	for _, p := range batch.Pins {
@@ -99,14 +99,6 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 // unproven returns of each edit of a batch why it must not be applied, "" if it may.
 func (l *Land) unproven(b Batch) []string {
 	refused := make([]string, len(b.Edits))
-	if b.Time == 0 {
-		for i := range refused {
-			if l.structure.Signed {
-				refused[i] = wire.RefusedUnavailable // whoever asks again has it signed
-			}
-		}
-		return refused
-	}
 	for i, ok := range l.Proofs.Proven(b.Edits) {
 		if !ok {
 			refused[i] = wire.RefusedUnsigned
@@ -153,7 +145,7 @@ func (l *Land) edit(index uint64, e nodemsg.Intent, now int64, touched map[playe
 		if e.Text != "" && g.signs[at] == "" && len(g.signs) >= wire.MaxSigns {
 			return chunk.Air, wire.RefusedSigns
 		}
-		if a := authorOf(&e); out.Time != 0 && a.kind() == authorKey && !timely(e.Seq, out.Time) {
+		if a := authorOf(&e); a.kind() == authorKey && !timely(e.Seq, out.Time) {
 			return chunk.Air, wire.RefusedStale
 		}
 		l.recents[e.Player] = r

@@ -24,8 +24,7 @@ type Pin struct {
 
 // Batch is one log entry of a region; one is in flight at a time. Pins take effect before edits.
 type Batch struct {
-	// Time is when the leader proposed the entry, by its clock, in milliseconds since 1970. In batches of the first
-	// version, which have no proofs, it is 0.
+	// Time is when the leader proposed the entry, by its clock, in milliseconds since 1970; more than 0.
 	Time  int64
 	Pins  []Pin
 	Edits []nodemsg.Intent
@@ -33,12 +32,11 @@ type Batch struct {
 
 // Versions of batches. Other first bytes of an entry are those of barriers, splits and merges.
 const (
-	batchUnsigned = 1
-	batchSigned   = 5
-	batchSigns    = 9 // signed, and some edits are of signs with a text
+	batchPlain = 5
+	batchSigns = 9 // some edits are of signs with a text
 )
 
-// Kinds of authors in a signed batch, with what follows the kind.
+// Kinds of authors in a batch, with what follows the kind.
 const (
 	authorWorld = 0 // nothing: the edit is the world's own
 	authorGuest = 1 // the length of the guest's name as uvarint, the name
@@ -70,44 +68,33 @@ func (a *author) kind() byte {
 // Encode returns the bytes of the batch: version, time (uvarint), pins (count; X, Z as varints, 32 bytes), authors
 // (count; player 16 bytes, kind, proof), edits (count; author's index uvarint, sequence uvarint, X, Y, Z as varints,
 // block uvarint, and 64 bytes of signature if the author has a key), and if there are texts, in version 9: count; the
-// edit's number as uvarint, the text's length as uvarint, the text. A batch of the first version has no time and no
-// authors; each edit begins with the player's 16 bytes instead.
+// edit's number as uvarint, the text's length as uvarint, the text.
 func (b Batch) Encode() []byte {
-	signed, texts := b.Time != 0, b.texts()
+	texts := b.texts()
 	out := make([]byte, 0, 16+len(b.Pins)*40+len(b.Edits)*96)
 	if len(texts) > 0 {
 		out = append(out, batchSigns)
-		out = binary.AppendUvarint(out, uint64(b.Time))
-	} else if signed {
-		out = append(out, batchSigned)
-		out = binary.AppendUvarint(out, uint64(b.Time))
 	} else {
-		out = append(out, batchUnsigned)
+		out = append(out, batchPlain)
 	}
+	out = binary.AppendUvarint(out, uint64(b.Time))
 	out = binary.AppendUvarint(out, uint64(len(b.Pins)))
 	for _, p := range b.Pins {
 		out = binary.AppendVarint(out, int64(p.Chunk.X))
 		out = binary.AppendVarint(out, int64(p.Chunk.Z))
 		out = append(out, p.Base[:]...)
 	}
-	var numbers []uint64
-	if signed {
-		out, numbers = b.appendAuthors(out)
-	}
+	out, numbers := b.appendAuthors(out)
 	out = binary.AppendUvarint(out, uint64(len(b.Edits)))
 	for i := range b.Edits {
 		e := &b.Edits[i]
-		if signed {
-			out = binary.AppendUvarint(out, numbers[i])
-		} else {
-			out = append(out, e.Player[:]...)
-		}
+		out = binary.AppendUvarint(out, numbers[i])
 		out = binary.AppendUvarint(out, e.Seq)
 		out = binary.AppendVarint(out, int64(e.Pos.X))
 		out = binary.AppendVarint(out, int64(e.Pos.Y))
 		out = binary.AppendVarint(out, int64(e.Pos.Z))
 		out = binary.AppendUvarint(out, uint64(e.Block))
-		if a := authorOf(e); signed && a.kind() == authorKey {
+		if a := authorOf(e); a.kind() == authorKey {
 			out = append(out, e.Signature[:]...)
 		}
 	}
@@ -121,10 +108,10 @@ func (b Batch) Encode() []byte {
 	return out
 }
 
-// texts returns the numbers of the edits that have a text. Without a time there are none.
+// texts returns the numbers of the edits that have a text.
 func (b Batch) texts() (numbers []int) {
 	for i := range b.Edits {
-		if b.Time != 0 && b.Edits[i].Text != "" {
+		if b.Edits[i].Text != "" {
 			numbers = append(numbers, i)
 		}
 	}
@@ -162,7 +149,7 @@ func (b Batch) appendAuthors(out []byte) ([]byte, []uint64) {
 
 // IsBatch reports whether the entry is a batch of edits.
 func IsBatch(entry []byte) bool {
-	return len(entry) > 0 && (entry[0] == batchUnsigned || entry[0] == batchSigned || entry[0] == batchSigns)
+	return len(entry) > 0 && (entry[0] == batchPlain || entry[0] == batchSigns)
 }
 
 // DecodeBatch decodes what Encode wrote.
@@ -170,13 +157,10 @@ func DecodeBatch(data []byte) (Batch, error) {
 	if !IsBatch(data) {
 		return Batch{}, fmt.Errorf("%w: unknown version; upgrade voxeld", errBatch)
 	}
-	r, signed := reader{data: data[1:]}, data[0] != batchUnsigned
-	var b Batch
-	if signed {
-		b.Time = int64(r.uvarint())
-		if b.Time <= 0 {
-			r.fail()
-		}
+	r := reader{data: data[1:]}
+	b := Batch{Time: int64(r.uvarint())}
+	if b.Time <= 0 {
+		r.fail()
 	}
 	for range r.count(34) {
 		p := Pin{Chunk: grid.ChunkPos{X: r.int32(), Z: r.int32()}}
@@ -184,19 +168,13 @@ func DecodeBatch(data []byte) (Batch, error) {
 		b.Pins = append(b.Pins, p)
 	}
 	var authors []author
-	if signed {
-		for range r.count(17) {
-			authors = append(authors, r.author())
-		}
+	for range r.count(17) {
+		authors = append(authors, r.author())
 	}
-	least := 21
-	if signed {
-		least = 6
-	}
-	n := r.count(least)
+	n := r.count(6)
 	b.Edits = slices.Grow(b.Edits, n)
 	for range n {
-		b.Edits = append(b.Edits, r.edit(signed, authors))
+		b.Edits = append(b.Edits, r.edit(authors))
 	}
 	if data[0] == batchSigns {
 		r.signs(b.Edits)
@@ -238,11 +216,9 @@ func (r *reader) author() (a author) {
 	return a
 }
 
-func (r *reader) edit(signed bool, authors []author) (e nodemsg.Intent) {
+func (r *reader) edit(authors []author) (e nodemsg.Intent) {
 	hasKey := false
-	if !signed {
-		copy(e.Player[:], r.bytes(len(e.Player)))
-	} else if i := r.uvarint(); i < uint64(len(authors)) {
+	if i := r.uvarint(); i < uint64(len(authors)) {
 		a := &authors[i]
 		e.Player, e.Name, e.Key, hasKey = a.player, a.name, a.key, a.kind() == authorKey
 	} else {

@@ -187,11 +187,11 @@ func TestReplaceRefusesOtherParts(t *testing.T) {
 	}
 }
 
-// A barrier changes nothing. An older version refuses it, with the same effect.
+// A barrier changes nothing.
 func TestBarrierChangesNothing(t *testing.T) {
 	l := newTestLand()
 	pos := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
-	batch := Batch{Pins: []Pin{{Chunk: pos}}, Edits: []nodemsg.Intent{{Seq: 1, Pos: pos.Origin(), Block: chunk.Stone}}}
+	batch := Batch{Time: 1e12, Pins: []Pin{{Chunk: pos}}, Edits: []nodemsg.Intent{guest(1, 1, pos.Origin(), chunk.Stone)}}
 	if _, err := l.Apply(2, batch.Encode()); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func (l *Land) setBlock(index uint64, g *pinnedChunk, to Change, by player.ID, g
 	before, had := g.edits.Get(to.At)
 	written := g.signs[to.At] != to.Text
 	changeBlock(l, index, g, to, out)
-	if now == 0 || had && before == to.Block && !written || to.Block == history.Natural { // the last is no block: the leader lies
+	if had && before == to.Block && !written || to.Block == history.Natural { // the last is no block: the leader lies
 		return
 	}
 	if !had {
@@ -392,7 +392,7 @@ func (l *Land) RolledBack() int64 { return l.rolledBack }
 func (l *Land) rollBack(index uint64, s RollbackStep) (out Outcome, err error) {
 	g := l.pinned[s.Chunk]
 	switch {
-	case s.Number <= l.rolledBack, !l.structure.Signed, !s.Done && s.Time <= 0: // without signed batches there is no history
+	case s.Number <= l.rolledBack, !l.structure.Edited, !s.Done && s.Time <= 0: // without edits there is no history
 		return out, nil
 	case s.Done:
 		l.orders(index, func() { l.rolledBack = s.Number })

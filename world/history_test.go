@@ -3,6 +3,7 @@ package world
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -236,7 +237,7 @@ func TestChunkHistoryIsBounded(t *testing.T) {
 		e.now++
 		pos := a
 		pos.Y = 1 + int32(i%50)
-		id := numbered(i)
+		id := player.GuestID(fmt.Sprint(i))
 		var out Outcome
 		e.land.setBlock(e.index, e.land.pinned[a.Chunk()], Change{Chunk: a.Chunk(), BlockAt: nodemsg.BlockAt{At: chunk.At(pos), Block: chunk.Block(i % 3)}}, id, "", e.now, &out)
 	}

@@ -37,7 +37,7 @@ type Land struct {
 	structure Structure
 	dirtyRows dirtyRows
 
-	Proofs Proofs // set before signed batches are applied
+	Proofs Proofs // set before batches are applied
 }
 
 // dirtyRows names the rows that have changed since the last Writes.

@@ -199,10 +199,10 @@ func TestLandAgreesWithModel(t *testing.T) {
 func TestLandReportsChanges(t *testing.T) {
 	l := newTestLand()
 	at := grid.Pos{X: testCell.Area().MinX * 32, Y: 3, Z: testCell.Area().MinZ * 32}
-	e := nodemsg.Intent{Player: player.ID{1}, Seq: 5, Pos: at, Block: chunk.Stone}
+	e := guest(1, 5, at, chunk.Stone)
 	other := e
 	other.Block = chunk.Dirt
-	out, err := l.Apply(2, Batch{Pins: []Pin{{Chunk: at.Chunk()}}, Edits: []nodemsg.Intent{e, e, other}}.Encode())
+	out, err := l.Apply(2, Batch{Time: 1e12, Pins: []Pin{{Chunk: at.Chunk()}}, Edits: []nodemsg.Intent{e, e, other}}.Encode())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,12 +224,14 @@ func TestLandReportsChanges(t *testing.T) {
 func TestLandEvictsPlayers(t *testing.T) {
 	l, stored := newTestLand(), rows{}
 	at := grid.Pos{X: testCell.Area().MinX * 32, Z: testCell.Area().MinZ * 32}
-	id := func(n int) player.ID { return player.ID{byte(n >> 8), byte(n)} }
+	edits := make([]nodemsg.Intent, 5000+2*rememberedPlayers) // by ascending id: of several at once, the lowest is dropped first
+	for n := range edits {
+		edits[n] = guest(n, 1, at, chunk.Stone)
+	}
+	slices.SortFunc(edits, func(a, b nodemsg.Intent) int { return a.Player.Compare(b.Player) })
+	id := func(n int) player.ID { return edits[n].Player }
 	apply := func(index uint64, from, to int) {
-		b := Batch{Pins: []Pin{{Chunk: at.Chunk()}}}
-		for n := from; n < to; n++ {
-			b.Edits = append(b.Edits, nodemsg.Intent{Player: id(n), Seq: 1, Pos: at, Block: chunk.Stone})
-		}
+		b := Batch{Time: 1e12, Pins: []Pin{{Chunk: at.Chunk()}}, Edits: edits[from:to]}
 		if _, err := l.Apply(index, b.Encode()); err != nil {
 			t.Fatal(err)
 		}
@@ -281,12 +283,11 @@ func TestLandLoadRefuses(t *testing.T) {
 // Whatever the log holds: no panic, the same outcome on every replica, and the same state from the rows.
 func FuzzLandApply(f *testing.F) {
 	at := grid.Pos{X: testCell.Area().MinX * 32, Y: 3, Z: testCell.Area().MinZ * 32}
-	e := nodemsg.Intent{Player: player.ID{1}, Seq: 5, Pos: at, Block: chunk.Stone}
-	good := Batch{Pins: []Pin{{Chunk: at.Chunk()}}, Edits: []nodemsg.Intent{e, e}}.Encode()
+	e := guest(1, 5, at, chunk.Stone)
+	good := Batch{Time: 1, Pins: []Pin{{Chunk: at.Chunk()}}, Edits: []nodemsg.Intent{e, e}}.Encode()
 	f.Add(good, good)
 	sign := nodemsg.Intent{Player: player.GuestID("ada"), Seq: 5, Pos: at, Block: chunk.Sign, Text: "home", Proof: nodemsg.Proof{Name: "ada"}}
 	f.Add(good, Batch{Time: 1, Edits: []nodemsg.Intent{sign}}.Encode())
-	f.Add(good, Batch{Edits: []nodemsg.Intent{e}}.Encode())
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		a, b, stored := newTestLand(), newTestLand(), rows{}
 		for i, entry := range [][]byte{first, second} {

@@ -126,7 +126,7 @@ func (l *Land) merge(index uint64, packed [2][]byte) error {
 		if err != nil {
 			return fmt.Errorf("merge %v: %w", cell, err)
 		}
-		merged.structure.Signed = merged.structure.Signed || child.structure.Signed
+		merged.structure.Edited = merged.structure.Edited || child.structure.Edited
 		for pos, g := range child.pinned {
 			merged.pinned[pos] = g
 			merged.dirtyRows.pins[pos] = struct{}{}

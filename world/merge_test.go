@@ -1,19 +1,19 @@
 package world
 
 import (
-	"encoding/binary"
+	"fmt"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// numbered returns the id of a player.
-func numbered(n int) player.ID {
-	var id player.ID
-	binary.BigEndian.PutUint64(id[:], uint64(n))
-	return id
+// guest returns an edit of a guest with a number.
+func guest(n int, seq uint64, at grid.Pos, block chunk.Block) nodemsg.Intent {
+	name := fmt.Sprint("guest", n)
+	return nodemsg.Intent{Player: player.GuestID(name), Proof: nodemsg.Proof{Name: name}, Seq: seq, Pos: at, Block: block}
 }
 
 // mustApply applies an entry, and returns the step.
@@ -58,11 +58,11 @@ func merge(t *testing.T, l *Land, index, attempt uint64, halves [2]*Land) Step {
 	return mustApply(t, l, index, EncodeMerge(attempt, rows))
 }
 
-// firstOf returns an edit by the player of the first chunk of a land, with the chunk's pin.
-func firstOf(l *Land, by player.ID, seq uint64) []byte {
+// firstOf returns an edit of a guest of the first chunk of a land, with the chunk's pin.
+func firstOf(l *Land, n int, seq uint64) []byte {
 	pos := grid.ChunkPos{X: l.cell.Area().MinX, Z: l.cell.Area().MinZ}
 	at := grid.Pos{X: pos.X * grid.ChunkSize, Y: 1, Z: pos.Z * grid.ChunkSize}
-	return Batch{Pins: []Pin{{Chunk: pos}}, Edits: []nodemsg.Intent{{Player: by, Seq: seq, Pos: at, Block: 1}}}.Encode()
+	return Batch{Time: 1e12, Pins: []Pin{{Chunk: pos}}, Edits: []nodemsg.Intent{guest(n, seq, at, 1)}}.Encode()
 }
 
 // A parent that was put back to an earlier state is behind its frozen children: an attempt that they abandon is over
@@ -95,7 +95,7 @@ func TestMergeDropsIdlePlayers(t *testing.T) {
 	for n := range rememberedPlayers {
 		for half, child := range halves {
 			index++
-			mustApply(t, child, index, firstOf(child, numbered(2*rememberedPlayers-2*n-half), 1)) // the lowest ids last
+			mustApply(t, child, index, firstOf(child, 2*rememberedPlayers-2*n-half, 1)) // the lowest numbers last
 		}
 	}
 	for _, child := range halves {
@@ -108,7 +108,7 @@ func TestMergeDropsIdlePlayers(t *testing.T) {
 		t.Fatalf("%d players", len(parent.recents))
 	}
 	for n := 1; n <= rememberedPlayers; n++ {
-		if r := parent.recents[numbered(n)]; r == nil || r.last > 20 {
+		if r := parent.recents[guest(n, 1, grid.Pos{}, 1).Player]; r == nil || r.last > 20 {
 			t.Fatalf("player %d, one of the last to edit: %+v", n, r)
 		}
 	}
@@ -120,7 +120,7 @@ func TestEditsAreAppliedOnceAcrossSplits(t *testing.T) {
 	parent := newTestLand()
 	changes := func(l *Land, index, seq uint64) bool {
 		t.Helper()
-		out, err := l.Apply(index, firstOf(l, numbered(1), seq))
+		out, err := l.Apply(index, firstOf(l, 1, seq))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestEditsAreAppliedOnceAcrossSplits(t *testing.T) {
 		if changes(child, 11, 7) {
 			t.Errorf("half %d applies an edit again that its parent has applied", half)
 		}
-		mustApply(t, child, 12, firstOf(child, numbered(2), uint64(1+half)))
+		mustApply(t, child, 12, firstOf(child, 2, uint64(1+half)))
 		mustApply(t, child, 13, EncodeFreeze(0))
 	}
 	if merge(t, parent, 20, 0, halves) != Merged {
@@ -144,7 +144,7 @@ func TestEditsAreAppliedOnceAcrossSplits(t *testing.T) {
 		t.Error("the parent applies its own edit again after the merge")
 	}
 	for seq := range uint64(2) {
-		out, err := parent.Apply(22+seq, firstOf(parent, numbered(2), 1+seq))
+		out, err := parent.Apply(22+seq, firstOf(parent, 2, 1+seq))
 		if err != nil || len(out.Changes) != 0 {
 			t.Errorf("the parent applies the edit %d of a child again: %+v, %v", 1+seq, out, err)
 		}
@@ -173,7 +173,7 @@ func TestFreeze(t *testing.T) {
 		if got := mustApply(t, child, index, step.entry); got != step.want || child.Structure().Frozen != step.frozen {
 			t.Fatalf("step %d: %v, %+v", i, got, child.Structure())
 		}
-		out, err := child.Apply(index+1, firstOf(child, numbered(1), index))
+		out, err := child.Apply(index+1, firstOf(child, 1, index))
 		if err != nil || (len(out.Results) == 0) != (step.frozen != 0) {
 			t.Fatalf("step %d: an edit has the results %v, %v", i, out.Results, err)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// Proofs decide which edits of signed batches were made by those in whose names they are. All members of a region must
+// Proofs decide which edits of batches were made by those in whose names they are. All members of a region must
 // decide the same.
 type Proofs struct {
 	// Signed reports of each edit with a key whether the key has signed it; of the others it reports anything. If nil,

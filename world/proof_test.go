@@ -163,11 +163,7 @@ func TestForgeriesAreNotApplied(t *testing.T) {
 			b.Edits = append(b.Edits, forgeries[made%len(forgeries)](f))
 			made++
 		}
-		entry := b.Encode()
-		if index%10 == 0 { // in the old format, which has no proofs
-			entry = Batch{Edits: b.Edits}.Encode()
-		}
-		out, err := l.Apply(index, entry)
+		out, err := l.Apply(index, b.Encode())
 		if err != nil || len(out.Changes) > 0 {
 			t.Fatalf("%d forgeries are applied, the first of which is %+v: %v", len(out.Changes), out.Changes[0], err)
 		}
@@ -238,23 +234,11 @@ func TestMembersAgreeOnProofs(t *testing.T) {
 	})
 }
 
-// From the first signed batch on, a region applies no others; so do its parts, and whoever reads its rows. Its digest
-// follows.
-func TestSignedRegionsStaySigned(t *testing.T) {
-	unsigned := func(seq uint64) []byte {
-		return Batch{Edits: []nodemsg.Intent{{Player: idOf(keyOf(1)), Seq: seq, Pos: firstBlock, Block: chunk.Stone}}}.Encode()
-	}
-	check := func(what string, l *Land, seq uint64) {
-		t.Helper()
-		out, err := l.Apply(100+seq, unsigned(seq))
-		if err != nil || len(out.Changes) > 0 || len(out.Results) != 1 || out.Results[0].Refused != wire.RefusedUnavailable {
-			t.Errorf("%s: an unsigned edit is answered %+v, %v", what, out, err)
-		}
-	}
+// From the first batch on a region has a history; so have its parts, and whoever reads its rows. Its digest follows.
+func TestEditedRegionsStaySo(t *testing.T) {
 	load := func(id uint64, cell grid.Cell, writes []kv.Write) *Land {
 		t.Helper()
 		l := NewLand(id, cell, testHeight)
-		l.Proofs = Proofs{Signed: signature.New(testWorld).Signed}
 		for _, w := range writes {
 			if err := l.Load(w.Key, w.Value); err != nil {
 				t.Fatal(err)
@@ -263,15 +247,9 @@ func TestSignedRegionsStaySigned(t *testing.T) {
 		return l
 	}
 	l := newTestLand()
-	l.Proofs = Proofs{Signed: signature.New(testWorld).Signed}
-	first := Batch{Pins: []Pin{{Chunk: firstChunk}}, Edits: []nodemsg.Intent{{Player: idOf(keyOf(1)), Seq: 1, Pos: firstBlock, Block: chunk.Dirt}}}
-	if out, err := l.Apply(2, first.Encode()); err != nil || len(out.Changes) != 1 {
-		t.Fatalf("before, an unsigned edit is answered %+v, %v", out, err)
+	if l.Structure().Edited || len(l.Structure().encode()) != 48 {
+		t.Error("a region counts as edited from the beginning")
 	}
-	if len(l.Structure().encode()) != 48 {
-		t.Error("an unsigned region has another row than before")
-	}
-	l.Writes()
 	tracked := l.StartDigest(2)
 	tracked.Step(1000)
 	if _, err := l.Apply(3, Batch{Time: testTime.UnixMilli()}.Encode()); err != nil {
@@ -280,17 +258,17 @@ func TestSignedRegionsStaySigned(t *testing.T) {
 	if sequences := (Part{Sequences: true}); tracked.At(sequences, 3) != l.digest(sequences) {
 		t.Error("the digest does not follow")
 	}
-	check("the region", l, 2)
-	stored := load(l.id, l.cell, l.rows())
-	check("a copy", stored, 3)
+	if !l.Structure().Edited || !load(l.id, l.cell, l.rows()).Structure().Edited {
+		t.Error("the region, or a copy, does not count as edited")
+	}
 	if writes := l.Writes(); len(writes) != 1 || !IsStructure(writes[0].Key) {
 		t.Errorf("%d rows are stored", len(writes))
 	}
 	var packed [2][]byte
 	for half, child := range l.Children(4) {
 		it := load(child.ID, child.Cell, child.Rows)
-		if !it.Structure().Signed {
-			t.Errorf("half %d is not signed", half)
+		if !it.Structure().Edited {
+			t.Errorf("half %d does not count as edited", half)
 		}
 		var err error
 		if packed[half], err = it.PackedRows(0, 0); err != nil {
@@ -298,13 +276,8 @@ func TestSignedRegionsStaySigned(t *testing.T) {
 		}
 	}
 	l.Split(4)
-	if _, err := l.Apply(5, EncodeMerge(l.Structure().Attempt, packed)); err != nil {
-		t.Fatal(err)
-	}
-	check("the region, merged again", l, 6)
-	again := signed(keyOf(1), testWorld, nodemsg.Intent{Seq: uint64(testTime.UnixMicro()), Pos: firstBlock, Block: chunk.Brick})
-	if out, err := l.Apply(200, Batch{Time: testTime.UnixMilli(), Edits: []nodemsg.Intent{again}}.Encode()); err != nil || len(out.Changes) != 1 {
-		t.Errorf("a signed edit in the region, merged again, is answered %+v, %v", out, err)
+	if _, err := l.Apply(5, EncodeMerge(l.Structure().Attempt, packed)); err != nil || !l.Structure().Edited {
+		t.Fatalf("merged again: %+v, %v", l.Structure(), err)
 	}
 	odd := binary.BigEndian.AppendUint64(make([]byte, 48), 2)
 	if _, ok := decodeStructure(odd); ok {

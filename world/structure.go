@@ -20,26 +20,26 @@ type Structure struct {
 	// it.
 	Parent, ParentSplit uint64
 	Frozen              uint64 // 1 more than the attempt of its parent that has frozen it; 0 if it is not frozen
-	Signed              bool   // a signed batch was applied: others are not applied any more
+	Edited              bool   // a batch was applied: there is a history
 	Vacated             uint64 // log index of the entry that gave up the region, for good; 0 if it was not given up
 }
 
 // RefusesEdits reports whether the region has no land, or must not change it: its edits then have no result.
 func (s Structure) RefusesEdits() bool { return s.Split != 0 || s.Frozen != 0 || s.Vacated != 0 }
 
-// encode returns the row of the structure: its fields in order, each u64 big-endian. Signed is 1 or 0. The last two are
+// encode returns the row of the structure: its fields in order, each u64 big-endian. Edited is 1 or 0. The last two are
 // left out if they are 0.
 func (s Structure) encode() []byte {
 	b := make([]byte, 0, 64)
 	for _, field := range [...]uint64{s.Split, s.Merged, s.Attempt, s.Parent, s.ParentSplit, s.Frozen} {
 		b = binary.BigEndian.AppendUint64(b, field)
 	}
-	signed := uint64(0)
-	if s.Signed {
-		signed = 1
+	edited := uint64(0)
+	if s.Edited {
+		edited = 1
 	}
-	if s.Signed || s.Vacated != 0 {
-		b = binary.BigEndian.AppendUint64(b, signed)
+	if s.Edited || s.Vacated != 0 {
+		b = binary.BigEndian.AppendUint64(b, edited)
 	}
 	if s.Vacated != 0 {
 		b = binary.BigEndian.AppendUint64(b, s.Vacated)
@@ -48,17 +48,17 @@ func (s Structure) encode() []byte {
 }
 
 func decodeStructure(row []byte) (s Structure, ok bool) {
-	var signed uint64
+	var edited uint64
 	switch len(row) {
 	case 48:
 	case 56:
-		signed, ok = binary.BigEndian.Uint64(row[48:]), true
+		edited, ok = binary.BigEndian.Uint64(row[48:]), true
 	case 64:
-		signed, s.Vacated = binary.BigEndian.Uint64(row[48:]), binary.BigEndian.Uint64(row[56:])
+		edited, s.Vacated = binary.BigEndian.Uint64(row[48:]), binary.BigEndian.Uint64(row[56:])
 	default:
 		return s, false
 	}
-	if s.Signed = signed == 1; signed > 1 || ok && !s.Signed || len(row) == 64 && s.Vacated == 0 {
+	if s.Edited = edited == 1; edited > 1 || ok && !s.Edited || len(row) == 64 && s.Vacated == 0 {
 		return s, false
 	}
 	for i, field := range [...]*uint64{&s.Split, &s.Merged, &s.Attempt, &s.Parent, &s.ParentSplit, &s.Frozen} {

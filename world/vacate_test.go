@@ -18,9 +18,9 @@ func vacant() *Land {
 
 // builtAt is a batch with one edit, or, without a block, with a pin only.
 func builtAt(seq uint64, edited bool) []byte {
-	b := Batch{Pins: []Pin{{Base: [32]byte{1}}}}
+	b := Batch{Time: 1e12, Pins: []Pin{{Base: [32]byte{1}}}}
 	if edited {
-		b.Edits = []nodemsg.Intent{{Player: numbered(1), Seq: seq, Pos: grid.Pos{X: 1, Y: 2, Z: 3}, Block: chunk.Stone}}
+		b.Edits = []nodemsg.Intent{guest(1, seq, grid.Pos{X: 1, Y: 2, Z: 3}, chunk.Stone)}
 	}
 	return b.Encode()
 }
@@ -34,7 +34,7 @@ func TestVacateOnlyEmptyLand(t *testing.T) {
 		"an edit":             {builtAt(1, true)},
 		"a pin":               {builtAt(1, false)},
 		"orders":              {EncodeMarks([]history.Mark{{Number: 4, Box: grid.Box{}}})},
-		"an edit of its past": {builtAt(1, true), Batch{Edits: []nodemsg.Intent{{Player: numbered(1), Seq: 2, Pos: grid.Pos{X: 1, Y: 2, Z: 3}}}}.Encode()},
+		"an edit of its past": {builtAt(1, true), Batch{Time: 1e12, Edits: []nodemsg.Intent{guest(1, 2, grid.Pos{X: 1, Y: 2, Z: 3}, chunk.Air)}}.Encode()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := vacant()
@@ -114,7 +114,7 @@ func TestVacatedForGood(t *testing.T) {
 			t.Errorf("row %x is %+v", bad, s)
 		}
 	}
-	signed := Structure{Signed: true, Vacated: 3}
+	signed := Structure{Edited: true, Vacated: 3}
 	if s, ok := decodeStructure(signed.encode()); !ok || s != signed {
 		t.Errorf("%+v is read as %+v", signed, s)
 	}

@@ -57,7 +57,6 @@ type editQueue struct {
 	// accepts no entry.
 	hash     func(grid.ChunkPos)
 	rejected func(error)
-	signed   bool // batches are signed, even before the first one that is
 	now      func() time.Time
 	ordered  func() bool // reports whether all orders have arrived; if not, they are on their way, and edits come after them
 
@@ -162,9 +161,6 @@ func (q *editQueue) refuseWaiting(why string) {
 	})
 }
 
-// proposesSigned reports whether batches are signed.
-func (q *editQueue) proposesSigned() bool { return q.signed || q.contents.land.Structure().Signed }
-
 // committed answers the edits of an entry. Own is set if the entry was proposed here in this term.
 func (q *editQueue) committed(outcome world.Outcome, own bool) {
 	for _, change := range outcome.Changes {
@@ -239,7 +235,7 @@ func (q *editQueue) propose() {
 	if !q.leading || q.frozen || len(q.waiting) == 0 || q.inFlight >= maxInFlight || !q.ordered() {
 		return
 	}
-	var batch world.Batch
+	batch := world.Batch{Time: q.now().UnixMilli()}
 	var rest []queued
 	texts := 0
 	pinned := make(map[grid.ChunkPos]bool) // by this batch
@@ -264,9 +260,6 @@ func (q *editQueue) propose() {
 	}
 	if len(batch.Edits) == 0 {
 		return
-	}
-	if texts > 0 || q.proposesSigned() {
-		batch.Time = q.now().UnixMilli()
 	}
 	if err := q.group.Propose(batch.Encode()); err != nil {
 		q.rejected(err)

@@ -55,8 +55,7 @@ type LandOptions struct {
 	RefuseEdit func(player.ID, *nodemsg.Proof, grid.Pos) string
 	// Orders returns the policy's orders that are known here. If nil, there are none.
 	Orders func() Orders
-	// Proofs decide whose edits are accepted. Signed may be called in any goroutine. Without it batches are not signed
-	// before one is applied.
+	// Proofs decide whose edits are accepted. Signed may be called in any goroutine.
 	Proofs world.Proofs
 	// Now returns the time of edits. If nil, it is that of the machine.
 	Now func() time.Time
@@ -116,7 +115,6 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 	l.hub.detached = l.edits.forget
 	l.hub.slow = func() { l.Logger.Warn("link closed: gateway too slow", "region", l.info.ID) }
 	l.edits.hash = l.requestHash
-	l.edits.signed = o.Proofs.Signed != nil
 	l.edits.ordered = func() bool { return l.marks.arrived(l) }
 	l.contents.land.Proofs = o.Proofs
 	if o.Proofs.Signed != nil {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -71,8 +72,8 @@ func (s *script) commit() {
 
 var (
 	here  = grid.ChunkPos{X: 1, Z: 1}
-	alice = player.ID{1}
-	bob   = player.ID{2}
+	alice = player.GuestID("alice")
+	bob   = player.GuestID("bob")
 )
 
 func at(pos grid.ChunkPos, y int32) grid.Pos {
@@ -85,8 +86,13 @@ func body(id player.ID, pos grid.ChunkPos) nodemsg.Body {
 	return nodemsg.Body{Player: id, Name: "x", Pose: motion.Pose{X: float64(p.X), Y: 10, Z: float64(p.Z)}}
 }
 
+// guest returns an edit of a guest.
+func guest(name string, seq uint64, pos grid.Pos, block chunk.Block) nodemsg.Intent {
+	return nodemsg.Intent{Player: player.GuestID(name), Proof: nodemsg.Proof{Name: name}, Seq: seq, Pos: pos, Block: block}
+}
+
 func stone(seq uint64) nodemsg.Intent {
-	return nodemsg.Intent{Player: alice, Seq: seq, Pos: at(here, int32(seq)%60), Block: chunk.Stone}
+	return guest("alice", seq, at(here, int32(seq)%60), chunk.Stone)
 }
 
 // scripted returns a land that the test steps itself.
@@ -246,7 +252,7 @@ func TestUnreadableSnapshotIsLeftAlone(t *testing.T) {
 	l.step()
 	l.Reload = func(nodemsg.Region) (*world.Land, error) { return nil, errors.New("a flipped bit") }
 	entry := func(seq uint64) []byte {
-		return world.Batch{Pins: []world.Pin{{Chunk: here}}, Edits: []nodemsg.Intent{stone(seq)}}.Encode()
+		return world.Batch{Time: 1e12, Pins: []world.Pin{{Chunk: here}}, Edits: []nodemsg.Intent{stone(seq)}}.Encode()
 	}
 	g.mail = []replica.Delivery{
 		replica.Committed{Index: 5, Term: 3, Entry: entry(1)},
@@ -268,9 +274,7 @@ func TestOverloadedGroup(t *testing.T) {
 	g.full = replica.ErrOverloaded
 	var all []nodemsg.Intent
 	for seq := range uint64(maxBatch + 50) {
-		e := stone(seq)
-		e.Player = player.ID{byte(seq), byte(seq >> 8)}
-		all = append(all, e)
+		all = append(all, guest(fmt.Sprint("guest", seq), seq, stone(seq).Pos, chunk.Stone))
 	}
 	send(l, link, nodemsg.ToRegion{Edits: all})
 	steps(l)
@@ -340,7 +344,7 @@ func FuzzReceive(f *testing.F) {
 	seed(nodemsg.ToRegion{
 		Watch: []grid.ChunkPos{here, {X: 500}}, Enter: []nodemsg.Body{body(alice, here)}, Leave: []player.ID{alice},
 		Moves: []nodemsg.BodyMove{{Player: alice, Pose: body(alice, grid.ChunkPos{X: 2}).Pose}},
-		Edits: []nodemsg.Intent{stone(1), stone(1), {Player: bob, Seq: 1, Pos: at(grid.ChunkPos{X: 99}, 511), Block: chunk.Dirt}},
+		Edits: []nodemsg.Intent{stone(1), stone(1), guest("bob", 1, at(grid.ChunkPos{X: 99}, 511), chunk.Dirt)},
 		Chat:  []nodemsg.ChatEvent{{Player: bob, Name: "x", Chunk: here, Text: "hi"}},
 	})
 	f.Fuzz(func(t *testing.T, first, second []byte) {
@@ -400,16 +404,16 @@ func TestFullChunkTakesNoNewPlace(t *testing.T) {
 	edit := func(at chunk.Index) string {
 		t.Helper()
 		seq++
-		return commitEdit(t, l, g, link, nodemsg.Intent{Player: alice, Seq: seq, Pos: at.Pos(here), Block: chunk.Stone})
+		return commitEdit(t, l, g, link, guest("alice", seq, at.Pos(here), chunk.Stone))
 	}
 	const layer = 32 * 32                      // the first is bedrock
 	if refused := edit(layer); refused != "" { // pins the chunk
 		t.Fatal(refused)
 	}
 	for first := uint64(0); first < world.MaxEdits; first += 4096 {
-		var batch world.Batch
+		batch := world.Batch{Time: 1e12}
 		for i := range uint64(4096) {
-			batch.Edits = append(batch.Edits, nodemsg.Intent{Player: bob, Seq: first + i + 1, Pos: chunk.Index(first + i).Pos(here), Block: chunk.Stone})
+			batch.Edits = append(batch.Edits, guest("bob", first+i+1, chunk.Index(first+i).Pos(here), chunk.Stone))
 		}
 		if _, err := l.contents.land.Apply(1, batch.Encode()); err != nil {
 			t.Fatal(err)

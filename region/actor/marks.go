@@ -48,7 +48,7 @@ func (m *marker) last(l *Land) (number int64, all bool) {
 	if l.Orders == nil {
 		return 0, true
 	}
-	if l.contents.land.Structure().Signed && len(m.missing(l)) > 0 {
+	if l.contents.land.Structure().Edited && len(m.missing(l)) > 0 {
 		return 0, false
 	}
 	return l.Orders().Numbered(), true

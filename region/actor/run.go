@@ -153,7 +153,7 @@ func (l *Land) step() {
 		l.report()
 	}
 	clock.end(phaseStore)
-	if structure := l.contents.land.Structure(); l.leading && structure.Signed && !structure.RefusesEdits() {
+	if structure := l.contents.land.Structure(); l.leading && structure.Edited && !structure.RefusesEdits() {
 		l.marks.arrived(l)
 	}
 	l.edits.propose()

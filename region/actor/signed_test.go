@@ -16,11 +16,10 @@ import (
 
 const testWorld = "4f1c0f6d2a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5"
 
-// signs has the land check signatures, and sign its batches.
+// signs has the land check signatures.
 func signs(l *Land) {
 	l.Proofs.Signed = signature.New(testWorld).Signed
 	l.contents.land.Proofs = l.Proofs
-	l.edits.signed = true
 }
 
 func signedBy(key ed25519.PrivateKey, world string, e nodemsg.Intent) nodemsg.Intent {
@@ -80,15 +79,14 @@ func TestLeaderRefusesForgeries(t *testing.T) {
 			}
 		}
 	}
-	guest := stone(uint64(time.Now().UnixMicro()))
-	guest.Player, guest.Name = player.GuestID("ada"), "ada"
-	send(l, link, nodemsg.ToRegion{Edits: []nodemsg.Intent{genuine, guest}})
+	ada := guest("ada", uint64(time.Now().UnixMicro()), at(here, 1), chunk.Stone)
+	send(l, link, nodemsg.ToRegion{Edits: []nodemsg.Intent{genuine, ada}})
 	steps(l)
 	if len(g.proposed) != 1 {
 		t.Fatalf("%d entries proposed", len(g.proposed))
 	}
 	b, err := world.DecodeBatch(g.proposed[0])
-	if err != nil || len(b.Edits) != 2 || b.Edits[0] != genuine || b.Edits[1] != guest || time.Since(time.UnixMilli(b.Time)).Abs() > time.Minute {
+	if err != nil || len(b.Edits) != 2 || b.Edits[0] != genuine || b.Edits[1] != ada || time.Since(time.UnixMilli(b.Time)).Abs() > time.Minute {
 		t.Errorf("proposed is %+v, %v", b, err)
 	}
 }
@@ -97,13 +95,14 @@ func TestLeaderRefusesForgeries(t *testing.T) {
 func TestLeaderChecksTexts(t *testing.T) {
 	l, g := scripted()
 	signs(l)
-	l.contents.land.Proofs.Own = func(player.ID) bool { return true }
 	link := newLink(l)
 	seq := uint64(time.Now().UnixMicro())
 	write := func(block chunk.Block, text string) string {
 		t.Helper()
 		seq++
-		return commitEdit(t, l, g, link, nodemsg.Intent{Player: alice, Seq: seq, Pos: at(here, 1), Block: block, Text: text})
+		e := guest("alice", seq, at(here, 1), block)
+		e.Text = text
+		return commitEdit(t, l, g, link, e)
 	}
 	for _, c := range []struct {
 		block      chunk.Block

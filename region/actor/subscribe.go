@@ -49,20 +49,17 @@ func (l *Land) handleMessage(s *subscriber, msg nodemsg.ToRegion) {
 	if l.stalled != nil {
 		refused = wire.RefusedUnavailable
 	}
-	var proven []bool
-	if len(msg.Edits) > 0 && l.edits.proposesSigned() {
-		proven = l.contents.land.Proofs.Proven(msg.Edits) // verified when they were received, usually
-	}
+	proven := l.contents.land.Proofs.Proven(msg.Edits) // verified when they were received, usually
 	for i, intent := range msg.Edits {
 		why := refused
 		if why == "" && l.RefuseEdit != nil { // gateways check it, too; they may lie
 			var proof *nodemsg.Proof
-			if proven != nil && proven[i] {
+			if proven[i] {
 				proof = &msg.Edits[i].Proof
 			}
 			why = l.RefuseEdit(intent.Player, proof, intent.Pos)
 		}
-		if proven != nil && !proven[i] {
+		if !proven[i] {
 			why = cmp.Or(why, wire.RefusedUnsigned)
 		}
 		l.edits.add(s, intent, why)

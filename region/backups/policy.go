@@ -106,7 +106,7 @@ func unfinished(db replica.Reader, state *policy.State, chain backup.Chain) (all
 		if err = cmp.Or(err, other); err != nil {
 			return nil, err
 		}
-		if !structure.Signed {
+		if !structure.Edited {
 			continue // without a history
 		}
 		for _, order := range orders {

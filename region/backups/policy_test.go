@@ -100,7 +100,7 @@ func file(t *testing.T, base backup.Chain, complete int64, acts []kv.Write) stri
 		g.Same = &sum
 	}
 	rolledBack := kv.Write{Key: append(binary.BigEndian.AppendUint64(nil, 7), 'r'), Value: binary.BigEndian.AppendUint64(nil, uint64(complete))}
-	group(g, rolledBack, world.StructureRow(7, world.Structure{Signed: true}))
+	group(g, rolledBack, world.StructureRow(7, world.Structure{Edited: true}))
 	table := backup.TableWriter{Name: backup.PolicyTable, Emit: w.Write}
 	for _, row := range acts {
 		must(table.Add(row.Key, row.Value))

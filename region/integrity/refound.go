@@ -229,7 +229,7 @@ func (r *Refounder) rows(info nodemsg.Region, rows []kv.Write, structure world.S
 	if land.Structure().Split != 0 {
 		return nil, fmt.Errorf("replace %v: the backup was made while it was split, and has its land in parts: take another one", info.Cell)
 	}
-	structure.Signed = land.Structure().Signed
+	structure.Edited = land.Structure().Edited
 	if structure != (world.Structure{}) {
 		own = append(own, world.StructureRow(info.ID, structure))
 	}

@@ -35,7 +35,7 @@ func (c *chunkHistory) bytes() (n int) {
 type state struct {
 	leads      bool
 	members    []nodemsg.Member
-	keeps      bool // the region has a history: its batches are signed
+	keeps      bool // the region has a history: it was edited
 	frozen     bool // it takes no changes for now
 	split      bool // it has no land
 	rolledBack int64
@@ -50,7 +50,7 @@ func read(ctx context.Context, l *actor.Land, box grid.Box, since int64) (state,
 		land := l.Contents()
 		structure := land.Structure()
 		s := state{
-			leads: l.Leads(), members: l.Region().Members, keeps: structure.Signed, frozen: structure.RefusesEdits(), split: structure.Split != 0,
+			leads: l.Leads(), members: l.Region().Members, keeps: structure.Edited, frozen: structure.RefusesEdits(), split: structure.Split != 0,
 			rolledBack: land.RolledBack(), marked: land.Marked(),
 		}
 		area := box.Area()

@@ -175,7 +175,7 @@ func (r *runner) isDue(info nodemsg.Region, due []policy.Rollback) bool {
 		return false
 	}
 	done, err := world.RolledBackIn(r.Storage.Get, info.ID)
-	if structure, other := world.StructureIn(r.Storage.Get, info.ID); err == nil && other == nil && !structure.Signed {
+	if structure, other := world.StructureIn(r.Storage.Get, info.ID); err == nil && other == nil && !structure.Edited {
 		done = due[len(due)-1].Number // it has no history
 	}
 	if err == nil && done >= next.Number {
