@@ -460,7 +460,11 @@ func (r *testRegion) endTick() {
 				frame.Chunks = append(frame.Chunks, *n)
 			}
 		}
-		if !r.deaf && len(frame.Chunks)+len(frame.Results) > 0 {
+		if r.deaf {
+			continue
+		}
+		frame.Confirmed, c.confirm = c.confirm, 0
+		if len(frame.Chunks)+len(frame.Results) > 0 || frame.Confirmed != 0 {
 			c.put(frame)
 		}
 	}
@@ -474,6 +478,7 @@ type testLink struct {
 	watch   map[grid.ChunkPos]bool
 	fresh   []grid.ChunkPos
 	results []nodemsg.EditResult
+	confirm uint64 // the newest question that is not answered; 0: none
 	frames  []nodemsg.FromRegion
 	due     []time.Time // when each of frames arrives
 	broken  bool
@@ -531,6 +536,7 @@ func (c *testLink) Send(msg nodemsg.ToRegion) error {
 		slices.ContainsFunc(msg.Edits, func(e nodemsg.Intent) bool { return !r.cell.Contains(e.Pos.Chunk()) }) {
 		c.lands.mu.odd = append(c.lands.mu.odd, fmt.Sprintf("a message to %v is for another region: %+v", r.cell, msg))
 	}
+	c.confirm = max(c.confirm, msg.Confirm)
 	for _, pos := range msg.Unwatch {
 		delete(c.watch, pos)
 		c.fresh = slices.DeleteFunc(c.fresh, func(p grid.ChunkPos) bool { return p == pos })
