@@ -61,8 +61,18 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, fmt.Errorf("apply entry %d: %w", index, err)
 	}
+	return l.applyBatch(index, batch, false), nil
+}
+
+// ApplyProven is Apply for a member that has proposed the entry itself: it passes the batch that it has encoded, and
+// Proofs.Proven has reported of each edit that its proof is right.
+func (l *Land) ApplyProven(index uint64, batch Batch) Outcome {
+	return l.applyBatch(index, batch, true)
+}
+
+func (l *Land) applyBatch(index uint64, batch Batch, proven bool) Outcome {
 	if l.structure.RefusesEdits() {
-		return Outcome{}, nil // the edits are not answered: their gateways send them to another region
+		return Outcome{} // the edits are not answered: their gateways send them to another region
 	}
 	out := Outcome{
 		Time:    batch.Time,
@@ -81,7 +91,10 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 	if l.tracked != nil {
 		touched = make(map[player.ID]*recent)
 	}
-	refused := l.unproven(batch)
+	refused := make([]string, len(batch.Edits))
+	if !proven {
+		l.refuseUnproven(batch, refused)
+	}
 	for i, e := range batch.Edits {
 		result := nodemsg.EditResult{Player: e.Player, Seq: e.Seq, Refused: refused[i]}
 		if result.Refused == "" {
@@ -93,18 +106,16 @@ func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
 		l.tracked.addSequences(index, id, touched[id])
 	}
 	l.evictPlayers(index)
-	return out, nil
+	return out
 }
 
-// unproven returns of each edit of a batch why it must not be applied, "" if it may.
-func (l *Land) unproven(b Batch) []string {
-	refused := make([]string, len(b.Edits))
+// refuseUnproven sets for each edit of a batch that must not be applied the reason.
+func (l *Land) refuseUnproven(b Batch, refused []string) {
 	for i, ok := range l.Proofs.Proven(b.Edits) {
 		if !ok {
 			refused[i] = wire.RefusedUnsigned
 		}
 	}
-	return refused
 }
 
 // pin sets the base of a chunk to the first one in the log; later ones are ignored.

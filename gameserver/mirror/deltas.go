@@ -1,8 +1,6 @@
 package mirror
 
 import (
-	"slices"
-
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/interest"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -248,5 +246,13 @@ func (sub *Subscription) AnyOccupant(at grid.ChunkPos, is func(*nodemsg.Body) bo
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	c := sub.mu.chunks[at]
-	return c != nil && slices.ContainsFunc(c.occupants, func(o interest.Occupant) bool { return is(&o.Body) })
+	if c == nil {
+		return false
+	}
+	for i := range c.occupants {
+		if is(&c.occupants[i].Body) {
+			return true
+		}
+	}
+	return false
 }

@@ -351,8 +351,9 @@ type sender struct {
 // run sends collected messages over a link, until ctx ends.
 func (s *sender) run(ctx context.Context, link region.Link) (err error) {
 	defer s.feed.sub.m.Panics.Recover("subscription", func() { err = errPanicked }, "cell", s.feed.cell.String())
-	idle := time.NewTicker(Linger / 4)
+	idle, pause := time.NewTicker(Linger/4), time.NewTimer(SendPause)
 	defer idle.Stop()
+	defer pause.Stop()
 	prompt, _ := link.(promptLink)
 	s.setLink(prompt)
 	defer s.setLink(nil)
@@ -368,11 +369,13 @@ func (s *sender) run(ctx context.Context, link region.Link) (err error) {
 			continue
 		case <-s.feed.wake:
 		}
+		pause.Reset(SendPause)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-s.feed.flushNow:
-		case <-time.After(SendPause):
+			pause.Stop()
+		case <-pause.C:
 		}
 		if err := s.send(link); err != nil {
 			return err

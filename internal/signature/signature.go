@@ -1,5 +1,5 @@
-// Package signature verifies the signatures of edits, many at once, and remembers the results: a node meets an edit of
-// a region that it leads when the edit arrives, and again when the edit is applied.
+// Package signature verifies the signatures of edits, those of many callers at once: a single one takes twice as long.
+// A node verifies an edit once: on the leader of its region when it arrives, elsewhere when it is applied.
 //
 // What is valid is defined by ZIP 215 (https://zips.z.cash/zip-0215), so that verifying many signatures at once never
 // has another result than verifying one: all members of a region must decide the same. Any goroutine may use a
@@ -19,14 +19,11 @@ import (
 )
 
 const (
-	// remembered is how many results a Verifier remembers at least: those of the edits that are under way in a node's
-	// regions. It holds up to twice as many, at about 200 bytes each.
-	remembered = 16384
 	// keys is how many players' keys are kept decoded, at about 1.5 kB each.
 	keys = 1024
-	// atOnce is how many signatures are verified together: 64 take half of the time that they take one by one, and more
-	// hardly less.
-	atOnce = 64
+	// atOnce is how many signatures are verified together: 32 take half of the time that they take one by one, and more
+	// hardly less. If one of them is wrong, all are verified again, one by one.
+	atOnce = 32
 )
 
 var options = &ed25519.Options{Verify: ed25519.VerifyOptionsZIP_215}
@@ -38,85 +35,114 @@ type Verifier struct {
 
 	mu struct {
 		sync.Mutex
-		results, older map[nodemsg.Intent]bool // at most remembered each
+		waiting   []*request
+		verifying bool // a goroutine verifies those that wait
 	}
+}
+
+// request is the signatures of one caller.
+type request struct {
+	signatures []signature
+	done       chan struct{}
+}
+
+// signature is the signature of an edit, and where its result goes.
+type signature struct {
+	*nodemsg.Intent
+	signed *bool
 }
 
 // New returns a verifier for the world with the id.
 func New(world string) *Verifier {
-	v := &Verifier{world: world, keys: cache.NewVerifier(cache.NewLRUCache(keys))}
-	v.mu.results = make(map[nodemsg.Intent]bool)
-	return v
+	return &Verifier{world: world, keys: cache.NewVerifier(cache.NewLRUCache(keys))}
 }
 
 // Signed reports of each edit with a key whether the key has signed it. Of edits without a key it reports false.
+//
+// Edits of callers who wait at the same time are verified together, by a goroutine of its own: the time is not that of
+// a region.
 func (v *Verifier) Signed(edits []nodemsg.Intent) []bool {
 	signed := make([]bool, len(edits))
-	unknown := v.recall(edits, signed)
-	var parallel errgroup.Group
-	parallel.SetLimit(runtime.GOMAXPROCS(0))
-	for from := atOnce; from < len(unknown); from += atOnce {
-		some := unknown[from:min(from+atOnce, len(unknown))]
-		parallel.Go(func() error {
-			v.verify(edits, some, signed)
-			return nil
-		})
+	var all []signature
+	for i := range edits {
+		if edits[i].Key != [len(edits[i].Key)]byte{} {
+			all = append(all, signature{&edits[i], &signed[i]})
+		}
 	}
-	v.verify(edits, unknown[:min(atOnce, len(unknown))], signed)
-	parallel.Wait() //nolint:errcheck // always nil
-	v.remember(edits, unknown, signed)
+	if len(all) > 0 {
+		<-v.request(all)
+	}
 	return signed
 }
 
-// recall sets the results that are remembered, and returns the numbers of the other edits that have a key.
-func (v *Verifier) recall(edits []nodemsg.Intent, signed []bool) (unknown []int) {
+// request requests the results of signatures, and returns a channel that is closed when they are there.
+func (v *Verifier) request(all []signature) <-chan struct{} {
+	r := &request{all, make(chan struct{})}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for i := range edits {
-		if edits[i].Key == [len(edits[i].Key)]byte{} {
-			continue
-		}
-		result, found := v.mu.results[edits[i]]
-		if !found {
-			result, found = v.mu.older[edits[i]]
-		}
-		if signed[i] = result; !found {
-			unknown = append(unknown, i)
-		}
+	v.mu.waiting = append(v.mu.waiting, r)
+	if !v.mu.verifying {
+		v.mu.verifying = true
+		go v.run() // ends when nobody waits for it
 	}
-	return unknown
+	return r.done
 }
 
-func (v *Verifier) remember(edits []nodemsg.Intent, numbers []int, signed []bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, i := range numbers {
-		if len(v.mu.results) >= remembered {
-			v.mu.older, v.mu.results = v.mu.results, make(map[nodemsg.Intent]bool)
+// run verifies signatures until none waits.
+func (v *Verifier) run() {
+	for {
+		runtime.Gosched() // goroutines that the same commit, or the same round of the network, has made runnable may add some
+		v.mu.Lock()
+		waiting := v.mu.waiting
+		v.mu.waiting, v.mu.verifying = nil, len(waiting) > 0
+		v.mu.Unlock()
+		if len(waiting) == 0 {
+			return
 		}
-		v.mu.results[edits[i]] = signed[i]
+		var all []signature
+		for _, r := range waiting {
+			all = append(all, r.signatures...)
+		}
+		v.verifyAll(all)
+		for _, r := range waiting {
+			close(r.done)
+		}
 	}
 }
 
-// verify verifies the edits with the numbers.
-func (v *Verifier) verify(edits []nodemsg.Intent, numbers []int, signed []bool) {
-	texts := make([][]byte, len(numbers))
-	for n, i := range numbers {
-		texts[n] = edits[i].SignedText(v.world)
+// verifyAll verifies any number of signatures, on all cores.
+func (v *Verifier) verifyAll(all []signature) {
+	var parallel errgroup.Group
+	parallel.SetLimit(runtime.GOMAXPROCS(0))
+	for from := atOnce; from < len(all); from += atOnce {
+		parallel.Go(func() error {
+			v.verify(all[from:min(from+atOnce, len(all))])
+			return nil
+		})
 	}
-	if len(numbers) > 1 {
-		batch := ed25519.NewBatchVerifierWithCapacity(len(numbers))
-		for n, i := range numbers {
-			v.keys.AddWithOptions(batch, edits[i].Key[:], texts[n], edits[i].Signature[:], options)
+	v.verify(all[:min(atOnce, len(all))])
+	parallel.Wait() //nolint:errcheck // always nil
+}
+
+// verify verifies signatures together.
+func (v *Verifier) verify(some []signature) {
+	texts := make([][]byte, len(some))
+	for n, s := range some {
+		texts[n] = s.SignedText(v.world)
+	}
+	if len(some) > 1 {
+		batch := ed25519.NewBatchVerifierWithCapacity(len(some))
+		for n, s := range some {
+			v.keys.AddWithOptions(batch, s.Key[:], texts[n], s.Signature[:], options)
 		}
 		if batch.VerifyBatchOnly(rand.Reader) {
-			for _, i := range numbers {
-				signed[i] = true
+			for _, s := range some {
+				*s.signed = true
 			}
 			return
 		}
 	}
-	for n, i := range numbers {
-		signed[i] = v.keys.VerifyWithOptions(edits[i].Key[:], texts[n], edits[i].Signature[:], options)
+	for n, s := range some {
+		*s.signed = v.keys.VerifyWithOptions(s.Key[:], texts[n], s.Signature[:], options)
 	}
 }

@@ -2,7 +2,8 @@ package signature
 
 import (
 	"crypto/ed25519"
-	"fmt"
+	"strconv"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -23,10 +24,12 @@ func signed(key ed25519.PrivateKey, seq uint64) nodemsg.Intent {
 	return e
 }
 
-// The result of a signature is that of crypto/ed25519, alone and among others, before and after it was remembered.
+// The result of a signature is that of crypto/ed25519, alone and among others, of one caller and of several
+// at once.
 func TestSigned(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := New(world)
+		var calls [][]nodemsg.Intent
 		for range rapid.IntRange(1, 3).Draw(t, "calls") {
 			var edits []nodemsg.Intent
 			for range rapid.IntRange(0, 2*atOnce+3).Draw(t, "edits") {
@@ -43,10 +46,18 @@ func TestSigned(t *testing.T) {
 				}
 				edits = append(edits, e)
 			}
-			for i, got := range v.Signed(edits) {
-				e := &edits[i]
+			calls = append(calls, edits)
+		}
+		results := make([][]bool, len(calls))
+		var all sync.WaitGroup
+		for n, edits := range calls {
+			all.Go(func() { results[n] = v.Signed(edits) })
+		}
+		all.Wait()
+		for n, edits := range calls {
+			for i, e := range edits {
 				want := e.Name == "" && ed25519.Verify(e.Key[:], e.SignedText(world), e.Signature[:])
-				if got != want {
+				if got := results[n][i]; got != want {
 					t.Fatalf("edit %d of %d, %+v: %t", i, len(edits), e, got)
 				}
 			}
@@ -68,56 +79,25 @@ func TestTogetherAsAlone(t *testing.T) {
 	}
 }
 
-// What is remembered is bounded, and forgotten results are found out again.
-func TestForgets(t *testing.T) {
-	v := New(world)
-	e := signed(keyOf(1), 1)
-	bad := e
-	bad.Seq = 2
-	if !v.Signed([]nodemsg.Intent{e})[0] {
-		t.Fatal("not signed")
-	}
-	for seq := range uint64(3*remembered + 5) {
-		bad.Seq = 2 + seq
-		v.remember([]nodemsg.Intent{bad}, []int{0}, []bool{false})
-	}
-	if n := len(v.mu.results) + len(v.mu.older); n > 2*remembered {
-		t.Errorf("%d results are remembered", n)
-	}
-	if !v.Signed([]nodemsg.Intent{e})[0] {
-		t.Error("not signed any more")
-	}
-}
-
-// What a signature costs a node: the first time, in groups of edits that arrive together, and again.
+// What a signature costs a node, in groups of edits that arrive together.
 func BenchmarkSigned(b *testing.B) {
-	for _, together := range []int{1, 4, 16, 64} {
-		b.Run(fmt.Sprintf("new-%d", together), func(b *testing.B) { benchmark(b, together, false) })
+	for _, together := range []int{1, 4, 16, 32, 64} {
+		b.Run(strconv.Itoa(together), func(b *testing.B) {
+			var edits []nodemsg.Intent
+			for i := range 1024 {
+				edits = append(edits, signed(keyOf(byte(i%64)), uint64(i)))
+			}
+			v, n := New(world), 0
+			for b.Loop() {
+				at := n % len(edits)
+				if !v.Signed(edits[at : at+together])[0] {
+					b.Fatal("not signed")
+				}
+				n += together
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/1000/float64(n), "µs/edit")
+		})
 	}
-	b.Run("seen", func(b *testing.B) { benchmark(b, 16, true) })
-}
-
-func benchmark(b *testing.B, together int, seen bool) {
-	var edits []nodemsg.Intent
-	for i := range 1024 {
-		edits = append(edits, signed(keyOf(byte(i%64)), uint64(i)))
-	}
-	v := New(world)
-	if seen {
-		v.Signed(edits)
-	}
-	n := 0
-	for b.Loop() {
-		if n%len(edits) == 0 && !seen {
-			v.mu.results, v.mu.older = make(map[nodemsg.Intent]bool), nil
-		}
-		at := n % len(edits)
-		if !v.Signed(edits[at : at+together])[0] {
-			b.Fatal("not signed")
-		}
-		n += together
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/1000/float64(n), "µs/edit")
 }
 
 func BenchmarkSign(b *testing.B) {

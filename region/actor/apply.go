@@ -17,7 +17,14 @@ func (l *Land) apply(c replica.Committed) {
 		l.Probe(l, c.Entry)
 	}
 	before := l.contents.land.Structure()
-	outcome, err := l.contents.land.Apply(c.Index, c.Entry)
+	var outcome world.Outcome
+	var err error
+	if l.edits.newest.is(c.Entry) {
+		outcome = l.contents.land.ApplyProven(c.Index, l.edits.newest.batch)
+		l.edits.newest = proposal{}
+	} else {
+		outcome, err = l.contents.land.Apply(c.Index, c.Entry)
+	}
 	l.applying = 0
 	if err != nil {
 		// Every replica refuses the same entry, so the states stay equal.

@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"time"
@@ -41,11 +42,22 @@ type pendingEdit struct {
 	subscriber *subscriber // nil if there is no one left to answer
 }
 
-// queued is an edit that waits to be proposed.
+// queued is an edit that waits to be proposed. Its proof is right.
 type queued struct {
 	nodemsg.Intent
 	inDoubt bool // it was proposed in an earlier term and may still be committed: it cannot be refused
 }
+
+// proposal is an entry that was proposed here. When it is committed, it need not be decoded, nor its proofs be checked
+// again.
+type proposal struct {
+	entry []byte
+	batch world.Batch
+}
+
+// is reports whether a committed entry is the one proposed here. Only the bytes tell: another leader's entry may have
+// been committed in its place.
+func (p *proposal) is(entry []byte) bool { return len(entry) > 0 && bytes.Equal(p.entry, entry) }
 
 // editQueue proposes edits: it holds which edits wait, which are pending, and decides when an entry is proposed. It
 // belongs to the region's goroutine.
@@ -62,6 +74,7 @@ type editQueue struct {
 
 	waiting     []queued                    // edits to be proposed, in order
 	proposed    []nodemsg.Intent            // edits proposed and not yet committed, in order
+	newest      proposal                    // the last one; zero if it is committed, or the edits were cleared
 	pending     map[edit]pendingEdit        // an entry for each edit in waiting or proposed
 	bases       map[grid.ChunkPos]*[32]byte // terrain hashes requested (nil) and known, of chunks not yet pinned
 	leading     bool
@@ -87,7 +100,7 @@ func (q *editQueue) empty() bool { return len(q.waiting) == 0 && len(q.pending) 
 
 // clear forgets all edits: the gateways send them again to another leader.
 func (q *editQueue) clear() {
-	q.waiting, q.proposed, q.inFlight = nil, nil, 0
+	q.waiting, q.proposed, q.inFlight, q.newest = nil, nil, 0, proposal{}
 	clear(q.pending)
 }
 
@@ -106,8 +119,8 @@ func (q *editQueue) forget(s *subscriber) {
 // their clocks agree with this one (docs/adr/0092).
 const seqAhead = 12 * time.Minute
 
-// add queues an edit. Refused is why the region accepts none; empty if it does. If the edit is already pending because
-// another link sent it, only the subscriber that gets the answer changes.
+// add queues an edit. Refused is why the region does not accept it, which must be set if its proof is wrong; empty if it
+// does. If the edit is already pending because another link sent it, only the subscriber that gets the answer changes.
 func (q *editQueue) add(s *subscriber, intent nodemsg.Intent, refused string) {
 	key := edit{intent.Player, intent.Seq}
 	before, isPending := q.pending[key]
@@ -170,7 +183,7 @@ func (q *editQueue) committed(outcome world.Outcome, own bool) {
 		key := edit{result.Player, result.Seq}
 		q.sendResult(key, result)
 		// Usually the first one: entries are committed in the order in which they were proposed.
-		i := slices.IndexFunc(q.proposed, func(e nodemsg.Intent) bool { return edit{e.Player, e.Seq} == key })
+		i := slices.IndexFunc(q.proposed, func(e nodemsg.Intent) bool { return e.Seq == key.seq && e.Player == key.player })
 		switch {
 		case i == 0:
 			q.proposed = q.proposed[1:]
@@ -235,7 +248,7 @@ func (q *editQueue) propose() {
 	if !q.leading || q.frozen || len(q.waiting) == 0 || q.inFlight >= maxInFlight || !q.ordered() {
 		return
 	}
-	batch := world.Batch{Time: q.now().UnixMilli()}
+	batch := world.Batch{Time: q.now().UnixMilli(), Edits: make([]nodemsg.Intent, 0, min(len(q.waiting), maxBatch))}
 	var rest []queued
 	texts := 0
 	pinned := make(map[grid.ChunkPos]bool) // by this batch
@@ -261,10 +274,12 @@ func (q *editQueue) propose() {
 	if len(batch.Edits) == 0 {
 		return
 	}
-	if err := q.group.Propose(batch.Encode()); err != nil {
+	entry := batch.Encode()
+	if err := q.group.Propose(entry); err != nil {
 		q.rejected(err)
 		return
 	}
+	q.newest = proposal{entry, batch}
 	q.inFlight++
 	if q.gathering {
 		q.gathering = false

@@ -15,8 +15,6 @@ type hub struct {
 	// detached is called when a subscriber is removed, slow when a gateway is dismissed because it is too slow.
 	detached func(*subscriber)
 	slow     func()
-	// received, if not nil, is called with each message of a gateway, in the gateway's goroutine.
-	received func(nodemsg.ToRegion)
 	// These are what a gateway learns when it is dismissed.
 	elsewhere string          // the member that leads the region, if it is another one
 	split     uint64          // log index of the entry that split the region; 0 if it is not split

@@ -17,7 +17,8 @@ type Subscription struct {
 	hub        *hub // used by the region's goroutine
 	subscriber *subscriber
 	region     hubRegion
-	receive    func(*subscriber, nodemsg.ToRegion)
+	proven     func([]nodemsg.Intent) []bool
+	receive    func(s *subscriber, msg nodemsg.ToRegion, proven []bool)
 }
 
 // hubRegion is the region of a hub: it has closures called in its goroutine, until it ends.
@@ -26,27 +27,28 @@ type hubRegion interface {
 	Enqueue(f func()) bool
 }
 
-// subscription returns the subscription of a subscriber. Receive is called in the region's goroutine with what the
-// gateway sends. Any goroutine may call Subscription.
-func (h *hub) subscription(s *subscriber, r hubRegion, receive func(*subscriber, nodemsg.ToRegion)) *Subscription {
-	return &Subscription{hub: h, subscriber: s, region: r, receive: receive}
+// subscription returns the subscription of a subscriber. Proven, which is called in the gateway's goroutine, reports of
+// each edit that the gateway sends whether its proof is right; receive is called with the message and that, in the
+// region's goroutine. Any goroutine may call Subscription.
+func (h *hub) subscription(s *subscriber, r hubRegion, proven func([]nodemsg.Intent) []bool, receive func(*subscriber, nodemsg.ToRegion, []bool)) *Subscription {
+	return &Subscription{hub: h, subscriber: s, region: r, proven: proven, receive: receive}
 }
 
 // Send sends a message to the region. It blocks while too many messages of the gateway wait.
 func (l *Subscription) Send(msg nodemsg.ToRegion) error {
-	l.received(msg)
-	if !l.await() || !l.enqueue(msg) {
+	proven := l.proven(msg.Edits)
+	if !l.await() || !l.enqueue(msg, proven) {
 		return fmt.Errorf("send to region %d: %w", l.region.ID(), ErrLinkClosed)
 	}
 	return nil
 }
 
 // enqueue queues a message for the region; the caller holds a credit for it.
-func (l *Subscription) enqueue(msg nodemsg.ToRegion) bool {
+func (l *Subscription) enqueue(msg nodemsg.ToRegion, proven []bool) bool {
 	return l.region.Enqueue(func() {
 		<-l.subscriber.credit
 		if l.hub.attached(l.subscriber) {
-			l.receive(l.subscriber, msg)
+			l.receive(l.subscriber, msg, proven)
 		}
 	})
 }
@@ -62,17 +64,10 @@ func (l *Subscription) TrySend(take func() nodemsg.ToRegion) bool {
 	select {
 	case l.subscriber.credit <- struct{}{}:
 		msg := take()
-		l.received(msg)
-		l.enqueue(msg)
+		l.enqueue(msg, l.proven(msg.Edits))
 		return true
 	default:
 		return false
-	}
-}
-
-func (l *Subscription) received(msg nodemsg.ToRegion) {
-	if l.hub.received != nil {
-		l.hub.received(msg)
 	}
 }
 

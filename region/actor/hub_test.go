@@ -32,7 +32,7 @@ func linked() (*hub, inbox, *Subscription) {
 	s := newSubscriber("peer")
 	h.attach(s)
 	box := inbox{NewMailbox[func()](0)}
-	return h, box, h.subscription(s, box, func(s *subscriber, msg nodemsg.ToRegion) {
+	return h, box, h.subscription(s, box, new(world.Proofs).Proven, func(s *subscriber, msg nodemsg.ToRegion, _ []bool) {
 		for _, pos := range msg.Watch {
 			h.watch(s, pos)
 		}

@@ -55,7 +55,7 @@ type LandOptions struct {
 	RefuseEdit func(player.ID, *nodemsg.Proof, grid.Pos) string
 	// Orders returns the policy's orders that are known here. If nil, there are none.
 	Orders func() Orders
-	// Proofs decide whose edits are accepted. Signed may be called in any goroutine.
+	// Proofs decide whose edits are accepted. Its functions may be called in any goroutine.
 	Proofs world.Proofs
 	// Now returns the time of edits. If nil, it is that of the machine.
 	Now func() time.Time
@@ -117,9 +117,6 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 	l.edits.hash = l.requestHash
 	l.edits.ordered = func() bool { return l.marks.arrived(l) }
 	l.contents.land.Proofs = o.Proofs
-	if o.Proofs.Signed != nil {
-		l.hub.received = func(msg nodemsg.ToRegion) { o.Proofs.Signed(msg.Edits) } // it remembers the results
-	}
 	l.edits.rejected = func(err error) {
 		l.Logger.Debug("proposal not accepted; edits wait", "region", l.info.ID, "error", err)
 	}

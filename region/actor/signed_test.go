@@ -9,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/internal/signature"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -91,10 +92,75 @@ func TestLeaderRefusesForgeries(t *testing.T) {
 	}
 }
 
+// A leader verifies each edit once, when it arrives; the entries of others it verifies when it applies them. If another
+// entry than its own is committed, because it has lost its leadership, it applies that one.
+func TestLeaderAppliesWhatIsCommitted(t *testing.T) {
+	l, g := scripted()
+	signs(l)
+	verified := make(map[nodemsg.Intent]int)
+	signed := l.Proofs.Signed
+	l.Proofs.Signed = func(edits []nodemsg.Intent) []bool {
+		for _, e := range edits {
+			verified[e]++
+		}
+		return signed(edits)
+	}
+	l.contents.land.Proofs = l.Proofs
+	link := newLink(l)
+	key := ed25519.NewKeyFromSeed(make([]byte, 32))
+	seq := uint64(time.Now().UnixMicro())
+	edit := func(block chunk.Block) nodemsg.Intent {
+		seq++
+		return signedBy(key, testWorld, nodemsg.Intent{Seq: seq, Pos: at(here, 1), Block: block})
+	}
+	has := func(want chunk.Block) {
+		t.Helper()
+		if got := l.contents.land.Chunk(here).Edits; len(got) != 1 || got[0].Block != want {
+			t.Errorf("the land has %+v, want %s", got, want.Name())
+		}
+	}
+	own := edit(chunk.Stone)
+	send(l, link, nodemsg.ToRegion{Edits: []nodemsg.Intent{own}})
+	steps(l)
+	g.commit()
+	l.step()
+	has(chunk.Stone)
+	if r, _ := received(link); len(r) != 1 || r[0].Refused != "" {
+		t.Errorf("answered is %+v", r)
+	}
+	if verified[own] != 1 {
+		t.Errorf("an edit was verified %d times", verified[own])
+	}
+	mine := edit(chunk.Brick)
+	send(l, link, nodemsg.ToRegion{Edits: []nodemsg.Intent{mine}})
+	l.step()
+	lost := g.proposed
+	theirs := edit(chunk.Planks)
+	g.proposed = [][]byte{world.Batch{Time: time.Now().UnixMilli(), Edits: []nodemsg.Intent{theirs}}.Encode()}
+	g.mail = []replica.Delivery{replica.Leadership{Term: 2}}
+	g.commit()
+	l.step()
+	has(chunk.Planks)
+	if verified[theirs] != 1 {
+		t.Errorf("another leader's edit was verified %d times", verified[theirs])
+	}
+	g.proposed = lost // it had reached a member: now it is committed, too
+	g.commit()
+	l.step()
+	if len(lost) != 1 || verified[mine] != 1 {
+		t.Errorf("%d entries were proposed, and their edit was verified %d times", len(lost), verified[mine])
+	}
+	if r, _ := received(link); len(r) != 1 || r[0].Seq != mine.Seq || r[0].Refused != "" {
+		t.Errorf("answered is %+v", r)
+	}
+	has(chunk.Brick)
+}
+
 // Only texts that a sign can have are proposed: gateways may lie.
 func TestLeaderChecksTexts(t *testing.T) {
 	l, g := scripted()
 	signs(l)
+	l.Proofs.Own = func(player.ID) bool { return true }
 	link := newLink(l)
 	seq := uint64(time.Now().UnixMicro())
 	write := func(block chunk.Block, text string) string {

@@ -15,7 +15,7 @@ func (l *Land) Subscribe(peer string, reading bool) *Subscription {
 	if !l.Enqueue(func() { l.attach(s) }) {
 		return nil
 	}
-	return l.hub.subscription(s, l, l.handleMessage)
+	return l.hub.subscription(s, l, l.Proofs.Proven, l.handleMessage)
 }
 
 func (l *Land) attach(s *subscriber) {
@@ -25,7 +25,7 @@ func (l *Land) attach(s *subscriber) {
 }
 
 // handleMessage applies a message from a gateway, field by field in the order that nodemsg.ToRegion documents.
-func (l *Land) handleMessage(s *subscriber, msg nodemsg.ToRegion) {
+func (l *Land) handleMessage(s *subscriber, msg nodemsg.ToRegion, proven []bool) {
 	question := msg.Confirm
 	for _, pos := range msg.Unwatch {
 		l.hub.unwatch(s, pos)
@@ -49,7 +49,6 @@ func (l *Land) handleMessage(s *subscriber, msg nodemsg.ToRegion) {
 	if l.stalled != nil {
 		refused = wire.RefusedUnavailable
 	}
-	proven := l.contents.land.Proofs.Proven(msg.Edits) // verified when they were received, usually
 	for i, intent := range msg.Edits {
 		why := refused
 		if why == "" && l.RefuseEdit != nil { // gateways check it, too; they may lie
