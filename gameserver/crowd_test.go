@@ -205,10 +205,12 @@ func newIdleGateway(o Options) *Gateway {
 // showChunk makes a subscriber watch a chunk of an idle gateway, and sends it the chunk.
 func showChunk(g *Gateway, at grid.ChunkPos, by mirror.Subscriber) *mirror.Subscription {
 	sub := g.mirror.Watch(at, by)
+	var frame nodemsg.FromRegion // which confirms what is shown
 	if _, known := sub.Block(at.Origin()); !known {
-		if err := sub.Apply(nodemsg.FromRegion{Chunks: []nodemsg.ChunkDelta{{Chunk: at, State: &nodemsg.ChunkState{}}}}); err != nil {
-			panic(err)
-		}
+		frame.Chunks = []nodemsg.ChunkDelta{{Chunk: at, State: &nodemsg.ChunkState{}}}
+	}
+	if err := sub.Apply(frame); err != nil {
+		panic(err)
 	}
 	g.mirror.BuildQueued()
 	return sub
