@@ -39,24 +39,30 @@ var loopback = realip.Proxies{netip.MustParsePrefix("127.0.0.0/8")}
 func TestLimitsOfSocketsBehindProxies(t *testing.T) {
 	for name, c := range map[string]struct {
 		proxies realip.Proxies
-		want    []int
+		want    []string
 	}{
-		"trusted":     {loopback, []int{101, 429, 101}},
-		"not trusted": {nil, []int{101, 101, 101}},
+		"trusted":     {loopback, []string{"welcome", "full", "welcome"}},
+		"not trusted": {nil, []string{"welcome", "welcome", "welcome"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, address := serveBehind(t, c.proxies)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			for i, from := range []string{"198.51.100.1", "127.0.0.1, 198.51.100.1", "198.51.100.2"} {
-				ws, response, err := websocket.Dial(ctx, "ws://"+address+"/ws", &websocket.DialOptions{ //nolint:bodyclose // the library closes it
+				ws, _, err := websocket.Dial(ctx, "ws://"+address+"/ws", &websocket.DialOptions{ //nolint:bodyclose // the library closes it
 					HTTPHeader: http.Header{"X-Forwarded-For": {from}},
 				})
-				if response == nil || response.StatusCode != c.want[i] {
-					t.Errorf("%s: %v (%v), want %d", from, response, err, c.want[i])
+				if err != nil {
+					t.Fatal(err)
 				}
-				if err == nil {
-					defer ws.CloseNow()
+				defer ws.CloseNow()
+				ws.Write(ctx, websocket.MessageText, //nolint:errcheck // the answer shows it
+					[]byte(`{"type":"join","version":1,"name":"`+string(rune('a'+i))+`nn","view":1,"encoding":"json"}`))
+				if _, answer, err := ws.Read(ctx); err != nil || !strings.Contains(string(answer), `"`+c.want[i]+`"`) {
+					t.Errorf("%s: %.80q (%v), want %s", from, answer, err, c.want[i])
+				}
+				if _, _, err := ws.Read(ctx); c.want[i] == "full" && websocket.CloseStatus(err) != websocket.StatusNormalClosure {
+					t.Errorf("%s: the refusal ends with %v", from, err)
 				}
 			}
 		})

@@ -19,6 +19,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/accept"
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -32,16 +33,22 @@ func (g *Gateway) serveSocket(ctx context.Context, w http.ResponseWriter, r *htt
 		return
 	}
 	remote := addrOf(r)
-	release, err := g.limits.Admit(remote, admission.PlayerWeight)
-	if err != nil {
-		g.metrics.noteRefusedJoin(err)
-		http.Error(w, wire.ErrorText(err), http.StatusTooManyRequests)
-		return
+	release, refused := g.limits.Admit(remote, admission.PlayerWeight)
+	if refused == nil {
+		defer release()
 	}
-	defer release()
 	conn, in, err := upgrade(w, r)
 	if err != nil {
 		g.Logger.Debug("websocket not accepted", "remote", r.RemoteAddr, "error", err)
+		return
+	}
+	if refused != nil { // a page is not shown why an upgrade fails
+		g.metrics.noteRefusedJoin(refused)
+		var f webSocket
+		if err := answer(conn, string(f.appendEnd(f.append(nil, codec.JSON.Encode(failureOf(refused)))))); err != nil {
+			g.Logger.Debug("refusal not sent", "remote", r.RemoteAddr, "error", err)
+		}
+		accept.HangUp(conn, accept.RefusedTime)
 		return
 	}
 	defer accept.HangUp(conn, accept.AdmittedTime)
