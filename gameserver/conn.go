@@ -53,6 +53,7 @@ type streamConn struct {
 
 	message []byte    // the reader's buffer
 	out     []byte    // the writer's buffer of data not yet sent
+	held    bool      // the socket holds data, too
 	patient time.Time // the current write deadline
 	broken  bool      // a write has failed, perhaps amid a frame; the writer's
 }
@@ -110,15 +111,17 @@ func (c *streamConn) detached() *park.Socket {
 }
 
 // TryWrite writes as much as the detached socket accepts.
-func (c *streamConn) TryWrite(data []byte) (n int, err error) { return c.detached().TryWrite(data) }
+func (c *streamConn) TryWrite(data []byte) (rest []byte, err error) {
+	return c.detached().TryWrite(data)
+}
 
 // AppendHead appends what precedes a message of so many bytes.
 func (c *streamConn) AppendHead(dst []byte, size int) []byte {
 	return c.framing.(binaryFraming).appendHead(dst, size)
 }
 
-// WriteLater buffers data for the next flush.
-func (c *streamConn) WriteLater(data []byte) { c.out = append(c.out[:0], data...) }
+// WriteLater buffers data for the next flush, which may be that of the socket only.
+func (c *streamConn) WriteLater(data []byte) { c.out, c.held = append(c.out[:0], data...), true }
 
 // setCodec sets which frames of a WebSocket are expected: over TCP the first message, before the connection is made,
 // sets the encoding.
@@ -149,9 +152,10 @@ func (c *streamConn) Flush() error {
 	if socket := c.webSocket(); socket != nil {
 		c.out = socket.appendAnswer(c.out)
 	}
-	if len(c.out) == 0 {
+	if len(c.out) == 0 && !c.held {
 		return nil
 	}
+	c.held = false
 	err := c.write(c.out)
 	c.out = c.out[:0]
 	if cap(c.out) > 2*keepBack {

@@ -1,10 +1,13 @@
 package gameserver
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http/httptest"
 	"os"
 	"runtime"
 	"testing"
@@ -27,15 +30,26 @@ type walkingClient struct {
 	seq     uint64
 }
 
-// overBoth runs a test of sessions over TCP, and of those of pages.
-func overBoth(t *testing.T, test func(t *testing.T, pages bool)) {
+// way is how clients reach the gateway.
+type way string
+
+const (
+	overTCP       way = "TCP"
+	overWebSocket way = "WebSocket"
+	overTLS       way = "WebSocket over TLS"
+	behindProxy   way = "WebSocket behind a trusted proxy"
+)
+
+// overEach runs a test of sessions that reach the gateway in each way.
+func overEach(t *testing.T, test func(t *testing.T, over way)) {
 	t.Helper()
-	t.Run("TCP", func(t *testing.T) { test(t, false) })
-	t.Run("WebSocket", func(t *testing.T) { test(t, true) })
+	for _, over := range []way{overTCP, overWebSocket, overTLS, behindProxy} {
+		t.Run(string(over), func(t *testing.T) { test(t, over) })
+	}
 }
 
 // serveWalkingClients starts a gateway on real sockets that parks players who have only walked for the given time.
-func serveWalkingClients(t *testing.T, pages bool, long time.Duration) (r *harness, join func(name string) *walkingClient) {
+func serveWalkingClients(t *testing.T, over way, long time.Duration) (r *harness, join func(name string) *walkingClient) {
 	t.Helper()
 	game, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -46,18 +60,37 @@ func serveWalkingClients(t *testing.T, pages bool, long time.Duration) (r *harne
 		t.Fatal(err)
 	}
 	r = prepareHarness(t, func(o *Options) { o.actedFor = long })
-	r.start(Listeners{Game: game, HTTP: http})
-	target, carrier := game.Addr().String(), sessionclient.Carrier(sessionclient.Prefixed{})
-	if pages {
-		target, carrier = sessionclient.Page(http.Addr().String()), sessionclient.WebSocket{}
+	listeners := Listeners{Game: game, HTTP: http}
+	target, carrier := sessionclient.Page(http.Addr().String()), sessionclient.Carrier(sessionclient.WebSocket{})
+	connect := func() (net.Conn, error) { return sessionclient.Connect(t.Context(), target) }
+	switch over {
+	case overTCP:
+		target, carrier = game.Addr().String(), sessionclient.Prefixed{}
+	case overTLS:
+		certified := httptest.NewTLSServer(nil)
+		t.Cleanup(certified.Close)
+		listeners.TLS = &tls.Config{Certificates: certified.TLS.Certificates}
+		trusted := x509.NewCertPool()
+		trusted.AddCert(certified.Certificate())
+		connect = func() (net.Conn, error) { return tls.Dial("tcp", http.Addr().String(), &tls.Config{RootCAs: trusted}) }
+	case behindProxy:
+		listeners.Proxies = loopback
 	}
+	r.start(listeners)
 	return r, func(name string) *walkingClient {
 		t.Helper()
-		conn, err := sessionclient.Dial(t.Context(), target, sessionmsg.Join{Name: name, View: 1, Encoding: sessionmsg.EncodingCBOR})
+		socket, err := connect()
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { conn.Close() })
+		t.Cleanup(func() { socket.Close() })
+		conn, err := sessionclient.Open(socket, target)
+		if err == nil {
+			_, err = conn.Join(sessionmsg.Join{Name: name, View: 1, Encoding: sessionmsg.EncodingCBOR})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 		w := &walkingClient{t: t, r: r, conn: conn, carrier: carrier}
 		w.seq = await[sessionmsg.Welcome](w).NextSeq
 		for range 9 {
@@ -130,10 +163,10 @@ func (w *walkingClient) at(x float64) {
 }
 
 // Players who walk are parked; those who edit, or enter another chunk, are not, and get their answers as usual.
-func TestWalkersAreParked(t *testing.T) { overBoth(t, testWalkersAreParked) }
+func TestWalkersAreParked(t *testing.T) { overEach(t, testWalkersAreParked) }
 
-func testWalkersAreParked(t *testing.T, pages bool) {
-	r, join := serveWalkingClients(t, pages, 1)
+func testWalkersAreParked(t *testing.T, over way) {
+	r, join := serveWalkingClients(t, over, 1)
 	ann := join("ann")
 	ann.goTo(4.5)
 	ann.expectParked(1)
@@ -183,7 +216,7 @@ func testWalkersAreParked(t *testing.T, pages bool) {
 
 // A player who has just done anything but walk is not parked.
 func TestActingPlayerIsNotParked(t *testing.T) {
-	r, join := serveWalkingClients(t, true, time.Hour)
+	r, join := serveWalkingClients(t, overWebSocket, time.Hour)
 	ann := join("ann")
 	for range 3 {
 		ann.goTo(4.5)
@@ -200,7 +233,7 @@ func TestActingPlayerIsNotParked(t *testing.T) {
 // A page pings every two seconds, whatever its player does. Who walks is parked all the same.
 func TestPingingPlayerIsParked(t *testing.T) {
 	const pingEvery = 150 * time.Millisecond // more than ten a second are refused
-	r, join := serveWalkingClients(t, true, 3*pingEvery)
+	r, join := serveWalkingClients(t, overWebSocket, 3*pingEvery)
 	ann := join("ann")
 	ann.goTo(4.5)
 	pings := time.NewTicker(pingEvery)
@@ -218,11 +251,11 @@ func TestPingingPlayerIsParked(t *testing.T) {
 
 // Parked sessions end as others do: by their clients, by too many messages, by invalid ones, by another login. Others walk on
 // meanwhile.
-func TestParkedSessionsEnd(t *testing.T) { overBoth(t, testParkedSessionsEnd) }
+func TestParkedSessionsEnd(t *testing.T) { overEach(t, testParkedSessionsEnd) }
 
-func testParkedSessionsEnd(t *testing.T, pages bool) {
+func testParkedSessionsEnd(t *testing.T, over way) {
 	tooLong, noMessage, failure := []byte{0xff, 0xff, 0xff, 0x7f}, []byte{0}, wire.FailTooLong
-	if pages {
+	if over != overTCP {
 		tooLong, noMessage, failure = []byte{0x82, 0xff, 0, 0, 0, 0, 0, 2, 0, 0, 1, 2, 3, 4}, []byte{0x82, 0x80, 1, 2, 3, 4}, wire.FailBadCBOR
 	}
 	pose := sessionmsg.AppendMove(nil, motion.Pose{X: 4.5, Y: 25, Z: .5})
@@ -232,7 +265,11 @@ func testParkedSessionsEnd(t *testing.T, pages bool) {
 	}{
 		"closed": {func(w *walkingClient) { w.conn.Close() }, ""},
 		"reset": {func(w *walkingClient) {
-			if err := w.conn.Conn.(*net.TCPConn).SetLinger(0); err != nil {
+			socket := w.conn.Conn
+			if secure, ok := socket.(*tls.Conn); ok {
+				socket = secure.NetConn()
+			}
+			if err := socket.(*net.TCPConn).SetLinger(0); err != nil {
 				w.t.Error(err)
 			}
 			w.conn.Close()
@@ -251,7 +288,7 @@ func testParkedSessionsEnd(t *testing.T, pages bool) {
 		"no message": {func(w *walkingClient) { w.write(noMessage) }, failure},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, join := serveWalkingClients(t, pages, 1)
+			r, join := serveWalkingClients(t, over, 1)
 			bob, ann := join("bob"), join("ann")
 			bob.goTo(4.5)
 			bob.expectParked(1)
@@ -273,10 +310,10 @@ func testParkedSessionsEnd(t *testing.T, pages bool) {
 }
 
 // A client that sends half a message and stops, and one that reads nothing, hold up nobody.
-func TestStalledClientsHoldUpNobody(t *testing.T) { overBoth(t, testStalledClientsHoldUpNobody) }
+func TestStalledClientsHoldUpNobody(t *testing.T) { overEach(t, testStalledClientsHoldUpNobody) }
 
-func testStalledClientsHoldUpNobody(t *testing.T, pages bool) {
-	_, join := serveWalkingClients(t, pages, 1)
+func testStalledClientsHoldUpNobody(t *testing.T, over way) {
+	_, join := serveWalkingClients(t, over, 1)
 	bob, half := join("bob"), join("half")
 	bob.goTo(4.5)
 	bob.expectParked(1)
@@ -304,13 +341,13 @@ func testStalledClientsHoldUpNobody(t *testing.T, pages bool) {
 
 // A gateway that shuts down redirects parked clients, and leaves no file and no goroutine behind.
 func TestGatewayStopsWithParkedSessions(t *testing.T) {
-	overBoth(t, testGatewayStopsWithParkedSessions)
+	overEach(t, testGatewayStopsWithParkedSessions)
 }
 
-func testGatewayStopsWithParkedSessions(t *testing.T, pages bool) {
+func testGatewayStopsWithParkedSessions(t *testing.T, over way) {
 	files, goroutines := openFiles(t), runtime.NumGoroutine()
 	t.Run("gateway", func(t *testing.T) {
-		r, join := serveWalkingClients(t, pages, 1)
+		r, join := serveWalkingClients(t, over, 1)
 		var all []*walkingClient
 		for i := range 20 {
 			w := join(fmt.Sprint("walker", i))

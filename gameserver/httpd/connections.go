@@ -1,7 +1,6 @@
 package httpd
 
 import (
-	"crypto/tls"
 	"net"
 	"net/http"
 	"sync"
@@ -49,8 +48,8 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 
 // fromProxy reports whether a connection comes from a trusted proxy.
 func fromProxy(conn net.Conn) bool {
-	if secure, ok := conn.(*tls.Conn); ok {
-		conn = secure.NetConn()
+	for above, ok := conn.(interface{ NetConn() net.Conn }); ok; above, ok = conn.(interface{ NetConn() net.Conn }) {
+		conn = above.NetConn() // of TLS
 	}
 	_, ok := conn.(realip.Conn)
 	return ok

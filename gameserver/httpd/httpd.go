@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/realip"
 	"github.com/voxelpopuli/voxeld/gameserver/weborigin"
 	"github.com/voxelpopuli/voxeld/internal/isolate"
@@ -112,7 +113,7 @@ func serve(ctx context.Context, l net.Listener, o Options, handler http.Handler)
 	defer stop()
 	l = o.Proxies.Listener(l, wire.HandshakeTimeout)
 	if o.TLS != nil {
-		l = tls.NewListener(l, o.TLS)
+		l = tls.NewListener(park.Below(l), o.TLS)
 	}
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve http: %w", err)

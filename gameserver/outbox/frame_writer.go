@@ -30,9 +30,9 @@ func (p *FrameWriter) Deliver(o *Outbox) {
 		return
 	}
 	p.compose(o)
-	written, err := o.Direct.TryWrite(p.frame)
-	if written < len(p.frame) || err != nil { // the writer gets the error too, and ends the connection
-		o.Direct.WriteLater(p.frame[written:])
+	rest, err := o.Direct.TryWrite(p.frame)
+	if rest != nil || err != nil { // the writer gets the error too, and ends the connection
+		o.Direct.WriteLater(rest)
 		o.mu.busy = true
 		o.wake.Set()
 	}

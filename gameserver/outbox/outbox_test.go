@@ -372,11 +372,12 @@ type recorder struct {
 	full bool
 }
 
-func (r *recorder) TryWrite(data []byte) (int, error) {
+func (r *recorder) TryWrite(data []byte) (rest []byte, err error) {
 	if r.full {
-		return 0, nil
+		return data, nil
 	}
-	return r.to.Write(data)
+	_, err = r.to.Write(data)
+	return nil, err
 }
 
 func (r *recorder) AppendHead(dst []byte, size int) []byte {

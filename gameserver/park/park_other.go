@@ -15,8 +15,11 @@ type Socket struct{ net.Conn }
 // Detach returns nil.
 func Detach(net.Conn, []byte) *Socket { return nil }
 
+// Below returns the listener.
+func Below(l net.Listener) net.Listener { return l }
+
 // TryWrite fails.
-func (*Socket) TryWrite([]byte) (int, error) { return 0, errors.ErrUnsupported }
+func (*Socket) TryWrite(b []byte) ([]byte, error) { return b, errors.ErrUnsupported }
 
 // Release does nothing.
 func (*Socket) Release() {}

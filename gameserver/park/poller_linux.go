@@ -147,10 +147,7 @@ func (p *Poller) read(s *Socket, events uint32) {
 	if s.handle == nil {
 		return // unparked since
 	}
-	n, err := unix.Read(s.fd, p.buffer[:])
-	for err == unix.EINTR {
-		n, err = unix.Read(s.fd, p.buffer[:])
-	}
+	n, err := s.poll(p.buffer[:])
 	if err == unix.EAGAIN && events == unix.EPOLLIN {
 		return // its duplicate has read that
 	}
@@ -167,7 +164,7 @@ func (p *Poller) read(s *Socket, events uint32) {
 		}
 		rest = rest[size:]
 	}
-	if !stay || len(rest) > 0 || n == len(p.buffer) || events != unix.EPOLLIN {
+	if !stay || len(rest) > 0 || n == len(p.buffer) || err != nil || events != unix.EPOLLIN {
 		s.unread = append(s.unread, rest...)
 		s.unpark()
 	}
@@ -176,7 +173,13 @@ func (p *Poller) read(s *Socket, events uint32) {
 // Park lets the poller read a socket, and waits until data arrives that the caller must read. It reports false at once where that
 // is not possible. The goroutine that reads the socket calls it.
 func (p *Poller) Park(s *Socket, split Splitter, handle Handler) bool {
-	if s == nil || len(s.unread) > 0 || !p.park(s, split, handle) {
+	if s == nil || len(s.unread) > 0 {
+		return false
+	}
+	if s.over != nil && s.readAhead() {
+		return true
+	}
+	if !p.park(s, split, handle) {
 		return false
 	}
 	<-s.unparked

@@ -1,6 +1,7 @@
 package park
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"os"
@@ -22,6 +23,8 @@ type Socket struct {
 	fd            int       // open until Release
 	writeDeadline time.Time // the writer's deadline
 	unread        []byte    // the reader's: data that was read before, other than by Read
+	over          *tls.Conn // what encrypts; nil: nothing
+	ciphertext              // below it
 	parking
 
 	mu struct {
@@ -50,10 +53,24 @@ type dupFD interface {
 	Close() error
 }
 
-// Detach takes a TCP connection out of Go's netpoller. The data that was read from it early is read again. It returns nil where
-// that is not possible: then the connection is unchanged. The caller must Release the socket.
+// Detach takes a TCP connection out of Go's netpoller, or that of a proxy (realip.Conn), of which something was read. The data
+// that was read from it early is read again. It returns nil where that is not possible: then the connection is unchanged. The
+// caller must Release the socket.
 func Detach(c net.Conn, early []byte) *Socket {
-	conn, ok := c.(*net.TCPConn)
+	below := c
+	over, secure := c.(*tls.Conn)
+	var base *Base
+	if secure {
+		var ours bool
+		if base, ours = over.NetConn().(*Base); !ours {
+			return nil
+		}
+		below = base.Conn
+	}
+	conn, ok := below.(*net.TCPConn)
+	if proxied, is := below.(interface{ TCPConn() (*net.TCPConn, bool) }); is {
+		conn, ok = proxied.TCPConn()
+	}
 	if !ok {
 		return nil
 	}
@@ -61,8 +78,11 @@ func Detach(c net.Conn, early []byte) *Socket {
 	if err != nil {
 		return nil // no file descriptor is left
 	}
-	s := &Socket{Conn: conn, fd: fd, unread: slices.Clone(early)}
+	s := &Socket{Conn: c, fd: fd, unread: slices.Clone(early), over: over}
 	s.mu.dup = conn
+	if secure {
+		base.socket = s
+	}
 	return s
 }
 
@@ -90,6 +110,14 @@ func (s *Socket) Read(b []byte) (int, error) {
 		s.unread = s.unread[n:]
 		return n, nil
 	}
+	if s.over != nil {
+		return s.over.Read(b)
+	}
+	return s.wait(b)
+}
+
+// wait reads from the socket itself, and waits for data.
+func (s *Socket) wait(b []byte) (int, error) {
 	s.mu.Lock()
 	w, err := s.mu.dup, s.mu.err
 	s.mu.Unlock()
@@ -101,24 +129,45 @@ func (s *Socket) Read(b []byte) (int, error) {
 
 // Write writes all of b, and waits for the client until the write deadline.
 func (s *Socket) Write(b []byte) (int, error) {
-	n, err := s.TryWrite(b)
+	if s.over != nil {
+		return s.writeSealed(b)
+	}
+	n, err := s.tryWrite(b)
 	if n == len(b) || err != nil {
 		return n, err
 	}
-	w, err := s.open()
-	if err != nil {
-		return n, err
-	}
-	defer w.Close() //nolint:errcheck // the socket stays
-	if err := w.SetWriteDeadline(s.writeDeadline); err != nil {
-		return n, err
-	}
-	rest, err := w.Write(b[n:])
+	rest, err := s.write(b[n:])
 	return n + rest, err
 }
 
-// TryWrite writes what the socket accepts without blocking.
-func (s *Socket) TryWrite(b []byte) (int, error) {
+// write writes to the socket itself, and waits.
+func (s *Socket) write(b []byte) (int, error) {
+	w, err := s.open()
+	if err != nil {
+		return 0, err
+	}
+	defer w.Close() //nolint:errcheck // the socket stays
+	if err := w.SetWriteDeadline(s.writeDeadline); err != nil {
+		return 0, err
+	}
+	return w.Write(b)
+}
+
+// TryWrite writes what the socket accepts without blocking, and returns the rest, which must be given to Write; nil if there
+// is none. Over TLS it may be empty: what is left is encrypted already.
+func (s *Socket) TryWrite(b []byte) (rest []byte, err error) {
+	if s.over != nil {
+		return s.trySealed(b)
+	}
+	n, err := s.tryWrite(b)
+	if n < len(b) {
+		rest = b[n:]
+	}
+	return rest, err
+}
+
+// tryWrite writes to the socket itself what it accepts.
+func (s *Socket) tryWrite(b []byte) (int, error) {
 	for {
 		n, err := unix.Write(s.fd, b)
 		switch {
@@ -136,7 +185,12 @@ func (s *Socket) TryWrite(b []byte) (int, error) {
 func (s *Socket) Close() error { return s.shutdown(unix.SHUT_RDWR) }
 
 // CloseWrite ends the stream towards the client.
-func (s *Socket) CloseWrite() error { return s.shutdown(unix.SHUT_WR) }
+func (s *Socket) CloseWrite() error {
+	if s.over != nil {
+		s.closeSealed()
+	}
+	return s.shutdown(unix.SHUT_WR)
+}
 
 func (s *Socket) shutdown(how int) error {
 	s.mu.Lock()

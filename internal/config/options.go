@@ -233,7 +233,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "bytes-per-address", Kind: Size, Default: "0", Reload: true, check: bytesBetween(0, MaxBytesPerAddress),
-			Usage: "bytes per second sent to all clients of one IP address, with bursts of up to 10 seconds' worth; what exceeds it waits; 0: 64KiB for each of `sessions_per_address`, at least 1MiB; what CBOR sessions get in each tick, such as movement, is not counted, except over TLS and from a trusted proxy",
+			Usage: "bytes per second sent to all clients of one IP address, with bursts of up to 10 seconds' worth; what exceeds it waits; 0: 64KiB for each of `sessions_per_address`, at least 1MiB; what CBOR sessions get in each tick, such as movement, is not counted",
 		},
 		{
 			Name: "motion-budget", Kind: Size, Default: "19200", Reload: true, check: bytesBetween(MinMotionBudget, MaxMotionBudget),

@@ -1,0 +1,194 @@
+package park
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// This file is TLS over a socket: crypto/tls encrypts, and what it has encrypted is written when the socket accepts it;
+// it decrypts, and finds nothing to read where the poller must not wait.
+
+// Base is a connection below TLS. Detach replaces it by a socket.
+type Base struct {
+	net.Conn
+	socket *Socket // nil before; of the goroutines that use the socket
+}
+
+// NetConn returns the connection that was accepted.
+func (b *Base) NetConn() net.Conn { return b.Conn }
+
+func (b *Base) Read(p []byte) (int, error) {
+	if b.socket != nil {
+		return b.socket.readSealed(p)
+	}
+	return b.Conn.Read(p)
+}
+
+func (b *Base) Write(p []byte) (int, error) {
+	if b.socket != nil {
+		return b.socket.seal(p)
+	}
+	return b.Conn.Write(p)
+}
+
+// Below returns a listener for tls.NewListener whose connections can be detached.
+func Below(l net.Listener) net.Listener { return listener{l} }
+
+type listener struct{ net.Listener }
+
+func (l listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &Base{Conn: c}, nil
+}
+
+// ciphertext is the state of a socket below TLS.
+type ciphertext struct {
+	polled bool // the reader's: reads must not wait
+	empty  bool // and the last one has found less than there was room for
+
+	sealed struct {
+		sync.Mutex        // also taken by the reader, which may answer for TLS
+		data       []byte // encrypted, and not written yet
+	}
+}
+
+// keepSealed is how large a buffer is kept.
+const keepSealed = 16 << 10
+
+// again is returned to TLS while nothing has arrived. It reads on after an error that is temporary.
+type again struct{}
+
+func (again) Error() string   { return "nothing to read" }
+func (again) Timeout() bool   { return true }
+func (again) Temporary() bool { return true }
+
+// readSealed reads for TLS.
+func (s *Socket) readSealed(b []byte) (int, error) {
+	switch {
+	case !s.polled:
+		return s.wait(b)
+	case s.empty:
+		return 0, again{}
+	}
+	n, err := s.tryRead(b)
+	if err == unix.EAGAIN {
+		return 0, again{}
+	}
+	s.empty = n < len(b)
+	if n == 0 && err == nil {
+		return 0, io.EOF
+	}
+	return max(n, 0), err
+}
+
+// tryRead reads what has arrived.
+func (s *Socket) tryRead(b []byte) (n int, err error) {
+	for {
+		if n, err = unix.Read(s.fd, b); err != unix.EINTR {
+			return n, err
+		}
+	}
+}
+
+// poll reads what has arrived, decrypted; EAGAIN if that is nothing. Whoever reads the socket calls it.
+func (s *Socket) poll(b []byte) (n int, err error) {
+	if s.over == nil {
+		return s.tryRead(b)
+	}
+	s.polled, s.empty = true, false
+	defer func() { s.polled = false }()
+	for n < len(b) && err == nil {
+		var more int
+		more, err = s.over.Read(b[n:])
+		n += more
+	}
+	if errors.Is(err, again{}) {
+		if err = nil; n == 0 {
+			err = unix.EAGAIN
+		}
+	}
+	return n, err
+}
+
+// readAhead reports whether the reader has something to read: TLS may hold what has arrived, and the poller would wait
+// for more.
+func (s *Socket) readAhead() bool {
+	var b [512]byte
+	n, err := s.poll(b[:])
+	s.unread = append(s.unread, b[:n]...)
+	return n > 0 || err != unix.EAGAIN
+}
+
+// seal takes what TLS has encrypted.
+func (s *Socket) seal(b []byte) (int, error) {
+	s.sealed.Lock()
+	defer s.sealed.Unlock()
+	s.sealed.data = append(s.sealed.data, b...)
+	return len(b), nil
+}
+
+// flush writes what the socket accepts. It reports whether that is all.
+func (s *Socket) flush() (all bool, err error) {
+	s.sealed.Lock()
+	defer s.sealed.Unlock()
+	if len(s.sealed.data) == 0 {
+		return true, nil
+	}
+	n, err := s.tryWrite(s.sealed.data)
+	if rest := len(s.sealed.data) - n; rest > 0 {
+		s.sealed.data = s.sealed.data[:copy(s.sealed.data, s.sealed.data[n:])]
+		return false, err
+	}
+	s.empties()
+	return true, err
+}
+
+// empties empties the buffer, whose lock is held.
+func (s *Socket) empties() {
+	if s.sealed.data = s.sealed.data[:0]; cap(s.sealed.data) > keepSealed {
+		s.sealed.data = nil
+	}
+}
+
+// trySealed is TryWrite over TLS.
+func (s *Socket) trySealed(b []byte) (rest []byte, err error) {
+	if all, err := s.flush(); !all || err != nil {
+		return b, err
+	}
+	if _, err := s.over.Write(b); err != nil {
+		return b, err
+	}
+	if all, err := s.flush(); !all || err != nil {
+		return b[len(b):], err
+	}
+	return nil, nil
+}
+
+// writeSealed is Write over TLS.
+func (s *Socket) writeSealed(b []byte) (int, error) {
+	if _, err := s.over.Write(b); err != nil {
+		return 0, err
+	}
+	if all, err := s.flush(); all || err != nil {
+		return len(b), err
+	}
+	s.sealed.Lock()
+	defer s.sealed.Unlock()
+	_, err := s.write(s.sealed.data)
+	s.empties()
+	return len(b), err
+}
+
+// closeSealed tells the client that the stream ends, if the socket accepts that.
+func (s *Socket) closeSealed() {
+	if s.over.CloseWrite() == nil {
+		s.flush() //nolint:errcheck // the connection is being closed
+	}
+}
