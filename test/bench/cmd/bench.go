@@ -34,9 +34,10 @@ type bench struct {
 	run int    // counts data directories
 }
 
-// What carries sessions: WebSockets, as those of pages, or TCP.
+// What carries sessions: WebSockets, as those of pages, the same over TLS, or TCP.
 const (
 	carrierWebSocket = "websocket"
+	carrierTLS       = "tls"
 	carrierTCP       = "tcp"
 )
 
@@ -53,6 +54,13 @@ func (b *bench) daemonsOf(ctx context.Context, n int, o daemon.Options) ([]*daem
 	}
 	began, reported := time.Now(), time.Now()
 	o.Binary, o.Dir, o.Options = b.binary, dir, b.conditions()
+	if b.carrier == carrierTLS {
+		certificate, key, err := b.certificate()
+		if err != nil {
+			return nil, err
+		}
+		o.Args = append(o.Args, "--tls-cert", certificate, "--tls-key", key)
+	}
 	return daemon.Network(ctx, o, n, 1, func(started int) {
 		if time.Since(reported) > progressEvery || started == n && n > manyDaemons {
 			reported = time.Now()
@@ -110,8 +118,11 @@ func targetsOf(daemons []*daemon.Daemon) []target {
 
 // address returns where the players of a daemon connect, for package sessionclient.
 func (b *bench) address(d *daemon.Daemon) string {
-	if b.carrier == carrierTCP {
+	switch b.carrier {
+	case carrierTCP:
 		return d.Game
+	case carrierTLS:
+		return "wss://" + d.HTTP + "/ws"
 	}
 	return sessionclient.Page(d.HTTP)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +20,8 @@ func (b *bench) command(use, short, long string, run func(ctx context.Context) e
 	return &cobra.Command{
 		Use: use, Short: short, Long: short + ".\n\n" + long, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if b.carrier != carrierWebSocket && b.carrier != carrierTCP {
-				return fmt.Errorf("--carrier %s: want %s or %s", b.carrier, carrierWebSocket, carrierTCP)
+			if !slices.Contains([]string{carrierWebSocket, carrierTLS, carrierTCP}, b.carrier) {
+				return fmt.Errorf("--carrier %s: want %s, %s or %s", b.carrier, carrierWebSocket, carrierTLS, carrierTCP)
 			}
 			if ran, err := netns.OwnNetwork(c.Context()); ran || err != nil {
 				return err

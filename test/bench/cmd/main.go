@@ -43,10 +43,10 @@ func newRoot() *cobra.Command {
 	f.DurationVar(&b.length, "duration", b.length, "length of one measurement (default: the figure's)")
 	f.BoolVar(&b.write, "write", false, "update the page of docs, and the CSV files and plots beside it")
 	f.Int64Var(&b.memory, "memory", 12<<10, "memory limit of all daemons together in MiB; beyond it a measurement is cancelled")
-	f.StringVar(&b.carrier, "carrier", carrierWebSocket, "what carries the players' sessions: websocket, as for pages, or tcp")
+	f.StringVar(&b.carrier, "carrier", carrierWebSocket, "what carries the players' sessions: websocket, as for pages, tls (the same over https), or tcp")
 	f.IntVar(&b.nice, "nice", 0, "niceness of daemons and players; a negative one takes priority over other programs (requires root)")
 	figures := []*cobra.Command{
-		newOneChunk(b), newManyChunks(b), newJoins(b), newNetwork(b), newGateways(b), newLand(b), newMemory(b), newLookup(b), newCrossings(b), newSplitEdits(b),
+		newOneChunk(b), newManyChunks(b), newJoins(b), newHTTPS(b), newNetwork(b), newGateways(b), newLand(b), newMemory(b), newLookup(b), newCrossings(b), newSplitEdits(b),
 	}
 	root.AddCommand(figures...)
 	root.AddCommand(newAll(figures), newFloorServer())

@@ -78,7 +78,8 @@ type Crowd struct {
 // client is one player in the world.
 type client struct {
 	arrival
-	fd      int // -1 after the connection has ended
+	fd      int     // -1 after the connection has ended
+	secure  *secure // nil: without TLS
 	mover   mover
 	moves   int // until the next ping
 	landed  time.Duration
@@ -224,7 +225,7 @@ func (c *Crowd) move(p *client) {
 		p.mover = before
 		c.packet = append(c.packet[:0], p.unsent...)
 	}
-	n, err := unix.Write(p.fd, c.packet)
+	n, err := p.send(c.packet)
 	switch {
 	case err == unix.EAGAIN:
 		p.mover = before
@@ -254,7 +255,7 @@ func (c *Crowd) drain(p *client) {
 
 // read reads once into the crowd's buffer; ok is false if there is nothing.
 func (c *Crowd) read(p *client) (n int, ok bool) {
-	n, err := unix.Read(p.fd, c.buffer)
+	n, err := p.receive(c.buffer)
 	switch {
 	case err == unix.EAGAIN || err == unix.EINTR:
 		return 0, false

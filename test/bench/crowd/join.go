@@ -68,14 +68,14 @@ func (c *Crowd) join(ctx context.Context, i int, due time.Time) (*client, error)
 	var at arrival
 	var early []byte
 	target := c.o.Targets[i%len(c.o.Targets)]
-	fd, err := connect(ctx, target, func(conn net.Conn) (err error) {
+	fd, secured, err := connect(ctx, target, func(conn net.Conn) (err error) {
 		at, early, err = c.protocol.enter(conn, target, fmt.Sprintf("crowd-%d", i), &c.o)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	p := &client{fd: fd, arrival: at, landed: time.Since(due)}
+	p := &client{fd: fd, secure: secured, arrival: at, landed: time.Since(due)}
 	p.mover = mover{
 		rng: rand.New(rand.NewPCG(1, uint64(i)+1)), pose: at.pose, sky: float64(at.height) + overLand, base: c.o.Roam,
 	}
@@ -96,24 +96,33 @@ func (c *Crowd) join(ctx context.Context, i int, due time.Time) (*client, error)
 	return p, nil
 }
 
-// connect connects a player, lets them enter the world, and returns a descriptor of the connection.
-func connect(ctx context.Context, target string, enter func(net.Conn) error) (fd int, err error) {
+// connect connects a player, lets them enter the world, and returns a descriptor of the connection, and TLS over it, if
+// there is any.
+func connect(ctx context.Context, target string, enter func(net.Conn) error) (fd int, over *secure, err error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	conn, err := sessionclient.Connect(ctx, target)
-	if err != nil {
-		return -1, err
+	var conn, socket net.Conn
+	if isSecure(target) {
+		over, err = dialSecure(ctx, target)
+		if err == nil {
+			conn, socket = over, over.below.Conn
+		}
+	} else {
+		conn, err = sessionclient.Connect(ctx, target)
+		socket = conn
 	}
-	defer conn.Close()                                      //nolint:errcheck // the player has a duplicate of the descriptor
+	if err != nil {
+		return -1, nil, err
+	}
+	defer socket.Close()                                    //nolint:errcheck // the player has a duplicate of the descriptor
 	defer context.AfterFunc(ctx, func() { conn.Close() })() //nolint:errcheck // the read reports it
 	if err := enter(conn); err != nil {
-		return -1, err
+		return -1, nil, err
 	}
-	raw, ok := conn.(syscall.Conn)
-	if !ok {
-		return -1, fmt.Errorf("%s: players of a crowd do not speak TLS", target)
+	if fd, err = dupFD(socket.(*net.TCPConn)); over != nil {
+		over.below.fd = fd
 	}
-	return dupFD(raw)
+	return fd, over, err
 }
 
 // dupFD duplicates a connection's descriptor, so that Go's poller does not wake up for every packet.
