@@ -146,8 +146,6 @@ func PayloadBytes(from ID, p Payload) int {
 		return 2 + formOf(p.Compact, from, p.Update).updateBytes(&p.Update)
 	case *Introduction:
 		return listBytes(p.Compact, p.Updates)
-	case *Crowd:
-		return listBytes(p.Compact, p.Updates)
 	case *Gossip:
 		return p.Size()
 	}
@@ -191,9 +189,7 @@ func AppendPayload(b []byte, from ID, p Payload) []byte {
 		f := formOf(p.Compact, from, p.Update)
 		return f.update(append(b, f.kind(KindReport), f.flags()), &p.Update)
 	case *Introduction:
-		return appendList(b, KindIntroduction, p.Compact, p.Updates)
-	case *Crowd:
-		return appendList(b, KindCrowd, p.Compact, p.Updates)
+		return appendList(b, p.Compact, p.Updates)
 	case *Gossip:
 		return p.Append(b)
 	}
@@ -212,10 +208,10 @@ func appendReceivers(b []byte, p *Position) []byte {
 	return b
 }
 
-func appendList(b []byte, k Kind, compact bool, updates []Update) []byte {
+func appendList(b []byte, compact bool, updates []Update) []byte {
 	f := formOf(compact, 0, updates...)
 	f.from = false
-	b = appendCount(append(b, f.kind(k), f.flags()), len(updates), compact)
+	b = appendCount(append(b, f.kind(KindIntroduction), f.flags()), len(updates), compact)
 	for i := range updates {
 		b = f.update(b, &updates[i])
 	}

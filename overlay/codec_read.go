@@ -40,8 +40,6 @@ func ReadPayload(data []byte, from ID, near Reference) (Payload, error) {
 		p = &Report{Update: r.update(f), Compact: f.compact}
 	case KindIntroduction:
 		p = &Introduction{Updates: r.list(f), Compact: f.compact}
-	case KindCrowd:
-		p = &Crowd{Updates: r.list(f), Compact: f.compact}
 	default:
 		r.fail("there is no kind %d", k)
 	}

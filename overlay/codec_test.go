@@ -44,7 +44,7 @@ func TestPayloadsReadAsWritten(t *testing.T) {
 			from++
 		}
 		var p Payload
-		switch rapid.IntRange(0, 5).Draw(t, "kind") {
+		switch rapid.IntRange(0, 4).Draw(t, "kind") {
 		case 0:
 			pos := &Position{Update: u, Hops: uint8(rapid.IntRange(0, MaxPositionHops).Draw(t, "hops")), Compact: compact}
 			if pos.Listed = rapid.Bool().Draw(t, "listed"); pos.Listed {
@@ -61,10 +61,8 @@ func TestPayloadsReadAsWritten(t *testing.T) {
 			p = &SensorSuggestion{Node: u, Sector: 3, Compact: compact}
 		case 3:
 			p = &Report{Update: u, Compact: compact}
-		case 4:
-			p = &Introduction{Updates: []Update{u, drawUpdate(t, near, compact)}, Compact: compact}
 		default:
-			p = &Crowd{Updates: []Update{u, drawUpdate(t, near, compact)}, Compact: compact}
+			p = &Introduction{Updates: []Update{u, drawUpdate(t, near, compact)}, Compact: compact}
 		}
 		data := AppendPayload(nil, from, p)
 		if len(data) != PayloadBytes(from, p) {
@@ -84,7 +82,7 @@ func FuzzReadPayload(f *testing.F) {
 		&Position{Update: u, Hops: 2, Compact: true, Listed: true, Short: true, Receivers: []ID{1, 9}},
 		&Position{Update: u, Hops: 1, Listed: true, Receivers: []ID{1, 70000}},
 		&SensorRequest{Self: u, Sector: 3}, &SensorSuggestion{Node: u, Compact: true}, &Report{Update: u, Compact: true},
-		&Introduction{Updates: []Update{u, u}, Compact: true}, &Crowd{Updates: []Update{u}},
+		&Introduction{Updates: []Update{u, u}, Compact: true},
 		&Gossip{Updates: []AgedUpdate{{Update: u, Age: 1}}},
 	} {
 		f.Add(AppendPayload(nil, 7, p))

@@ -35,9 +35,9 @@ const (
 	KindSensorSuggestion                 // psense: this one
 	KindGossip                           // areacast: updates with their ages
 	KindReport                           // to the leader of the region: own position
-	KindCrowd                            // from the leader: updates of the avatars around the receiver
-	KindIntroduction                     // from the leader: avatars that came near the receiver
-	KindBundle                           // improved psense: updates and introductions in one packet
+	_
+	KindIntroduction // from the leader: avatars around the receiver
+	KindBundle       // improved psense: updates and introductions in one packet
 )
 
 // Payload is the content of a message. Payloads are pointers to structs of this package. A sent payload must never be

@@ -30,14 +30,8 @@ type Report struct {
 	Compact bool
 }
 
-// Introduction is sent by the leader, and lists avatars that came near the receiver.
+// Introduction is sent by the leader, and lists avatars around the receiver.
 type Introduction struct {
-	Updates []Update
-	Compact bool
-}
-
-// Crowd is sent by the leader, and lists updates of the avatars in the receiver's vision range (relay).
-type Crowd struct {
 	Updates []Update
 	Compact bool
 }
@@ -56,9 +50,6 @@ func (*Report) Kind() Kind { return KindReport }
 
 // Kind implements Payload.
 func (*Introduction) Kind() Kind { return KindIntroduction }
-
-// Kind implements Payload.
-func (*Crowd) Kind() Kind { return KindCrowd }
 
 // ShortID returns an id as written in a short receiver list. Two avatars of one neighborhood seldom share a short id;
 // if they do, an update is not forwarded to one of them.

@@ -158,7 +158,7 @@ func (w *stroll) nonsense(to overlay.ID) overlay.Message {
 	return overlay.Message{From: from, To: to, Bytes: 1, Payload: []overlay.Payload{
 		&overlay.Position{Update: u, Hops: uint8(w.rng.IntN(20)), Listed: true, Receivers: list},
 		&overlay.SensorRequest{Self: u, Sector: uint8(w.rng.IntN(256))}, &overlay.SensorSuggestion{Node: u, Sector: 255},
-		&overlay.Introduction{Updates: []overlay.Update{u, u}}, &overlay.Crowd{Updates: []overlay.Update{u}}, &overlay.Report{Update: u}, nil,
+		&overlay.Introduction{Updates: []overlay.Update{u, u}}, &overlay.Report{Update: u}, nil,
 	}[w.rng.IntN(7)]}
 }
 

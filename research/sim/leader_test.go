@@ -32,7 +32,7 @@ func TestSilentAvatarsAreDropped(t *testing.T) {
 		}
 		learned := &overlay.Input{Round: round}
 		for _, m := range in.Inbox {
-			p := &overlay.Crowd{Updates: []overlay.Update{m.Payload.(*overlay.Report).Update}}
+			p := &overlay.Introduction{Updates: []overlay.Update{m.Payload.(*overlay.Report).Update}}
 			learned.Inbox = append(learned.Inbox, overlay.Message{From: overlay.FirstServer, Payload: p})
 		}
 		out.Reset()

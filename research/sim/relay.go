@@ -39,7 +39,7 @@ const relayForget = 20
 // Step implements Machine.
 func (m *Relay) Step(in *overlay.Input, out *overlay.Output) {
 	for _, msg := range in.Inbox[:min(len(in.Inbox), overlay.MaxInbox)] {
-		crowd, ok := msg.Payload.(*overlay.Crowd)
+		crowd, ok := msg.Payload.(*overlay.Introduction)
 		if !ok || msg.From != m.leader {
 			continue
 		}
@@ -100,7 +100,7 @@ func (m *RelayLeader) Step(in *overlay.Input, out *overlay.Output) {
 	}, m.vision)
 	for i, crowd := range crowds {
 		for part := range slices.Chunk(crowd, overlay.MaxUpdates) {
-			p := &overlay.Crowd{Updates: part}
+			p := &overlay.Introduction{Updates: part}
 			out.Send(overlay.Message{From: m.id, To: m.here.updates[i].Origin, Bytes: m.header + overlay.PayloadBytes(m.id, p), Payload: p})
 		}
 	}
