@@ -95,7 +95,8 @@ func (l *Land) applyBatch(index uint64, batch Batch, proven bool) Outcome {
 	if !proven {
 		l.refuseUnproven(batch, refused)
 	}
-	for i, e := range batch.Edits {
+	for i := range batch.Edits {
+		e := &batch.Edits[i]
 		result := nodemsg.EditResult{Player: e.Player, Seq: e.Seq, Refused: refused[i]}
 		if result.Refused == "" {
 			result.Block, result.Refused = l.edit(index, e, batch.Time, touched, &out)
@@ -132,7 +133,7 @@ func (l *Land) pin(index uint64, p Pin, out *Outcome) {
 // edit applies one edit, and returns the current block of its position or the reason for refusing it. It does not check
 // that the block's id is known; the leader does before it proposes. Otherwise a replica of an older version would
 // refuse an edit that a newer one applies.
-func (l *Land) edit(index uint64, e nodemsg.Intent, now int64, touched map[player.ID]*recent, out *Outcome) (chunk.Block, string) {
+func (l *Land) edit(index uint64, e *nodemsg.Intent, now int64, touched map[player.ID]*recent, out *Outcome) (chunk.Block, string) {
 	pos := e.Pos.Chunk()
 	if !l.cell.Contains(pos) || e.Pos.Y < 0 || e.Pos.Y >= l.height {
 		return chunk.Air, wire.RefusedOutOfWorld
@@ -141,8 +142,8 @@ func (l *Land) edit(index uint64, e nodemsg.Intent, now int64, touched map[playe
 	if g == nil {
 		return chunk.Air, wire.RefusedUnavailable
 	}
-	r := l.recents[e.Player]
-	if r == nil {
+	r, known := l.recents[e.Player]
+	if !known {
 		r = &recent{}
 	}
 	at, use := chunk.At(e.Pos), use{seq: e.Seq, edit: fingerprint(e)}
@@ -156,10 +157,12 @@ func (l *Land) edit(index uint64, e nodemsg.Intent, now int64, touched map[playe
 		if e.Text != "" && g.signs[at] == "" && len(g.signs) >= wire.MaxSigns {
 			return chunk.Air, wire.RefusedSigns
 		}
-		if a := authorOf(&e); a.kind() == authorKey && !timely(e.Seq, out.Time) {
+		if a := authorOf(e); a.kind() == authorKey && !timely(e.Seq, out.Time) {
 			return chunk.Air, wire.RefusedStale
 		}
-		l.recents[e.Player] = r
+		if !known {
+			l.recents[e.Player] = r
+		}
 	}
 	if l.tracked != nil && touched[e.Player] == nil {
 		l.tracked.removeSequences(index, e.Player, r)
@@ -175,7 +178,7 @@ func (l *Land) edit(index uint64, e nodemsg.Intent, now int64, touched map[playe
 // current block of its position.
 func (l *Land) Confirms(e nodemsg.Intent) (chunk.Block, bool) {
 	r, g := l.recents[e.Player], l.pinned[e.Pos.Chunk()]
-	if r == nil || g == nil || r.classify(use{seq: e.Seq, edit: fingerprint(e)}) != repeated {
+	if r == nil || g == nil || r.classify(use{seq: e.Seq, edit: fingerprint(&e)}) != repeated {
 		return chunk.Air, false
 	}
 	block, _ := g.edits.Get(chunk.At(e.Pos))
@@ -183,7 +186,7 @@ func (l *Land) Confirms(e nodemsg.Intent) (chunk.Block, bool) {
 }
 
 // fingerprint returns a value that distinguishes edits with the same sequence number.
-func fingerprint(e nodemsg.Intent) uint32 {
+func fingerprint(e *nodemsg.Intent) uint32 {
 	var b [14]byte
 	binary.BigEndian.PutUint32(b[0:], uint32(e.Pos.X))
 	binary.BigEndian.PutUint32(b[4:], uint32(e.Pos.Y))

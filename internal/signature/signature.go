@@ -33,17 +33,18 @@ type Verifier struct {
 	world string
 	keys  *cache.Verifier
 
+	verifying sync.Mutex // held by a caller who verifies, for all who wait; locked before mu
+
 	mu struct {
 		sync.Mutex
-		waiting   []*request
-		verifying bool // a goroutine verifies those that wait
+		waiting []*request
 	}
 }
 
 // request is the signatures of one caller.
 type request struct {
 	signatures []signature
-	done       chan struct{}
+	verified   bool // guarded by Verifier.verifying
 }
 
 // signature is the signature of an edit, and where its result goes.
@@ -59,54 +60,43 @@ func New(world string) *Verifier {
 
 // Signed reports of each edit with a key whether the key has signed it. Of edits without a key it reports false.
 //
-// Edits of callers who wait at the same time are verified together, by a goroutine of its own: the time is not that of
-// a region.
+// Callers take turns: one verifies the edits of all who wait.
 func (v *Verifier) Signed(edits []nodemsg.Intent) []bool {
 	signed := make([]bool, len(edits))
-	var all []signature
+	r := &request{}
 	for i := range edits {
 		if edits[i].Key != [len(edits[i].Key)]byte{} {
-			all = append(all, signature{&edits[i], &signed[i]})
+			r.signatures = append(r.signatures, signature{&edits[i], &signed[i]})
 		}
 	}
-	if len(all) > 0 {
-		<-v.request(all)
+	if len(r.signatures) == 0 {
+		return signed
+	}
+	v.mu.Lock()
+	v.mu.waiting = append(v.mu.waiting, r)
+	v.mu.Unlock()
+	v.verifying.Lock()
+	defer v.verifying.Unlock()
+	if !r.verified {
+		runtime.Gosched() // goroutines that the same commit, or the same round of the network, has made runnable may add some
+		v.verifyWaiting()
 	}
 	return signed
 }
 
-// request requests the results of signatures, and returns a channel that is closed when they are there.
-func (v *Verifier) request(all []signature) <-chan struct{} {
-	r := &request{all, make(chan struct{})}
+// verifyWaiting verifies the signatures of all who wait. The caller holds verifying.
+func (v *Verifier) verifyWaiting() {
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.mu.waiting = append(v.mu.waiting, r)
-	if !v.mu.verifying {
-		v.mu.verifying = true
-		go v.run() // ends when nobody waits for it
+	waiting := v.mu.waiting
+	v.mu.waiting = nil
+	v.mu.Unlock()
+	var all []signature
+	for _, r := range waiting {
+		all = append(all, r.signatures...)
 	}
-	return r.done
-}
-
-// run verifies signatures until none waits.
-func (v *Verifier) run() {
-	for {
-		runtime.Gosched() // goroutines that the same commit, or the same round of the network, has made runnable may add some
-		v.mu.Lock()
-		waiting := v.mu.waiting
-		v.mu.waiting, v.mu.verifying = nil, len(waiting) > 0
-		v.mu.Unlock()
-		if len(waiting) == 0 {
-			return
-		}
-		var all []signature
-		for _, r := range waiting {
-			all = append(all, r.signatures...)
-		}
-		v.verifyAll(all)
-		for _, r := range waiting {
-			close(r.done)
-		}
+	v.verifyAll(all)
+	for _, r := range waiting {
+		r.verified = true
 	}
 }
 
