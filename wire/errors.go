@@ -40,7 +40,7 @@ const (
 	FailRate = "rate"
 	// FailSlow: the client cannot keep up with block changes and chat.
 	FailSlow = "slow"
-	// FailFull: no session is free on this node or for this address.
+	// FailFull: no session is free for this address on this node.
 	FailFull = "full"
 	// FailNoGuests: this world does not admit guests; a key is required.
 	FailNoGuests = "no_guests"

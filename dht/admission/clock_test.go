@@ -309,6 +309,17 @@ func TestDismissal(t *testing.T) {
 	if err := w.join(a, "Dia").play(t, b); err != nil {
 		t.Error(err)
 	}
+	// Revoked after that, it does not take with it the nodes that it admitted.
+	subject := trust.NodeSubject(founder.key(t))
+	if admission.Concerns(a.Gate, subject, b.host.PeerID()) {
+		t.Error("its revocation would exclude a node that it admitted")
+	}
+	if err := a.Revoke(subject, "stolen", false); err != nil {
+		t.Fatal(err)
+	}
+	if !admission.Excluded(a.Gate, founder.host.PeerID()) || admission.Excluded(a.Gate, b.host.PeerID()) {
+		t.Error("the former issuer is not excluded, or who it admitted is")
+	}
 }
 
 // What an issuer has revoked stays revoked when it is dismissed, and when the root key is replaced.

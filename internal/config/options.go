@@ -179,7 +179,7 @@ var Groups = []Group{
 	{"Backups", []Option{
 		{
 			Name: "backup-every", Kind: Duration, Default: "0", check: atLeast(time.Minute, true),
-			Usage: "interval of scheduled backups of the world by this node, at least 1m; one node of a world suffices; 0 disables them",
+			Usage: "interval of scheduled backups of the world by this node, at least 1m; one node of a world suffices, an issuer; 0 disables them",
 		},
 		{
 			Name: "backup-keep", Kind: Number, Default: "7", check: oneTo(MaxBackups),

@@ -297,7 +297,7 @@ export const texts: Texts = {
     wrong_version: 'Diese Seite ist älter oder neuer als die Welt. Lade sie neu.',
     no_guests: 'In dieser Welt spielt man nur mit Schlüssel. Entferne das Häkchen bei „Als Gast spielen“.',
     replaced: 'Du bist von woanders beigetreten, deshalb wurde dieses Fenster getrennt.',
-    full: 'Dieser Knoten ist voll. Versuch es später, oder nimm eine andere Adresse dieser Welt.',
+    full: 'Von deiner Internetadresse spielen schon so viele, wie dieser Knoten erlaubt. Wer ihn betreibt, kann mehr zulassen.',
   },
   closed: (code) => `Die Welt hat die Verbindung beendet (${code}).`,
   corrections: {

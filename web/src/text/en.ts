@@ -152,7 +152,7 @@ export const en = {
     wrong_version: 'This page is older or newer than the world. Reload it.',
     no_guests: 'Only players with a key can join this world. Untick “Play as a guest”.',
     replaced: 'You joined from somewhere else, so this window was disconnected.',
-    full: 'This node is full. Try again later, or use another address of this world.',
+    full: 'As many players as this node allows play from your internet address. Its operator can allow more.',
   },
   closed: (code: string) => `The world closed the connection (${code}).`,
   /** Why the server moved the player. */

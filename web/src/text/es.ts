@@ -296,7 +296,7 @@ export const texts: Texts = {
     wrong_version: 'Esta página es más antigua o más nueva que el mundo. Recárgala.',
     no_guests: 'En este mundo solo se entra con clave. Desmarca «Jugar como invitado».',
     replaced: 'Has entrado desde otro sitio, así que esta ventana se ha desconectado.',
-    full: 'Este nodo está lleno. Inténtalo más tarde o usa otra dirección de este mundo.',
+    full: 'Desde tu dirección de internet ya juegan tantos como permite este nodo. Quien lo administra puede permitir más.',
   },
   closed: (code) => `El mundo ha cerrado la conexión (${code}).`,
   corrections: {
