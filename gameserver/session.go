@@ -43,7 +43,7 @@ type session struct {
 	numbered      uint64        // of the last edit of a guest whose own number was ahead of the clock
 	done          chan struct{} // closed when the place is free
 	walk          walkState
-	doubted       bool                    // it is not known yet where the player left: see recall
+	mayBeRecalled bool                    // see recall
 	surveying     atomic.Bool             // a survey is under way
 	login         *player.Login           // nil: a guest
 	permissions   *moderation.Permissions // of the player, once they are admitted

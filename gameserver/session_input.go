@@ -38,7 +38,7 @@ func (s *session) listen() error {
 		if err := s.handle(data); err != nil {
 			return err
 		}
-		if !s.walk.nearBorder && now-s.walk.lastAction >= cmp.Or(s.g.actedFor, actedFor) {
+		if !s.walk.nearBorder && !s.mayBeRecalled && now-s.walk.lastAction >= cmp.Or(s.g.actedFor, actedFor) {
 			s.park()
 		}
 	}
@@ -57,7 +57,7 @@ func (s *session) countMessage(data []byte) time.Duration {
 
 // handle handles one message. Most of them are moves.
 func (s *session) handle(data []byte) error {
-	if s.doubted {
+	if s.mayBeRecalled {
 		s.recall()
 	}
 	if s.codec.IsMove(data) {
@@ -79,12 +79,13 @@ func (s *session) handle(data []byte) error {
 
 // recall brings a player to where they left, if the network did not know that when they came, and has said it since.
 func (s *session) recall() {
-	doubted, record := s.g.players.Doubted(s.body.Player)
-	s.doubted = doubted
+	_, home, _ := s.place.saved()
+	record, waits := s.g.players.TakeRecall(s.body.Player, home)
+	s.mayBeRecalled = waits
 	if record == nil {
 		return
 	}
-	if _, chosen := s.place.home(); record.Home != nil && !chosen {
+	if record.Home != nil {
 		s.place.setHome(*record.Home)
 	}
 	s.out.Send(sessionmsg.Notice{Code: "recalled", Text: "You are back where you left: it was not known when you joined."})

@@ -159,7 +159,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	}
 	s.g.Logger.Info("player joined", "player", s.body.Name, "id", s.body.Player.String(),
 		"remote", s.conn.remote().String(), "address", netaddr.Text(netaddr.ChargedFrom(s.conn.remote())))
-	s.doubted, _ = s.g.players.Doubted(s.body.Player)
+	s.mayBeRecalled = true
 	s.arrive()
 	return s.listen()
 }

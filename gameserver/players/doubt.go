@@ -20,9 +20,9 @@ const (
 // doubt concerns a player who came when the network did not answer: it may have a newer record than this node. Theirs
 // is not published before it has answered, since it would replace the other one.
 type doubt struct {
-	began   row // this node's record when they came; the zero row: none
-	came    time.Time
-	since   time.Time // when they came, or were last here
+	began   row       // this node's record when they came; the zero row: none
+	came    time.Time // first
+	since   time.Time // when they came again, or were last here
 	settled bool      // the network has answered
 	newer   *nodemsg.PlayerRecord
 	// recalled is where they left elsewhere, until they are brought there; nil if they are not to be.
@@ -57,7 +57,6 @@ type doubts map[player.ID]*doubt
 func (ds doubts) note(id player.ID, began row) {
 	if d := ds[id]; d != nil && !d.settled {
 		d.since = time.Now()
-		d.came = d.since
 		return
 	}
 	ds[id] = &doubt{began: began, came: time.Now(), since: time.Now()}
@@ -73,10 +72,31 @@ func (ds doubts) settle(id player.ID, remembered nodemsg.PlayerRecord, now time.
 	d.settled = true
 	if remembered.Seq > 0 && !remembered.Expired(now) && d.began.base.compare(remembered) > 0 {
 		d.newer = &remembered
-		if time.Since(d.came) <= recallTime {
-			d.recalled = &remembered.Pose
+	}
+}
+
+// recall has a player brought to where they left, if the network has just said that they left elsewhere.
+func (d *doubt) recall() {
+	if d != nil && d.newer != nil && d.recent() {
+		d.recalled = &d.newer.Pose
+	}
+}
+
+// recent reports whether the player came so lately that they are brought to where they left.
+func (d *doubt) recent() bool { return time.Since(d.came) <= recallTime }
+
+// recent returns those of the players here for whom the network is asked again and again, so that they are brought to
+// where they left.
+func (ds doubts) recent(here []Presence) (all []Presence) {
+	if len(ds) == 0 {
+		return nil
+	}
+	for _, p := range here {
+		if d := ds[p.Player]; d != nil && !d.settled && d.recent() {
+			all = append(all, p)
 		}
 	}
+	return all
 }
 
 // forget deletes the doubts about players who are not here, and of whom nothing is left to publish.

@@ -147,22 +147,18 @@ func playInDoubt(t *testing.T, login int64) {
 	}
 }
 
-// A player for whom the network answers soon after they came is brought to where they left, and until then that is their
-// place, even if they leave. One who has been here for longer stays.
+// A player for whom the network answers within half a minute is brought to where they left, and until then that is their
+// place, even if they leave. Later they stay where they are.
 func TestRecalled(t *testing.T) {
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
 		answers  time.Duration // the network, after they came
 		recalled bool
-	}{"soon": {5 * time.Second, true}, "late": {recallTime + PublishEvery, false}} {
-		t.Run(name, func(t *testing.T) {
+	}{{500 * time.Millisecond, true}, {3 * time.Second, true}, {25 * time.Second, true}, {recallTime + 5*time.Second, false}} {
+		t.Run(c.answers.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := run(t)
-				for _, player := range []string{"stays", "leaves"} {
-					if err := g.network.PutPlayer(t.Context(), elsewhere(player, 0, 8)); err != nil {
-						t.Fatal(err)
-					}
-				}
-				g.network.FailLookups(errors.New("timeout"))
+				names := []string{"stays", "leaves"}
+				g.network.FailLookups(errors.New("no peers"))
 				load := func(name string) nodemsg.PlayerRecord {
 					r, _, err := g.store.Load(t.Context(), player.GuestID(name))
 					if err != nil {
@@ -170,23 +166,28 @@ func TestRecalled(t *testing.T) {
 					}
 					return r
 				}
-				load("stays")
-				load("leaves")
-				time.Sleep(c.answers)
+				for _, name := range names {
+					if err := g.network.PutPlayer(t.Context(), elsewhere(name, 0, 8)); err != nil {
+						t.Fatal(err)
+					}
+					load(name)
+					g.place(name, 1)
+				}
+				pass(c.answers)
 				g.network.FailLookups(nil)
-				g.place("stays", 1) // they are published, for which the network is asked
-				g.place("leaves", 1)
 				pass(2 * saveEvery)
 				g.leave("leaves")
-				pass(2 * saveEvery)
+				pass(PublishEvery + 2*saveEvery) // those who stay are published
 				want := map[bool]float64{true: 8, false: 1}[c.recalled]
-				g.wantPublished("after the answer", "leaves", want)
-				g.wantPublished("after the answer", "stays", want)
-				doubted, record := g.store.Doubted(player.GuestID("stays"))
-				if doubted || (record != nil) != c.recalled || c.recalled && record.Pose.X != 8 {
-					t.Errorf("in doubt: %t, recalled to %+v", doubted, record)
+				for _, name := range names {
+					g.wantPublished("after the answer", name, want)
 				}
-				if _, again := g.store.Doubted(player.GuestID("stays")); again != nil {
+				here := homeAt(3) // chosen since
+				record, waits := g.store.TakeRecall(player.GuestID("stays"), here)
+				if waits || (record != nil) != c.recalled || c.recalled && (record.Pose.X != 8 || record.Home != nil) {
+					t.Errorf("recalled to %+v; may still be: %t", record, waits)
+				}
+				if again, _ := g.store.TakeRecall(player.GuestID("stays"), here); again != nil {
 					t.Error("recalled twice")
 				}
 				g.place("stays", 2) // they walk on
@@ -198,6 +199,40 @@ func TestRecalled(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Who comes again during an outage is not recalled as if they had just come, and who is found at once is not recalled.
+func TestRecalledOnlyNewcomers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := run(t)
+		if err := g.network.PutPlayer(t.Context(), elsewhere("ann", 0, 8)); err != nil {
+			t.Fatal(err)
+		}
+		id := player.GuestID("ann")
+		load := func() {
+			if _, _, err := g.store.Load(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g.network.FailLookups(errors.New("no peers"))
+		load()
+		g.place("ann", 1)
+		pass(2 * recallTime)
+		load() // another connection
+		if _, waits := g.store.TakeRecall(id, nil); waits {
+			t.Error("who was here for a minute may be recalled")
+		}
+		g.leave("ann")
+		pass(2 * doubtMemory)
+		load()
+		g.network.FailLookups(nil)
+		load() // found
+		g.place("ann", 8)
+		pass(2 * saveEvery)
+		if record, waits := g.store.TakeRecall(id, nil); record != nil || waits {
+			t.Errorf("who was found when they came is recalled: %+v, %t", record, waits)
+		}
+	})
 }
 
 // A player who leaves before the network has answered is where they left elsewhere, when they come again.

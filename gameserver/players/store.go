@@ -189,19 +189,27 @@ func (ps *Store) readRow(id player.ID) (r row, err error) {
 	return r, nil
 }
 
-// Doubted reports whether it is in doubt which record of a player is the newest. When it no longer is, the network's record
-// is returned once if they are to be brought to its place, which they are if they came less than recallTime before that.
-func (ps *Store) Doubted(id player.ID) (doubted bool, recalled *nodemsg.PlayerRecord) {
+// TakeRecall returns a player's record in the network, once, if they are to be brought to its place: the network did not
+// answer when they came, and has done so since. Its home is nil unless it becomes theirs, which is home now. Waits
+// reports whether that may still happen.
+func (ps *Store) TakeRecall(id player.ID, home *motion.Pose) (record *nodemsg.PlayerRecord, waits bool) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	d := ps.mu.doubts[id]
-	if d == nil || !d.settled {
-		return d != nil, nil
+	switch {
+	case d == nil, !d.settled && !d.recent():
+		return nil, false
+	case !d.settled:
+		return nil, true
+	case d.recalled == nil:
+		return nil, false
 	}
-	if d.recalled != nil {
-		recalled, d.recalled = d.newer, nil
+	d.recalled = nil
+	recalled := *d.newer
+	if !sameHome(home, d.began.Home) {
+		recalled.Home = nil
 	}
-	return false, recalled
+	return &recalled, false
 }
 
 // NoteStored makes a player's next records newer than this node's.
@@ -307,10 +315,11 @@ func (ps *Store) runSaver(ctx context.Context, here func() []Presence) {
 			everybody := here()
 			ps.mu.Lock()
 			ps.mu.doubts.forget(everybody, ps.publisher.isIdle)
+			asked := ps.mu.doubts.recent(everybody) // by the publisher
 			ps.mu.Unlock()
 			var due []Presence
-			if due, published = dueOf(everybody, published); len(due) > 0 {
-				ps.publisher.enqueue(ps.records(due), false)
+			if due, published = dueOf(everybody, published); len(due)+len(asked) > 0 {
+				ps.publisher.enqueue(ps.records(append(due, asked...)), false)
 			}
 			saved = ps.saveMoved(everybody, saved)
 		case <-expire.C:
@@ -500,6 +509,9 @@ func (ps *Store) confirm(ctx context.Context, r nodemsg.PlayerRecord) (nodemsg.P
 	}
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
+	if ask {
+		d.recall()
+	}
 	d.merge(&r)
 	if seq, here := ps.mu.seqs[r.Player]; here {
 		ps.mu.seqs[r.Player] = max(seq, r.Seq)
