@@ -80,6 +80,11 @@ func (o *opener) openCatalogAgain(ctx context.Context) error {
 func (o *opener) startCatalog(c *actor.Catalog) error {
 	o.setCatalog(c)
 	if !o.Tasks.Start(func(ctx context.Context) { o.runCatalog(ctx, c) }) {
+		stopped, cancel := context.WithCancel(context.Background())
+		cancel()
+		c.Run(stopped) // closes the group
+		o.dropCatalog(c)
+		c.Finish()
 		return background.ErrStopping
 	}
 	return nil

@@ -189,12 +189,16 @@ func confirmsVacated(s nodemsg.RegionStatus, known nodemsg.Region) opinion {
 	return no
 }
 
-// confirms returns what a member's status says of the change.
+// confirms returns what a member's status says of the change. One that cannot read all of its copy contradicts it by
+// what it can read, and does not confirm it.
 func confirms(s nodemsg.RegionStatus, moved nodemsg.Region) opinion {
-	if s.Structure == nil || s.State != nodemsg.StateOpen && s.State != nodemsg.StateClosed && s.State != nodemsg.StateQuarantined {
+	if s.State != nodemsg.StateOpen && s.State != nodemsg.StateClosed && s.State != nodemsg.StateQuarantined {
 		return unknown
 	}
-	has := nodemsg.Region{ID: moved.ID, Epoch: s.Epoch, Split: s.Structure.Split, Merged: s.Structure.Merged}
+	has := nodemsg.Region{ID: moved.ID, Epoch: s.Epoch, Split: moved.Split, Merged: moved.Merged}
+	if s.Structure != nil {
+		has.Split, has.Merged = s.Structure.Split, s.Structure.Merged
+	}
 	switch {
 	case moved.Newer(has):
 		return no
@@ -202,6 +206,8 @@ func confirms(s nodemsg.RegionStatus, moved nodemsg.Region) opinion {
 		return later
 	case has.Split != moved.Split || has.Merged != moved.Merged || !sameReplicas(s.Members, moved.Members):
 		return no
+	case s.Structure == nil: // it cannot read how the region was split and merged
+		return unknown
 	}
 	return yes
 }

@@ -57,6 +57,8 @@ func TestConfirms(t *testing.T) {
 		"it was merged":               {of(nodemsg.StateOpen, 5, "A", "C", "D"), structured(nodemsg.Structure{Merged: 4}), merged, yes},
 		"merged since":                {of(nodemsg.StateOpen, 5, "A", "C", "D"), structured(nodemsg.Structure{Merged: 5}), split, later},
 		"its structure is not known":  {of(nodemsg.StateOpen, 5, "A", "C", "D"), unread, split, unknown},
+		"nor is it the same":          {of(nodemsg.StateOpen, 5, "A", "C", "X"), unread, moved, no},
+		"nor has it the change":       {of(nodemsg.StateOpen, 4, "A", "C", "D"), unread, moved, no},
 	} {
 		if got := confirms(c.but(c.said), c.moved); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

@@ -127,6 +127,7 @@ type Host struct {
 	opener         *opener
 	observer       *observer
 	contradictions *health.Contradictions
+	catalog        *actor.Catalog // as it was opened; nil: it was not stored here
 }
 
 // NewHost returns a host. It opens the catalog if that is stored here.
@@ -292,6 +293,10 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		publisher: publisher, hibernation: hibernation, splitter: splitter, autoSplit: autoSplit, vacater: vacater, policy: policies,
 		actors: actor.NewMetrics(o.Registerer), probes: probes{land: provocation()},
 	}
+	catalog, err := opener.begin(ctx, o.DamagedRegions)
+	if err != nil {
+		return nil, err
+	}
 	h := &Host{
 		Options: o, Directory: places, Policy: policies,
 		Operations: Operations{
@@ -304,37 +309,9 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		executor: executor, damages: damages, scrubber: scrubber, vacater: vacater, recovery: recovery, bases: bases,
 		follower: follower, opener: opener,
 		observer:       &observer{Options: o, tallies: tallies, detector: detector, facts: facts, metrics: metrics},
-		contradictions: contradictions,
-	}
-	if err := h.begin(ctx); err != nil {
-		return nil, err
+		contradictions: contradictions, catalog: catalog,
 	}
 	return h, nil
-}
-
-// begin looks at what is stored here, and opens the catalog if it is.
-func (h *Host) begin(ctx context.Context) error {
-	if err := h.executor.NoteDamaged(h.DamagedRegions); err != nil {
-		return err
-	}
-	if h.Incarnations != nil {
-		h.Incarnations.OnOutdated(h.executor.Abandon)
-		if err := h.executor.NoteRolledBack(h.Incarnations.Outdated()); err != nil {
-			return err
-		}
-	}
-	here, err := h.Replicas.Has(world.CatalogID)
-	if err != nil {
-		return fmt.Errorf("find the catalog: %w", err)
-	}
-	if here && h.facts.Err(world.CatalogID) == nil {
-		c, err := h.opener.openCatalog(ctx)
-		if err != nil {
-			return err
-		}
-		h.regions.setCatalog(c)
-	}
-	return nil
 }
 
 // FoundCatalog makes this node the first member of a new world's catalog. The node that creates a world calls it once,
@@ -360,6 +337,9 @@ func (h *Host) Run(ctx context.Context) error {
 			h.supervisor.HandOver(serving)
 			end()
 		},
+	}
+	if h.catalog != nil {
+		tasks = append(tasks, func(ctx context.Context) { h.opener.runCatalog(ctx, h.catalog) })
 	}
 	if h.Incarnations != nil {
 		tasks = append(tasks, h.findForgotten)

@@ -60,17 +60,42 @@ type probes struct {
 	catalog func(entry []byte)
 }
 
-// run opens what is wanted until ctx ends. First it runs the catalog if that is open.
-func (o *opener) run(ctx context.Context) {
-	if c := o.Catalog(); c != nil {
-		o.Tasks.Start(func(ctx context.Context) { o.runCatalog(ctx, c) })
+// begin looks at what is stored here, and opens the catalog if it is. Damaged are the regions of which rows are.
+func (o *opener) begin(ctx context.Context, damaged map[uint64]string) (*actor.Catalog, error) {
+	if err := o.executor.NoteDamaged(damaged); err != nil {
+		return nil, err
 	}
+	if known := o.incarnations.known; known != nil {
+		known.OnOutdated(o.executor.Abandon)
+		if err := o.executor.NoteRolledBack(known.Outdated()); err != nil {
+			return nil, err
+		}
+	}
+	here, err := o.Replicas.Has(world.CatalogID)
+	if err != nil {
+		return nil, fmt.Errorf("find the catalog: %w", err)
+	}
+	if !here || o.facts.Err(world.CatalogID) != nil {
+		return nil, nil //nolint:nilnil // it is not stored here, or not to be used
+	}
+	c, err := o.openCatalog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o.setCatalog(c)
+	return c, nil
+}
+
+// run opens what is wanted until ctx ends.
+func (o *opener) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case w := <-o.wanted:
 			started := o.Tasks.Start(func(ctx context.Context) {
+				ctx, cancel := context.WithTimeout(ctx, background.AttemptTime)
+				defer cancel()
 				if w.catalog {
 					w.answer <- opened{err: o.openCatalogAgain(ctx)}
 					return
@@ -129,7 +154,7 @@ func (o *opener) readLand(info nodemsg.Region) (*world.Land, error) {
 	return land, nil
 }
 
-// options are the options of all actors.
+// actorOptions are the options of all actors.
 func (o *opener) actorOptions(changed func(nodemsg.Region)) actor.Options {
 	return actor.Options{
 		Self: o.Self, Logger: o.Logger, Metrics: o.actors, Start: o.Tasks.Start, Describe: o.Questions.Describe, Changed: changed,

@@ -19,7 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// regions are the regions and the catalog that are open on this node. It knows none of the parts that use them, so it is
+// regions is the table of the regions and the catalog that are open on this node. It knows none of the parts that use them, so it is
 // made before them: who wants a region that is not open has the opener, which is made after them, open it. Any
 // goroutine may call its methods.
 type regions struct {
@@ -142,12 +142,8 @@ func (r *regions) ask(ctx context.Context, w wanted) (*actor.Land, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	select {
-	case done := <-answer:
-		return done.land, done.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	done := <-answer // it comes in any case, and until then nobody else asks for that region
+	return done.land, done.err
 }
 
 // helloKey identifies what a gateway asks for.

@@ -32,6 +32,7 @@ type Batch struct {
 
 // Versions of batches. Other first bytes of an entry are those of barriers, splits and merges.
 const (
+	batchOld   = 1 // of development versions
 	batchPlain = 5
 	batchSigns = 9 // some edits are of signs with a text
 )
@@ -152,8 +153,15 @@ func IsBatch(entry []byte) bool {
 	return len(entry) > 0 && (entry[0] == batchPlain || entry[0] == batchSigns)
 }
 
+// ErrOldBatch is returned for an entry with edits that a development version wrote before it knew that all nodes
+// understood the present ones. It must not be passed over: the edits were acknowledged.
+var ErrOldBatch = errors.New("the log has edits that a development version wrote: back up the world with that version, and restore it with this one")
+
 // DecodeBatch decodes what Encode wrote.
 func DecodeBatch(data []byte) (Batch, error) {
+	if len(data) > 0 && data[0] == batchOld {
+		return Batch{}, ErrOldBatch
+	}
 	if !IsBatch(data) {
 		return Batch{}, fmt.Errorf("%w: unknown version; upgrade voxeld", errBatch)
 	}

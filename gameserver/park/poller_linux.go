@@ -164,7 +164,7 @@ func (p *Poller) read(s *Socket, events uint32) {
 		}
 		rest = rest[size:]
 	}
-	if !stay || len(rest) > 0 || n == len(p.buffer) || err != nil || events != unix.EPOLLIN {
+	if !stay || len(rest) > 0 || n == len(p.buffer) || s.more() || err != nil || events != unix.EPOLLIN {
 		s.unread = append(s.unread, rest...)
 		s.unpark()
 	}

@@ -1,6 +1,7 @@
 package park
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net"
@@ -50,17 +51,26 @@ func (l listener) Accept() (net.Conn, error) {
 
 // ciphertext is the state of a socket below TLS.
 type ciphertext struct {
-	polled bool // the reader's: reads must not wait
-	empty  bool // and the last one has found less than there was room for
+	polled  bool // the reader's: reads must not wait
+	empty   bool // and the last one has found less than there was room for
+	arrived int  // bytes read since the last poll began
 
 	sealed struct {
-		sync.Mutex        // also taken by the reader, which may answer for TLS
+		sync.Mutex        // held for no wait: the reader takes it, too, which may answer for TLS
 		data       []byte // encrypted, and not written yet
 	}
 }
 
-// keepSealed is how large a buffer is kept.
-const keepSealed = 16 << 10
+const (
+	// keepSealed is how large a buffer is kept, and maxSealed how much may wait before more is encrypted: a client can
+	// make TLS answer, and read nothing.
+	keepSealed = 16 << 10
+	maxSealed  = 1 << 20
+	// maxPolled is about how many bytes are read at once: there may be many records in them that say nothing.
+	maxPolled = 16 << 10
+)
+
+var errSealed = errors.New("too much waits to be written")
 
 // again is returned to TLS while nothing has arrived. It reads on after an error that is temporary.
 type again struct{}
@@ -74,10 +84,11 @@ func (s *Socket) readSealed(b []byte) (int, error) {
 	switch {
 	case !s.polled:
 		return s.wait(b)
-	case s.empty:
+	case s.empty, s.arrived >= maxPolled:
 		return 0, again{}
 	}
 	n, err := s.tryRead(b)
+	s.arrived += max(n, 0)
 	if err == unix.EAGAIN {
 		return 0, again{}
 	}
@@ -102,7 +113,7 @@ func (s *Socket) poll(b []byte) (n int, err error) {
 	if s.over == nil {
 		return s.tryRead(b)
 	}
-	s.polled, s.empty = true, false
+	s.polled, s.empty, s.arrived = true, false, 0
 	defer func() { s.polled = false }()
 	for n < len(b) && err == nil {
 		var more int
@@ -117,19 +128,25 @@ func (s *Socket) poll(b []byte) (n int, err error) {
 	return n, err
 }
 
+// more reports whether the last poll has left data in the socket.
+func (s *Socket) more() bool { return s.arrived >= maxPolled && !s.empty }
+
 // readAhead reports whether the reader has something to read: TLS may hold what has arrived, and the poller would wait
 // for more.
 func (s *Socket) readAhead() bool {
 	var b [512]byte
 	n, err := s.poll(b[:])
 	s.unread = append(s.unread, b[:n]...)
-	return n > 0 || err != unix.EAGAIN
+	return n > 0 || s.more() || err != unix.EAGAIN
 }
 
 // seal takes what TLS has encrypted.
 func (s *Socket) seal(b []byte) (int, error) {
 	s.sealed.Lock()
 	defer s.sealed.Unlock()
+	if len(s.sealed.data) > maxSealed {
+		return 0, errSealed
+	}
 	s.sealed.data = append(s.sealed.data, b...)
 	return len(b), nil
 }
@@ -179,11 +196,25 @@ func (s *Socket) writeSealed(b []byte) (int, error) {
 	if all, err := s.flush(); all || err != nil {
 		return len(b), err
 	}
-	s.sealed.Lock()
-	defer s.sealed.Unlock()
-	_, err := s.write(s.sealed.data)
-	s.empties()
-	return len(b), err
+	w, err := s.open()
+	if err != nil {
+		return 0, err
+	}
+	defer w.Close() //nolint:errcheck // the socket stays
+	if err := w.SetWriteDeadline(s.writeDeadline); err != nil {
+		return 0, err
+	}
+	raw, err := w.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var flushing error
+	waiting := raw.Write(func(uintptr) bool { // again and again, when the socket has room
+		var all bool
+		all, flushing = s.flush()
+		return all || flushing != nil
+	})
+	return len(b), cmp.Or(flushing, waiting)
 }
 
 // closeSealed tells the client that the stream ends, if the socket accepts that.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 )
@@ -157,5 +158,75 @@ func TestPollerReadsTLS(t *testing.T) {
 	}
 	if left, err := io.ReadAll(l.Socket); string(left) != string(said("!d")) || err != nil {
 		t.Errorf("left to the session: %q (%v)", left, err)
+	}
+}
+
+// A client who reads nothing, and makes TLS answer, holds up neither the poller nor the end of its own session.
+func TestAnswersOfTLSWaitForNobody(t *testing.T) {
+	p := startPoller(t)
+	l, _, below := securePair(t)
+	if err := l.SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	l.parkAgain(t, p)
+	var rest []byte
+	for rest == nil {
+		var err error
+		if rest, err = l.TryWrite(make([]byte, 5000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wrote := make(chan error, 1)
+	go func() { // ends when the socket is closed
+		_, err := l.Write(append(rest, make([]byte, 1<<20)...))
+		wrote <- err
+	}()
+	if _, err := below.Conn.Write(append([]byte{0x17, 3, 3, 0, 40}, make([]byte, 40)...)); err != nil { // no record of this session
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { // awaited below
+		defer close(ended)
+		for p.Parked() > 0 {
+			p.round()
+		}
+		l.Close() //nolint:errcheck // a test
+	}()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the poller waits for a client")
+	}
+	select {
+	case err := <-wrote:
+		if err == nil {
+			t.Error("written to nobody")
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the writer outlives the session")
+	}
+}
+
+// One client has a bounded part of a round, however little its records say, and nothing is lost by that.
+func TestManyRecordsAreReadByTheSession(t *testing.T) {
+	p := startPoller(t)
+	l, client, below := securePair(t)
+	l.parkAgain(t, p)
+	below.hold = true
+	const words = 1500
+	for range words {
+		if _, err := client.Write(said("a")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.write(t, below.kept)
+	p.round()
+	handled := len(l.handled())
+	if handled == 0 || handled > words*3/4 || p.Parked() != 0 {
+		t.Errorf("%d of %d handled, %d parked", handled, words, p.Parked())
+	}
+	left := make([]byte, (words-handled)*len(said("a")))
+	if _, err := io.ReadFull(l.Socket, left); err != nil || string(left) != strings.Repeat(string(said("a")), words-handled) {
+		t.Errorf("left to the session: %d bytes (%v)", len(left), err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -50,6 +51,7 @@ type dupFD interface {
 	Write(b []byte) (int, error)
 	SetReadDeadline(t time.Time) error
 	SetWriteDeadline(t time.Time) error
+	SyscallConn() (syscall.RawConn, error)
 	Close() error
 }
 

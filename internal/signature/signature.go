@@ -9,6 +9,7 @@ package signature
 import (
 	"crypto/rand"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
@@ -60,7 +61,8 @@ func New(world string) *Verifier {
 
 // Signed reports of each edit with a key whether the key has signed it. Of edits without a key it reports false.
 //
-// Callers take turns: one verifies the edits of all who wait.
+// Callers with few edits take turns: one verifies those of all who wait. Who has many gains nothing by that, and would
+// let the others wait.
 func (v *Verifier) Signed(edits []nodemsg.Intent) []bool {
 	signed := make([]bool, len(edits))
 	r := &request{}
@@ -72,6 +74,10 @@ func (v *Verifier) Signed(edits []nodemsg.Intent) []bool {
 	if len(r.signatures) == 0 {
 		return signed
 	}
+	if len(r.signatures) >= atOnce {
+		v.verifyAll(r.signatures)
+		return signed
+	}
 	v.mu.Lock()
 	v.mu.waiting = append(v.mu.waiting, r)
 	v.mu.Unlock()
@@ -79,24 +85,27 @@ func (v *Verifier) Signed(edits []nodemsg.Intent) []bool {
 	defer v.verifying.Unlock()
 	if !r.verified {
 		runtime.Gosched() // goroutines that the same commit, or the same round of the network, has made runnable may add some
-		v.verifyWaiting()
+		v.verifyWith(r)
 	}
 	return signed
 }
 
-// verifyWaiting verifies the signatures of all who wait. The caller holds verifying.
-func (v *Verifier) verifyWaiting() {
+// verifyWith verifies the signatures of a caller, and of others who wait, as many as take hardly longer together. The
+// caller holds verifying.
+func (v *Verifier) verifyWith(r *request) {
+	together, all := []*request{r}, r.signatures
 	v.mu.Lock()
-	waiting := v.mu.waiting
-	v.mu.waiting = nil
+	v.mu.waiting = slices.DeleteFunc(v.mu.waiting, func(other *request) bool {
+		fits := other != r && len(all)+len(other.signatures) <= atOnce*runtime.GOMAXPROCS(0)
+		if fits {
+			together, all = append(together, other), append(all, other.signatures...)
+		}
+		return fits || other == r
+	})
 	v.mu.Unlock()
-	var all []signature
-	for _, r := range waiting {
-		all = append(all, r.signatures...)
-	}
 	v.verifyAll(all)
-	for _, r := range waiting {
-		r.verified = true
+	for _, one := range together {
+		one.verified = true
 	}
 }
 

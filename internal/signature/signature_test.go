@@ -2,9 +2,11 @@ package signature
 
 import (
 	"crypto/ed25519"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -76,6 +78,27 @@ func TestTogetherAsAlone(t *testing.T) {
 		if got := New(world).Signed(edits); !got[0] || got[1] != alone || !got[2] {
 			t.Fatalf("together %v, alone %t", got, alone)
 		}
+	}
+}
+
+// Who has many signatures verified does not let others wait, nor waits for them.
+func TestManyAreNobodysTurn(t *testing.T) {
+	v := New(world)
+	edits := make([]nodemsg.Intent, atOnce)
+	for i := range edits {
+		edits[i] = signed(keyOf(1), uint64(i))
+	}
+	v.verifying.Lock() // somebody's turn
+	defer v.verifying.Unlock()
+	done := make(chan []bool, 1)
+	go func() { done <- v.Signed(edits) }()
+	select {
+	case got := <-done:
+		if slices.Contains(got, false) {
+			t.Error("not signed")
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("many wait for their turn")
 	}
 }
 

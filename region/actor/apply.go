@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"errors"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/replica"
@@ -26,6 +27,9 @@ func (l *Land) apply(c replica.Committed) {
 		outcome, err = l.contents.land.Apply(c.Index, c.Entry)
 	}
 	l.applying = 0
+	if errors.Is(err, world.ErrOldBatch) {
+		panic(&Fault{Kind: Broken, Cause: err})
+	}
 	if err != nil {
 		// Every replica refuses the same entry, so the states stay equal.
 		l.Logger.Error("log entry refused", "region", l.info.ID, "error", err)

@@ -248,7 +248,8 @@ func (q *editQueue) propose() {
 	if !q.leading || q.frozen || len(q.waiting) == 0 || q.inFlight >= maxInFlight || !q.ordered() {
 		return
 	}
-	batch := world.Batch{Time: q.now().UnixMilli(), Edits: make([]nodemsg.Intent, 0, min(len(q.waiting), maxBatch))}
+	// Other members decode what this one applies as it is: a time before 1970 is none.
+	batch := world.Batch{Time: max(1, q.now().UnixMilli()), Edits: make([]nodemsg.Intent, 0, min(len(q.waiting), 512))}
 	var rest []queued
 	texts := 0
 	pinned := make(map[grid.ChunkPos]bool) // by this batch

@@ -2,7 +2,9 @@ package actor
 
 import (
 	"crypto/ed25519"
+	"errors"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 	"time"
 
@@ -186,5 +188,30 @@ func TestLeaderChecksTexts(t *testing.T) {
 	}
 	if signs := l.contents.land.Chunk(here).Signs; len(signs) != 1 || signs[0].Text != "again" {
 		t.Errorf("the land has %+v", signs)
+	}
+}
+
+// What a leader proposes, and applies as it is, is what others decode, whatever its clock says.
+func TestProposedEntriesDecode(t *testing.T) {
+	l, g := scripted()
+	l.edits.now = func() time.Time { return time.UnixMilli(-5) }
+	send(l, newLink(l), nodemsg.ToRegion{Edits: []nodemsg.Intent{stone(1)}})
+	steps(l)
+	if len(g.proposed) != 1 {
+		t.Fatalf("%d entries are proposed", len(g.proposed))
+	}
+	batch, err := world.DecodeBatch(g.proposed[0])
+	if err != nil || !reflect.DeepEqual(batch, l.edits.newest.batch) {
+		t.Errorf("%+v is decoded as %+v (%v)", l.edits.newest.batch, batch, err)
+	}
+}
+
+// Edits that a development version has acknowledged are not passed over: the region is closed, and says what to do.
+func TestOldEntriesCloseTheRegion(t *testing.T) {
+	l, g := scripted()
+	g.proposed = [][]byte{{1, 0, 0}}
+	g.commit()
+	if caught := Catch(func() { l.step() }); caught == nil || caught.Kind != Broken || !errors.Is(caught.Cause, world.ErrOldBatch) {
+		t.Errorf("the step ends with %v", caught)
 	}
 }

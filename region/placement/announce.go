@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -114,9 +115,16 @@ func (a *announcements) report(ctx context.Context, info nodemsg.Region) error {
 	return nil
 }
 
-// forget forgets the regions that were deleted here.
-func (a *announcements) forget(deleted func(id uint64) bool) {
+// known lists the regions that were announced.
+func (a *announcements) known() []uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	maps.DeleteFunc(a.mu.of, func(id uint64, _ announcement) bool { return deleted(id) })
+	return slices.Collect(maps.Keys(a.mu.of))
+}
+
+// forget forgets a region that was deleted here.
+func (a *announcements) forget(id uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.mu.of, id)
 }

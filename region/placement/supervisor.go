@@ -224,14 +224,18 @@ func (sv *Supervisor) nearestOf(w Group, s replica.Status) (size int, nearest []
 
 // forgetDeleted forgets the regions that are no longer stored here.
 func (sv *Supervisor) forgetDeleted() {
-	deleted := func(id uint64) bool {
-		_, err := sv.Registry.Region(id)
-		return id != world.CatalogID && errors.Is(err, actor.ErrNotHere)
-	}
-	sv.announcements.forget(deleted)
 	sv.mu.Lock()
-	defer sv.mu.Unlock()
-	maps.DeleteFunc(sv.mu.ledSince, func(id uint64, _ leadership) bool { return deleted(id) })
+	known := slices.Collect(maps.Keys(sv.mu.ledSince))
+	sv.mu.Unlock()
+	for _, id := range append(known, sv.announcements.known()...) {
+		if _, err := sv.Registry.Region(id); id == world.CatalogID || !errors.Is(err, actor.ErrNotHere) { // not with a lock: it reads the disk
+			continue
+		}
+		sv.announcements.forget(id)
+		sv.mu.Lock()
+		delete(sv.mu.ledSince, id)
+		sv.mu.Unlock()
+	}
 }
 
 // Change begins a change of members and waits until it is committed.

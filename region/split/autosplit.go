@@ -35,7 +35,7 @@ const (
 	minAsk, maxAsk = 5 * time.Second, 20 * time.Second
 )
 
-// AutoSplitOptions are what a Loop needs.
+// AutoSplitOptions are what an AutoSplit needs.
 type AutoSplitOptions struct {
 	integrity.Node
 	*Loads
@@ -83,7 +83,7 @@ type watched struct {
 	until    time.Time     // nothing is done before
 }
 
-// NewAutoSplit returns a loop.
+// NewAutoSplit returns one that has done nothing yet.
 func NewAutoSplit(o AutoSplitOptions) *AutoSplit {
 	return &AutoSplit{AutoSplitOptions: o, metrics: newMetrics(o.Registerer)}
 }

@@ -49,7 +49,7 @@ const (
 // errCatalog is returned if the catalog does not answer, or does not remove a region: other regions need not be tried.
 var errCatalog = errors.New("the catalog does not answer")
 
-// VacaterOptions are what a Loop needs. All fields but After and Spawn are required.
+// VacaterOptions are what a Vacater needs. All fields but After and Spawn are required.
 type VacaterOptions struct {
 	integrity.Node
 	Unwatched  *Unwatched
@@ -98,7 +98,7 @@ func (u *Unwatched) Watched(id uint64) {
 	delete(u.mu.since, id)
 }
 
-// NewVacater returns a loop.
+// NewVacater returns a vacater.
 func NewVacater(o VacaterOptions) *Vacater {
 	if o.After == 0 {
 		o.After = emptyFor
