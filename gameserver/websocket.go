@@ -44,6 +44,12 @@ func (g *Gateway) serveSocket(ctx context.Context, w http.ResponseWriter, r *htt
 	}
 	if refused != nil { // a page is not shown why an upgrade fails
 		g.metrics.noteRefusedJoin(refused)
+		release, admitted := g.limits.AdmitHTTP(remote) // the server does not count it any more
+		if !admitted {
+			conn.Close() //nolint:errcheck // it is refused
+			return
+		}
+		defer release()
 		var f webSocket
 		if err := answer(conn, string(f.appendEnd(f.append(nil, codec.JSON.Encode(failureOf(refused)))))); err != nil {
 			g.Logger.Debug("refusal not sent", "remote", r.RemoteAddr, "error", err)

@@ -20,9 +20,9 @@ import (
 // incarnations are those of Options, which may be nil: then no node was put back.
 type incarnations struct{ known *integrity.Incarnations }
 
-// admit returns an error if raft messages of the peer do not count here. The two nodes show each other first that their data is
-// not older than what the other one has seen of them. If not, the stream is reset: a sender that only writes would not
-// notice that it is closed.
+// admit returns an error if raft messages of the peer do not count here. The two nodes show each other first that their
+// data is not older than what the other one has seen of them. If not, the stream is reset: a sender that only writes
+// would not notice that it is closed.
 func (i incarnations) admit(ctx context.Context, peer string, stream io.ReadWriteCloser) error {
 	if i.known == nil {
 		return nil

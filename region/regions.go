@@ -19,9 +19,9 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// regions is the table of the regions and the catalog that are open on this node. It knows none of the parts that use them, so it is
-// made before them: who wants a region that is not open has the opener, which is made after them, open it. Any
-// goroutine may call its methods.
+// regions is the table of the regions and the catalog that are open on this node. It knows none of the parts that use
+// them, so it is made before them: who wants a region that is not open has the opener, which is made after them, open
+// it. Any goroutine may call its methods.
 type regions struct {
 	self     string
 	replicas *replica.Host

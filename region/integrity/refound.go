@@ -132,7 +132,7 @@ func (r *Refounder) find(ctx context.Context, cell grid.Cell) (nodemsg.Region, e
 	return nodemsg.Region{}, fmt.Errorf("run this on the node that leads the catalog, %s", leader)
 }
 
-// Replace makes this node the only member of the cell's region, with the land. Other nodes become members afterwards,
+// Refound makes this node the only member of the cell's region, with the land. Other nodes become members afterwards,
 // as in any region.
 func (r *Refounder) Refound(ctx context.Context, cell grid.Cell, land RefoundedLand) error {
 	p, err := r.Plan(ctx, cell)
