@@ -75,6 +75,7 @@ func serveWalkingClients(t *testing.T, over way, long time.Duration) (r *harness
 		connect = func() (net.Conn, error) { return tls.Dial("tcp", http.Addr().String(), &tls.Config{RootCAs: trusted}) }
 	case behindProxy:
 		listeners.Proxies = loopback
+	case overWebSocket: // as it is
 	}
 	r.start(listeners)
 	return r, func(name string) *walkingClient {

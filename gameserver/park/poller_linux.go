@@ -2,6 +2,7 @@ package park
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"slices"
@@ -148,7 +149,7 @@ func (p *Poller) read(s *Socket, events uint32) {
 		return // unparked since
 	}
 	n, err := s.poll(p.buffer[:])
-	if err == unix.EAGAIN && events == unix.EPOLLIN {
+	if errors.Is(err, unix.EAGAIN) && events == unix.EPOLLIN {
 		return // its duplicate has read that
 	}
 	rest := p.buffer[:max(n, 0)]

@@ -89,7 +89,7 @@ func (s *Socket) readSealed(b []byte) (int, error) {
 	}
 	n, err := s.tryRead(b)
 	s.arrived += max(n, 0)
-	if err == unix.EAGAIN {
+	if errors.Is(err, unix.EAGAIN) {
 		return 0, again{}
 	}
 	s.empty = n < len(b)
@@ -137,7 +137,7 @@ func (s *Socket) readAhead() bool {
 	var b [512]byte
 	n, err := s.poll(b[:])
 	s.unread = append(s.unread, b[:n]...)
-	return n > 0 || s.more() || err != unix.EAGAIN
+	return n > 0 || s.more() || !errors.Is(err, unix.EAGAIN)
 }
 
 // seal takes what TLS has encrypted.

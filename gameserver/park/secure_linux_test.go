@@ -190,7 +190,7 @@ func TestAnswersOfTLSWaitForNobody(t *testing.T) {
 		for p.Parked() > 0 {
 			p.round()
 		}
-		l.Close() //nolint:errcheck // a test
+		l.Close()
 	}()
 	select {
 	case <-ended:

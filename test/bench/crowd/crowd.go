@@ -227,7 +227,7 @@ func (c *Crowd) move(p *client) {
 	}
 	n, err := p.send(c.packet)
 	switch {
-	case err == unix.EAGAIN:
+	case errors.Is(err, unix.EAGAIN):
 		p.mover = before
 		c.mu.Blocked++
 		return
@@ -257,7 +257,7 @@ func (c *Crowd) drain(p *client) {
 func (c *Crowd) read(p *client) (n int, ok bool) {
 	n, err := p.receive(c.buffer)
 	switch {
-	case err == unix.EAGAIN || err == unix.EINTR:
+	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
 		return 0, false
 	case err != nil:
 		c.remove(p, err)

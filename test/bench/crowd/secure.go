@@ -103,7 +103,7 @@ func (p *client) receive(b []byte) (n int, err error) {
 		return n, nil
 	case errors.Is(err, io.EOF):
 		return 0, nil
-	case err == again{}:
+	case errors.Is(err, again{}):
 		return 0, unix.EAGAIN
 	}
 	return 0, err
