@@ -34,8 +34,9 @@ func (d *driver) missing(ctx context.Context) string {
 	return d.missingMembers(ctx, d.writers.Chunks(), min(d.copies, len(d.Nodes)), len(d.Nodes)-1)
 }
 
-// log logs a fault.
+// log logs a fault that begins.
 func (d *driver) log(kind string, nodes []*Node, more ...any) {
+	d.ledger.NoteFault()
 	numbers := make([]string, len(nodes))
 	for i, n := range nodes {
 		numbers[i] = fmt.Sprint(n.Number)

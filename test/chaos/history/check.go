@@ -95,7 +95,7 @@ func Check(l *Ledger, readings []Reading, dir string) (*Verdict, error) {
 	all := collect(v, l, readings)
 	for _, h := range all {
 		v.identifySights(h)
-		v.checkStreams(h, l.streamEnd)
+		v.checkStreams(h, l.streamEnd, l.struck)
 		v.checkFinal(h)
 		if err := v.checkLinearizable(h, dir); err != nil {
 			return v, err
@@ -205,9 +205,13 @@ func (v *Verdict) identifySights(h *history) {
 // receives the state, and forwards deltas while it rebuilds the chunk that it will show next.
 const gapTolerance = 5 * time.Second
 
+// frameTolerance is how shortly before a fault a change may be acknowledged, and not be shown if others follow: its
+// leader died before it had sent the change to any gateway, and the next one shows the land as it has become since.
+const frameTolerance = 500 * time.Millisecond
+
 // checkStreams checks each view of the block against the order in which edits took effect, as far as their times
-// determine it. A view contains every change, except in its tail.
-func (v *Verdict) checkStreams(h *history, end func(stream int) time.Duration) {
+// determine it. A view contains every change, except in its tail, and what was acknowledged when a fault began.
+func (v *Verdict) checkStreams(h *history, end func(stream int) time.Duration, struck func(*Edit) bool) {
 	for stream, marks := range h.marks {
 		whole := end(stream) - gapTolerance
 		seen := make(map[*Edit]bool)
@@ -221,7 +225,7 @@ func (v *Verdict) checkStreams(h *history, end func(stream int) time.Duration) {
 				v.add("reversed", h.pos, "", "edit %d arrived after edit %d, but was acknowledged before that one was asked for", b.Number, a.Number)
 			}
 			for _, w := range h.edits {
-				if marks[i].At < whole && w.Outcome == Acknowledged && !seen[w] && w.Invoked > marks[i-1].At && w.Returned < b.Invoked && h.single(w) {
+				if marks[i].At < whole && w.Outcome == Acknowledged && !seen[w] && w.Invoked > marks[i-1].At && w.Returned < b.Invoked && h.single(w) && !struck(w) {
 					v.Skipped++
 					v.add("skipped", h.pos, "", "edit %d was acknowledged between %d and %d, but an observer of both did not receive it", w.Number, a.Number, b.Number)
 				}

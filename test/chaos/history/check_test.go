@@ -23,6 +23,7 @@ func TestCheck(t *testing.T) {
 	for name, test := range map[string]struct {
 		edits  []*Edit
 		sights []Sight // all of one stream unless they set another
+		faults []time.Duration
 		ends   []chunk.Block
 		want   Verdict
 	}{
@@ -68,6 +69,17 @@ func TestCheck(t *testing.T) {
 			sights: []Sight{{At: seconds(2), Block: a, Stream: 1}, {At: seconds(8), Block: c, Stream: 1}}, ends: []chunk.Block{c},
 			want: Verdict{Skipped: 1},
 		},
+		"an edit was acknowledged as its leader died, and then overwritten": {
+			edits:  []*Edit{put(a, 1, 2, Acknowledged), put(b, 4, 5, Acknowledged), put(c, 7, 8, Acknowledged)},
+			sights: []Sight{{At: seconds(2), Block: a, Stream: 1}, {At: seconds(8), Block: c, Stream: 1}}, ends: []chunk.Block{c},
+			faults: []time.Duration{seconds(5) + frameTolerance/2},
+		},
+		"or long before": {
+			edits:  []*Edit{put(a, 1, 2, Acknowledged), put(b, 4, 5, Acknowledged), put(c, 7, 8, Acknowledged)},
+			sights: []Sight{{At: seconds(2), Block: a, Stream: 1}, {At: seconds(8), Block: c, Stream: 1}}, ends: []chunk.Block{c},
+			faults: []time.Duration{seconds(6)},
+			want:   Verdict{Skipped: 1},
+		},
 		"two views may miss changes between them": {
 			edits:  []*Edit{put(a, 1, 2, Acknowledged), put(b, 4, 5, Acknowledged), put(c, 7, 8, Acknowledged)},
 			sights: []Sight{{At: seconds(2), Block: a, Stream: 1}, {At: seconds(8), Block: c, Stream: 2}}, ends: []chunk.Block{c},
@@ -96,7 +108,7 @@ func TestCheck(t *testing.T) {
 			for range 2 {
 				l.BeginStream()
 			}
-			l.mu.sights = test.sights
+			l.mu.sights, l.mu.faults = test.sights, test.faults
 			var readings []Reading
 			for i, end := range test.ends {
 				readings = append(readings, Reading{

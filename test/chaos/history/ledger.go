@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -70,6 +71,7 @@ type Ledger struct {
 		sights  []Sight
 		joins   []staleJoin
 		warned  int             // joins that were told that the land may be old
+		faults  []time.Duration // when each began
 		streams []time.Duration // when each ended, by number less one; 0: not before the run did
 		out     *bufio.Writer
 		file    *os.File
@@ -141,6 +143,20 @@ func (l *Ledger) EndStream(stream int, at time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.streams[stream-1] = at
+}
+
+// NoteFault records that a fault begins.
+func (l *Ledger) NoteFault() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.faults = append(l.mu.faults, l.Now())
+}
+
+// struck reports whether a fault began at about the time at which an edit was acknowledged.
+func (l *Ledger) struck(e *Edit) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.mu.faults, func(at time.Duration) bool { return (at - e.Returned).Abs() < frameTolerance })
 }
 
 // streamEnd returns when an unbroken view ended; far in the future if it did not.
