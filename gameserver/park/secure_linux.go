@@ -196,14 +196,11 @@ func (s *Socket) writeSealed(b []byte) (int, error) {
 	if all, err := s.flush(); all || err != nil {
 		return len(b), err
 	}
-	w, err := s.open()
+	w, err := s.openWriter()
 	if err != nil {
 		return 0, err
 	}
 	defer w.Close() //nolint:errcheck // the socket stays
-	if err := w.SetWriteDeadline(s.writeDeadline); err != nil {
-		return 0, err
-	}
 	raw, err := w.SyscallConn()
 	if err != nil {
 		return 0, err

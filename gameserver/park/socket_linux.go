@@ -144,15 +144,25 @@ func (s *Socket) Write(b []byte) (int, error) {
 
 // write writes to the socket itself, and waits.
 func (s *Socket) write(b []byte) (int, error) {
-	w, err := s.open()
+	w, err := s.openWriter()
 	if err != nil {
 		return 0, err
 	}
 	defer w.Close() //nolint:errcheck // the socket stays
-	if err := w.SetWriteDeadline(s.writeDeadline); err != nil {
-		return 0, err
-	}
 	return w.Write(b)
+}
+
+// openWriter duplicates the socket for a write that waits until the write deadline.
+func (s *Socket) openWriter() (dupFD, error) {
+	w, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	if err := w.SetWriteDeadline(s.writeDeadline); err != nil {
+		w.Close() //nolint:errcheck // the socket stays
+		return nil, err
+	}
+	return w, nil
 }
 
 // TryWrite writes what the socket accepts without blocking, and returns the rest, which must be given to Write; nil if there
