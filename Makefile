@@ -109,7 +109,7 @@ visitors: build test/e2e/minecraft/node_modules/.package-lock.json ## players of
 
 race: build ## go test with the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -timeout 60m $$(go list ./... | grep -v '/region$$')
-	@# A process for each test of region: with many bubbles of testing/synctest in one, go1.26's ThreadSanitizer ends it.
+	@# A process for each test of region: with many bubbles of testing/synctest, ThreadSanitizer ends it (golang/go issue 78156).
 	CGO_ENABLED=1 go test -race -c -o bin/region.race ./region
 	cd region && for test in $$(../bin/region.race -test.list .); do \
 		echo $$test; ../bin/region.race -test.run "^$$test\$$" -test.timeout 20m; done
