@@ -159,7 +159,7 @@ func (w *stroll) nonsense(to overlay.ID) overlay.Message {
 		&overlay.Position{Update: u, Hops: uint8(w.rng.IntN(20)), Listed: true, Receivers: list},
 		&overlay.SensorRequest{Self: u, Sector: uint8(w.rng.IntN(256))}, &overlay.SensorSuggestion{Node: u, Sector: 255},
 		&overlay.Introduction{Updates: []overlay.Update{u, u}}, &overlay.Report{Update: u}, nil,
-	}[w.rng.IntN(7)]}
+	}[w.rng.IntN(6)]}
 }
 
 // stale returns the share of pairs well within vision range without an update of each other in the last old rounds.
