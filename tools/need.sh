@@ -29,8 +29,10 @@ install() {
 	"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 \
 		install -y --no-install-recommends "$package" >"$log" 2>&1
 }
-if ! install; then
-	"${as_root[@]}" apt-get update >/dev/null 2>&1 || true # the mirror may be stale; try anyway
-	install || { tail -n 5 "$log" >&2; echo "cannot install $package: see above" >&2; exit 1; }
+# A machine's lists may be old: what they name is gone, or too old for the tests (a Firefox that Playwright cannot drive).
+updated=${TMPDIR:-/tmp}/voxeld-apt-updated
+if [ -z "$(find "$updated" -mtime -1 2>/dev/null)" ]; then
+	"${as_root[@]}" apt-get -o DPkg::Lock::Timeout=120 update >/dev/null 2>&1 && touch "$updated" || true # try anyway
 fi
+install || { tail -n 5 "$log" >&2; echo "cannot install $package: see above" >&2; exit 1; }
 command -v "$command" >/dev/null || { echo "$package is installed, but does not contain $command" >&2; exit 1; }
