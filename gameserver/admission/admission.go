@@ -114,7 +114,7 @@ func (l *Limits) Admit(remote net.Addr, weight int) (release func(), err error) 
 	if l.mu.weights[site]+weight > l.mu.settings.PerAddress*PlayerWeight {
 		l.reached.WithLabelValues(players).Inc()
 		return nil, &wire.Error{Code: wire.FailFull, Message: fmt.Sprintf(
-			"There are %d players from your address already.", l.mu.settings.PerAddress)}
+			"As many players as this node allows play from your address: %d.", l.mu.settings.PerAddress)}
 	}
 	l.mu.weights[site] += weight
 	return func() {

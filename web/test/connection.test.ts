@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { Connection, type ConnectionEvents, type JoinOptions } from '../src/net/connection'
 import { Identity } from '../src/net/identity'
+import { texts } from '../src/text/texts'
 import { AS, ORIGIN, Socket, fakeNetwork } from './socket'
 
 fakeNetwork()
@@ -168,10 +169,16 @@ describe('connection', () => {
     expect(Socket.last.closed).toBe(true)
   })
 
+  test('a temporary failure that the page has no text for is told in the words of the server', () => {
+    const { events } = setup()
+    Socket.last.receive(failure('rate'))
+    expect(events.lost).toHaveBeenCalledWith('It says rate.', expect.any(Number))
+  })
+
   test('a permanent failure is reported, a temporary one is retried', () => {
     const { events } = setup()
     Socket.last.receive(failure('full'))
-    expect(events.lost).toHaveBeenCalledWith('it says full', expect.any(Number))
+    expect(events.lost).toHaveBeenCalledWith(texts.failures.full, expect.any(Number)) // in the language of the page
     vi.advanceTimersByTime(1000)
     expect(Socket.all).toHaveLength(2)
     Socket.last.receive(failure('bad_name'))

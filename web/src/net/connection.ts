@@ -6,7 +6,7 @@ import { texts } from '../text/texts'
 import { Endpoints } from './endpoints'
 import type { Identity } from './identity'
 import { Link, type Traffic } from './link'
-import { isFinal } from './messages'
+import { failureMessage, isFinal } from './messages'
 import { SESSION_VERSION, type ChunkDelta, type FromClient, type FromServer, type Welcome } from './protocol'
 
 export interface JoinOptions {
@@ -210,7 +210,7 @@ export class Connection {
       stay.welcomed &&
       performance.now() - stay.triedSince < NAME_TAKEN_MS
     if (!isFinal(code) || ownOldSession) {
-      this.failOver(stay, message)
+      this.failOver(stay, failureMessage(code, message))
       return
     }
     if (code === 'name_taken' && this.open && stay.options.identity) {
