@@ -113,7 +113,7 @@ func serve(ctx context.Context, l net.Listener, o Options, handler http.Handler)
 	defer stop()
 	l = o.Proxies.Listener(l, wire.HandshakeTimeout)
 	if o.TLS != nil {
-		l = tls.NewListener(park.Below(l), o.TLS)
+		l = tls.NewListener(park.TransportListener(l), o.TLS)
 	}
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve http: %w", err)

@@ -1,10 +1,10 @@
 // Package park reads the sockets of clients that only send moves in rounds, from one goroutine, instead of waking a
 // goroutine for each move (docs/adr/0018).
 //
-// A Socket is a TCP connection outside of Go's netpoller, with TLS over it or not. Its session's reader parks it with Poller.Park, and reads it
-// again when something arrives that the Handler leaves. Socket.mu may be held when a Handler is called; Poller.mu is a
-// leaf. On systems other than Linux Detach returns nil, and sessions read their connections as usual. Packages httpd (Below) and
-// gameserver and its adapters import park.
+// A Socket is a TCP connection outside of Go's netpoller, with TLS over it or not. Its session's reader parks it with
+// Poller.Park, and reads it again when something arrives that the Handler leaves. Socket.mu may be held when a Handler
+// is called; Poller.mu is a leaf. On systems other than Linux Detach returns nil, and sessions read their connections
+// as usual.
 package park
 
 // Splitter returns the first message of what a socket has received, and its size with its frame; 0 if the socket's own

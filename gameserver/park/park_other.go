@@ -15,8 +15,8 @@ type Socket struct{ net.Conn }
 // Detach returns nil.
 func Detach(net.Conn, []byte) *Socket { return nil }
 
-// Below returns the listener.
-func Below(l net.Listener) net.Listener { return l }
+// TransportListener returns the listener.
+func TransportListener(l net.Listener) net.Listener { return l }
 
 // TryWrite fails.
 func (*Socket) TryWrite(b []byte) ([]byte, error) { return b, errors.ErrUnsupported }

@@ -177,7 +177,7 @@ func (p *Poller) Park(s *Socket, split Splitter, handle Handler) bool {
 	if s == nil || len(s.unread) > 0 {
 		return false
 	}
-	if s.over != nil && s.readAhead() {
+	if s.tls != nil && s.readAhead() {
 		return true
 	}
 	if !p.park(s, split, handle) {

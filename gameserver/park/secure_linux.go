@@ -13,31 +13,31 @@ import (
 // This file is TLS over a socket: crypto/tls encrypts, and what it has encrypted is written when the socket accepts it;
 // it decrypts, and finds nothing to read where the poller must not wait.
 
-// Base is a connection below TLS. Detach replaces it by a socket.
-type Base struct {
+// Transport is a connection below TLS. Detach replaces it by a socket.
+type Transport struct {
 	net.Conn
 	socket *Socket // nil before; of the goroutines that use the socket
 }
 
 // NetConn returns the connection that was accepted.
-func (b *Base) NetConn() net.Conn { return b.Conn }
+func (b *Transport) NetConn() net.Conn { return b.Conn }
 
-func (b *Base) Read(p []byte) (int, error) {
+func (b *Transport) Read(p []byte) (int, error) {
 	if b.socket != nil {
 		return b.socket.readSealed(p)
 	}
 	return b.Conn.Read(p)
 }
 
-func (b *Base) Write(p []byte) (int, error) {
+func (b *Transport) Write(p []byte) (int, error) {
 	if b.socket != nil {
 		return b.socket.seal(p)
 	}
 	return b.Conn.Write(p)
 }
 
-// Below returns a listener for tls.NewListener whose connections can be detached.
-func Below(l net.Listener) net.Listener { return listener{l} }
+// TransportListener returns a listener for tls.NewListener whose connections can be detached.
+func TransportListener(l net.Listener) net.Listener { return listener{l} }
 
 type listener struct{ net.Listener }
 
@@ -46,7 +46,7 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Base{Conn: c}, nil
+	return &Transport{Conn: c}, nil
 }
 
 // ciphertext is the state of a socket below TLS.
@@ -62,22 +62,23 @@ type ciphertext struct {
 }
 
 const (
-	// keepSealed is how large a buffer is kept, and maxSealed how much may wait before more is encrypted: a client can
-	// make TLS answer, and read nothing.
-	keepSealed = 16 << 10
-	maxSealed  = 1 << 20
+	// sealedAtOnce is how much is encrypted before it is written, and keepSealed how large a buffer is kept. MaxSealed is
+	// how much may wait: a client can make TLS answer, and read nothing.
+	sealedAtOnce = 64 << 10
+	keepSealed   = 16 << 10
+	maxSealed    = 4 * sealedAtOnce
 	// maxPolled is about how many bytes are read at once: there may be many records in them that say nothing.
 	maxPolled = 16 << 10
 )
 
 var errSealed = errors.New("too much waits to be written")
 
-// again is returned to TLS while nothing has arrived. It reads on after an error that is temporary.
-type again struct{}
+// wouldBlock is returned to TLS while nothing has arrived. It reads on after an error that is temporary.
+type wouldBlock struct{}
 
-func (again) Error() string   { return "nothing to read" }
-func (again) Timeout() bool   { return true }
-func (again) Temporary() bool { return true }
+func (wouldBlock) Error() string   { return "nothing to read" }
+func (wouldBlock) Timeout() bool   { return true }
+func (wouldBlock) Temporary() bool { return true }
 
 // readSealed reads for TLS.
 func (s *Socket) readSealed(b []byte) (int, error) {
@@ -85,12 +86,12 @@ func (s *Socket) readSealed(b []byte) (int, error) {
 	case !s.polled:
 		return s.wait(b)
 	case s.empty, s.arrived >= maxPolled:
-		return 0, again{}
+		return 0, wouldBlock{}
 	}
 	n, err := s.tryRead(b)
 	s.arrived += max(n, 0)
 	if errors.Is(err, unix.EAGAIN) {
-		return 0, again{}
+		return 0, wouldBlock{}
 	}
 	s.empty = n < len(b)
 	if n == 0 && err == nil {
@@ -110,17 +111,17 @@ func (s *Socket) tryRead(b []byte) (n int, err error) {
 
 // poll reads what has arrived, decrypted; EAGAIN if that is nothing. Whoever reads the socket calls it.
 func (s *Socket) poll(b []byte) (n int, err error) {
-	if s.over == nil {
+	if s.tls == nil {
 		return s.tryRead(b)
 	}
 	s.polled, s.empty, s.arrived = true, false, 0
 	defer func() { s.polled = false }()
 	for n < len(b) && err == nil {
 		var more int
-		more, err = s.over.Read(b[n:])
+		more, err = s.tls.Read(b[n:])
 		n += more
 	}
-	if errors.Is(err, again{}) {
+	if errors.Is(err, wouldBlock{}) {
 		if err = nil; n == 0 {
 			err = unix.EAGAIN
 		}
@@ -163,38 +164,39 @@ func (s *Socket) flush() (all bool, err error) {
 		s.sealed.data = s.sealed.data[:copy(s.sealed.data, s.sealed.data[n:])]
 		return false, err
 	}
-	s.empties()
+	s.resetSealed()
 	return true, err
 }
 
-// empties empties the buffer, whose lock is held.
-func (s *Socket) empties() {
+// resetSealed empties the buffer, whose lock is held.
+func (s *Socket) resetSealed() {
 	if s.sealed.data = s.sealed.data[:0]; cap(s.sealed.data) > keepSealed {
 		s.sealed.data = nil
 	}
 }
 
-// trySealed is TryWrite over TLS.
+// trySealed is TryWrite over TLS. Of a large b no more is encrypted than the socket may take soon.
 func (s *Socket) trySealed(b []byte) (rest []byte, err error) {
-	if all, err := s.flush(); !all || err != nil {
-		return b, err
+	for {
+		if all, err := s.flush(); !all || err != nil {
+			return b, err
+		}
+		if len(b) == 0 {
+			return nil, nil
+		}
+		n := min(len(b), sealedAtOnce)
+		if _, err := s.tls.Write(b[:n]); err != nil {
+			return b, err
+		}
+		b = b[n:]
 	}
-	if _, err := s.over.Write(b); err != nil {
-		return b, err
-	}
-	if all, err := s.flush(); !all || err != nil {
-		return b[len(b):], err
-	}
-	return nil, nil
 }
 
 // writeSealed is Write over TLS.
 func (s *Socket) writeSealed(b []byte) (int, error) {
-	if _, err := s.over.Write(b); err != nil {
-		return 0, err
-	}
-	if all, err := s.flush(); all || err != nil {
-		return len(b), err
+	rest, err := s.trySealed(b)
+	if rest == nil || err != nil {
+		return len(b) - len(rest), err
 	}
 	w, err := s.openWriter()
 	if err != nil {
@@ -205,18 +207,16 @@ func (s *Socket) writeSealed(b []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	var flushing error
 	waiting := raw.Write(func(uintptr) bool { // again and again, when the socket has room
-		var all bool
-		all, flushing = s.flush()
-		return all || flushing != nil
+		rest, err = s.trySealed(rest)
+		return rest == nil || err != nil
 	})
-	return len(b), cmp.Or(flushing, waiting)
+	return len(b) - len(rest), cmp.Or(err, waiting)
 }
 
-// closeSealed tells the client that the stream ends, if the socket accepts that.
+// closeSealed sends the client the notice of TLS that the stream ends, as far as the socket accepts it.
 func (s *Socket) closeSealed() {
-	if s.over.CloseWrite() == nil {
+	if s.tls.CloseWrite() == nil {
 		s.flush() //nolint:errcheck // the connection is being closed
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ func securePair(t *testing.T) (l *parkedSocket, client *tls.Conn, below *sealer)
 	here, there := socketPair(t)
 	below = &sealer{Conn: there}
 	client = tls.Client(below, &tls.Config{InsecureSkipVerify: true})
-	server := tls.Server(&Base{Conn: here}, &tls.Config{Certificates: certified.TLS.Certificates})
+	server := tls.Server(&Transport{Conn: here}, &tls.Config{Certificates: certified.TLS.Certificates})
 	shaken := make(chan error, 1)
 	go func() { shaken <- client.HandshakeContext(t.Context()) }()
 	if err := server.HandshakeContext(t.Context()); err != nil {
@@ -72,9 +73,13 @@ func TestSecureWriter(t *testing.T) {
 	if more, err := l.TryWrite([]byte("more")); string(more) != "more" || err != nil {
 		t.Errorf("a full socket leaves %q (%v)", more, err)
 	}
+	rest = append(rest, bytes.Repeat([]byte("much"), 1<<19)...)
 	wrote := make(chan error, 1)
 	go func() { // awaited below
-		_, err := l.Write(rest)
+		n, err := l.Write(rest)
+		if n != len(rest) && err == nil {
+			err = io.ErrShortWrite
+		}
 		wrote <- err
 	}()
 	sent = append(sent, rest...)
@@ -187,6 +192,13 @@ func TestAnswersOfTLSWaitForNobody(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { // awaited below
 		defer close(ended)
+		for waits := 0; waits < 1000; runtime.Gosched() { // until the writer waits for the client
+			l.sealed.Lock()
+			if len(l.sealed.data) > 0 {
+				waits++
+			}
+			l.sealed.Unlock()
+		}
 		for p.Parked() > 0 {
 			p.round()
 		}

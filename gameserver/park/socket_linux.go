@@ -24,7 +24,7 @@ type Socket struct {
 	fd            int       // open until Release
 	writeDeadline time.Time // the writer's deadline
 	unread        []byte    // the reader's: data that was read before, other than by Read
-	over          *tls.Conn // what encrypts; nil: nothing
+	tls           *tls.Conn // what encrypts; nil: nothing
 	ciphertext              // below it
 	parking
 
@@ -55,16 +55,16 @@ type dupFD interface {
 	Close() error
 }
 
-// Detach takes a TCP connection out of Go's netpoller, or that of a proxy (realip.Conn), of which something was read. The data
-// that was read from it early is read again. It returns nil where that is not possible: then the connection is unchanged. The
-// caller must Release the socket.
+// Detach takes a TCP connection out of Go's netpoller, or that of a proxy (realip.Conn), of which something was read.
+// The data that was read from it early is read again. It returns nil where that is not possible: then the connection is
+// unchanged. The caller must Release the socket.
 func Detach(c net.Conn, early []byte) *Socket {
 	below := c
-	over, secure := c.(*tls.Conn)
-	var base *Base
+	secured, secure := c.(*tls.Conn)
+	var base *Transport
 	if secure {
 		var ours bool
-		if base, ours = over.NetConn().(*Base); !ours {
+		if base, ours = secured.NetConn().(*Transport); !ours {
 			return nil
 		}
 		below = base.Conn
@@ -80,7 +80,7 @@ func Detach(c net.Conn, early []byte) *Socket {
 	if err != nil {
 		return nil // no file descriptor is left
 	}
-	s := &Socket{Conn: c, fd: fd, unread: slices.Clone(early), over: over}
+	s := &Socket{Conn: c, fd: fd, unread: slices.Clone(early), tls: secured}
 	s.mu.dup = conn
 	if secure {
 		base.socket = s
@@ -112,8 +112,8 @@ func (s *Socket) Read(b []byte) (int, error) {
 		s.unread = s.unread[n:]
 		return n, nil
 	}
-	if s.over != nil {
-		return s.over.Read(b)
+	if s.tls != nil {
+		return s.tls.Read(b)
 	}
 	return s.wait(b)
 }
@@ -131,7 +131,7 @@ func (s *Socket) wait(b []byte) (int, error) {
 
 // Write writes all of b, and waits for the client until the write deadline.
 func (s *Socket) Write(b []byte) (int, error) {
-	if s.over != nil {
+	if s.tls != nil {
 		return s.writeSealed(b)
 	}
 	n, err := s.tryWrite(b)
@@ -165,10 +165,10 @@ func (s *Socket) openWriter() (dupFD, error) {
 	return w, nil
 }
 
-// TryWrite writes what the socket accepts without blocking, and returns the rest, which must be given to Write; nil if there
-// is none. Over TLS it may be empty: what is left is encrypted already.
+// TryWrite writes what the socket accepts without blocking, and returns the rest, which must be given to Write; nil if
+// there is none. Over TLS it may be empty: what is left is encrypted already.
 func (s *Socket) TryWrite(b []byte) (rest []byte, err error) {
-	if s.over != nil {
+	if s.tls != nil {
 		return s.trySealed(b)
 	}
 	n, err := s.tryWrite(b)
@@ -198,7 +198,7 @@ func (s *Socket) Close() error { return s.shutdown(unix.SHUT_RDWR) }
 
 // CloseWrite ends the stream towards the client.
 func (s *Socket) CloseWrite() error {
-	if s.over != nil {
+	if s.tls != nil {
 		s.closeSealed()
 	}
 	return s.shutdown(unix.SHUT_WR)

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// secure is TLS over a player's connection. While the player joins it is over a connection of Go's netpoller, and blocks;
-// then over a descriptor, and does not.
+// secure is TLS over a player's connection. While the player joins it is over a connection of Go's netpoller, and
+// blocks; then over a descriptor, and does not.
 type secure struct {
 	*tls.Conn
 	below *ciphertext
@@ -47,12 +47,12 @@ func dialSecure(ctx context.Context, target string) (*secure, error) {
 	return s, nil
 }
 
-// again is returned while nothing has arrived. TLS reads on after an error that is temporary.
-type again struct{}
+// wouldBlock is returned while nothing has arrived. TLS reads on after an error that is temporary.
+type wouldBlock struct{}
 
-func (again) Error() string   { return "nothing to read" }
-func (again) Timeout() bool   { return true }
-func (again) Temporary() bool { return true }
+func (wouldBlock) Error() string   { return "nothing to read" }
+func (wouldBlock) Timeout() bool   { return true }
+func (wouldBlock) Temporary() bool { return true }
 
 func (c *ciphertext) Read(b []byte) (int, error) {
 	if c.fd < 0 {
@@ -60,7 +60,7 @@ func (c *ciphertext) Read(b []byte) (int, error) {
 	}
 	switch n, err := unix.Read(c.fd, b); {
 	case err == unix.EAGAIN || err == unix.EINTR:
-		return 0, again{}
+		return 0, wouldBlock{}
 	case n == 0 && err == nil:
 		return 0, io.EOF
 	default:
@@ -103,7 +103,7 @@ func (p *client) receive(b []byte) (n int, err error) {
 		return n, nil
 	case errors.Is(err, io.EOF):
 		return 0, nil
-	case errors.Is(err, again{}):
+	case errors.Is(err, wouldBlock{}):
 		return 0, unix.EAGAIN
 	}
 	return 0, err
