@@ -1,8 +1,7 @@
 // Package region runs regions on a node. The Host opens the ones that live here and closes them, answers other nodes,
-// and is the API of gateways and operators. It only wires its subpackages, which import downwards and never import it: the
-// table of open regions is made first (regions.go), then each part with those that it uses, and what opens regions last
-// (opener in load.go).
-// These are the ones to read first (docs/ARCHITECTURE.md has all):
+// and is the API of gateways and operators. It only wires its subpackages, which import downwards and never import it:
+// the table of open regions is made first (regions.go), then each part with those that it uses, and what opens regions
+// last (opener in load.go). These are the ones to read first (docs/ARCHITECTURE.md has all):
 //
 //	actor      the owner of one raft group: a region's land, or the catalog
 //	directory  locates and founds regions

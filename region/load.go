@@ -86,25 +86,25 @@ func (o *opener) begin(ctx context.Context, damaged map[uint64]string) (*actor.C
 	return c, nil
 }
 
-// run opens what is wanted until ctx ends.
+// run opens what it is asked for until ctx ends.
 func (o *opener) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case w := <-o.wanted:
+		case w := <-o.openings:
 			started := o.Tasks.Start(func(ctx context.Context) {
 				ctx, cancel := context.WithTimeout(ctx, background.AttemptTime)
 				defer cancel()
 				if w.catalog {
-					w.answer <- opened{err: o.openCatalogAgain(ctx)}
+					w.answer <- openResult{err: o.openCatalogAgain(ctx)}
 					return
 				}
 				l, err := o.load(ctx, w.region)
-				w.answer <- opened{l, err}
+				w.answer <- openResult{l, err}
 			})
 			if !started {
-				w.answer <- opened{err: background.ErrStopping}
+				w.answer <- openResult{err: background.ErrStopping}
 			}
 		}
 	}
@@ -196,12 +196,12 @@ func (o *opener) serve(info nodemsg.Region, g *replica.Group) (*actor.Land, erro
 	base, options := o.landOptions()
 	l := actor.NewLand(base, options, info, g, land, o.failedLately(info))
 	o.bases.Pinned(actor.BasesOf(land.Pins()))
-	o.opened(l)
+	o.add(l)
 	if !o.Tasks.Start(func(ctx context.Context) { o.runLand(ctx, l) }) {
 		stopped, cancel := context.WithCancel(context.Background())
 		cancel()
 		l.Run(stopped) // dismisses who has subscribed meanwhile, and closes the group
-		o.closed(l)
+		o.remove(l)
 		return nil, background.ErrStopping
 	}
 	return l, nil
@@ -224,7 +224,7 @@ func (o *opener) runLand(ctx context.Context, l *actor.Land) {
 	if ended.Then != nil {
 		ended.Then()
 	}
-	o.closed(l)
+	o.remove(l)
 }
 
 // handOffTime bounds how long an isolated region stays open so that another member can take over. Without the handover,

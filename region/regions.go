@@ -29,9 +29,9 @@ type regions struct {
 	tasks    *background.Tasks
 	metrics  *metrics
 
-	loading background.Shared[*actor.Land]
-	wanted  chan wanted   // what the opener is to open
-	reopen  chan struct{} // wakes the opener when the catalog is released
+	loading  background.Shared[*actor.Land]
+	openings chan opening  // what the opener is to open
+	reopen   chan struct{} // wakes the opener when the catalog is released
 
 	mu struct {
 		sync.Mutex
@@ -40,14 +40,14 @@ type regions struct {
 	}
 }
 
-// wanted is a region, or the catalog, that somebody wants opened.
-type wanted struct {
+// opening is a question to the opener: to open a region, or the catalog.
+type opening struct {
 	catalog bool
-	region  nodemsg.Hello // unless it is the catalog
-	answer  chan<- opened // has room
+	region  nodemsg.Hello     // unless it is the catalog
+	answer  chan<- openResult // has room
 }
 
-type opened struct {
+type openResult struct {
 	land *actor.Land // nil for the catalog
 	err  error
 }
@@ -55,7 +55,7 @@ type opened struct {
 func newRegions(self string, replicas *replica.Host, registry *directory.Registry, tasks *background.Tasks, m *metrics) *regions {
 	r := &regions{
 		self: self, replicas: replicas, registry: registry, tasks: tasks, metrics: m,
-		wanted: make(chan wanted), reopen: make(chan struct{}, 1),
+		openings: make(chan opening), reopen: make(chan struct{}, 1),
 	}
 	r.mu.lands = make(map[uint64]*actor.Land)
 	return r
@@ -116,7 +116,7 @@ func (r *regions) Open(ctx context.Context, id uint64, cell grid.Cell) (*actor.L
 	l := r.Loaded(id)
 	if l == nil {
 		var err error
-		l, err = r.loading.Do(ctx, r.tasks, helloKey(hello), func(ctx context.Context) (*actor.Land, error) { return r.ask(ctx, wanted{region: hello}) })
+		l, err = r.loading.Do(ctx, r.tasks, helloKey(hello), func(ctx context.Context) (*actor.Land, error) { return r.ask(ctx, opening{region: hello}) })
 		if err != nil {
 			return nil, err
 		}
@@ -129,16 +129,16 @@ func (r *regions) Open(ctx context.Context, id uint64, cell grid.Cell) (*actor.L
 
 // reopenCatalog has the catalog opened again, whose copy is used after all.
 func (r *regions) reopenCatalog(ctx context.Context) error {
-	_, err := r.ask(ctx, wanted{catalog: true})
+	_, err := r.ask(ctx, opening{catalog: true})
 	return err
 }
 
 // ask has the opener open something. Its land is nil for the catalog.
-func (r *regions) ask(ctx context.Context, w wanted) (*actor.Land, error) {
-	answer := make(chan opened, 1)
+func (r *regions) ask(ctx context.Context, w opening) (*actor.Land, error) {
+	answer := make(chan openResult, 1)
 	w.answer = answer
 	select {
-	case r.wanted <- w:
+	case r.openings <- w:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -149,17 +149,17 @@ func (r *regions) ask(ctx context.Context, w wanted) (*actor.Land, error) {
 // helloKey identifies what a gateway asks for.
 func helloKey(hello nodemsg.Hello) string { return fmt.Sprintf("%d %v", hello.Region, hello.Cell) }
 
-// opened adds a land that is open now.
-func (r *regions) opened(l *actor.Land) {
+// add adds a land that is open now.
+func (r *regions) add(l *actor.Land) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.lands[l.ID()] = l
 	r.metrics.loaded.Inc()
 }
 
-// closed removes a land that has ended, and only then finishes it, so that callers waiting for that can load the region
+// remove removes a land that has ended, and only then finishes it, so that callers waiting for that can load the region
 // again.
-func (r *regions) closed(l *actor.Land) {
+func (r *regions) remove(l *actor.Land) {
 	r.mu.Lock()
 	delete(r.mu.lands, l.ID())
 	r.mu.Unlock()

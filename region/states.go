@@ -97,8 +97,8 @@ func (h *Host) States() States {
 	return h.observer.mu.now
 }
 
-// both returns the regions of this node, and those of the world: nil if this node does not hold the catalog.
-func (t tallies) both() (own, all *membership.Tally) {
+// ownAndAll returns the regions of this node, and those of the world: nil if this node does not hold the catalog.
+func (t tallies) ownAndAll() (own, all *membership.Tally) {
 	if c := t.regions.Catalog(); c != nil {
 		all = c.Regions
 	}
@@ -108,7 +108,7 @@ func (t tallies) both() (own, all *membership.Tally) {
 // watch adds the nodes whose liveness is needed: the members of the regions, and the nodes that may hold the catalog.
 func (t tallies) watch(peers directory.Watched) {
 	needed := make(map[string]bool)
-	own, all := t.both()
+	own, all := t.ownAndAll()
 	own.AddPeers(needed)
 	if all != nil {
 		all.AddPeers(needed)
@@ -159,7 +159,7 @@ func (o *observer) count() States {
 	if corrected := o.Clock.Consider(times); corrected != 0 {
 		o.Logger.Warn("time corrected", "by", corrected, "nodes", len(times), "machine_ahead", o.Clock.MachineAhead())
 	}
-	here, all := o.both()
+	here, all := o.ownAndAll()
 	here.AddPeers(exist)
 	if all != nil {
 		all.AddPeers(exist)

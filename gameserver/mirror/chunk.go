@@ -22,8 +22,8 @@ type Chunk struct {
 	sub         *Subscription
 	order       uint64 // among all chunks that players here have begun to watch: lower ones come first
 	subscribers map[Subscriber]subscriberState
-	// waiting are the subscribers that wait for the whole chunk, each with the question (feed.ask) that must be answered
-	// before they are sent it; 0: none. Where a crowd arrives they are few of many.
+	// waiting are the subscribers that wait for the whole chunk, each with the question (feed.ask) that must be
+	// answered before they are sent it; 0: none. Where a crowd arrives they are few of many.
 	waiting   map[Subscriber]uint64
 	everyMove int    // subscribers that get moves from deltas
 	hasState  bool   // the region has sent its state

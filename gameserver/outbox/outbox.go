@@ -87,8 +87,8 @@ type item struct {
 // DirectWriter is a connection that can be written to without blocking. It is used with the outbox's lock held, while
 // the writer is idle.
 type DirectWriter interface {
-	// TryWrite writes as much as the socket accepts, and returns the rest; nil if there is none. It may be empty: then the
-	// writer has to flush what the connection holds.
+	// TryWrite writes as much as the socket accepts, and returns the rest; nil if there is none. It may be empty: then
+	// the writer has to flush what the connection holds.
 	TryWrite(data []byte) (rest []byte, err error)
 	// AppendHead appends what precedes a message of so many bytes.
 	AppendHead(dst []byte, size int) []byte

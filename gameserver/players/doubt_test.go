@@ -147,8 +147,8 @@ func playInDoubt(t *testing.T, login int64) {
 	}
 }
 
-// A player for whom the network answers within half a minute is brought to where they left, and until then that is their
-// place, even if they leave. Later they stay where they are.
+// A player for whom the network answers within half a minute is brought to where they left, and until then that is
+// their place, even if they leave. Later they stay where they are.
 func TestRecalled(t *testing.T) {
 	for _, c := range []struct {
 		answers  time.Duration // the network, after they came

@@ -189,8 +189,8 @@ func (ps *Store) readRow(id player.ID) (r row, err error) {
 	return r, nil
 }
 
-// TakeRecall returns a player's record in the network, once, if they are to be brought to its place: the network did not
-// answer when they came, and has done so since. Its home is nil unless it becomes theirs, which is home now. Waits
+// TakeRecall returns a player's record in the network, once, if they are to be brought to its place: the network did
+// not answer when they came, and has done so since. Its home is nil unless it becomes theirs, which is home now. Waits
 // reports whether that may still happen.
 func (ps *Store) TakeRecall(id player.ID, home *motion.Pose) (record *nodemsg.PlayerRecord, waits bool) {
 	ps.mu.Lock()

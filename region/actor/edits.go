@@ -119,8 +119,9 @@ func (q *editQueue) forget(s *subscriber) {
 // their clocks agree with this one (docs/adr/0092).
 const seqAhead = 12 * time.Minute
 
-// add queues an edit. Refused is why the region does not accept it, which must be set if its proof is wrong; empty if it
-// does. If the edit is already pending because another link sent it, only the subscriber that gets the answer changes.
+// add queues an edit. Refused is why the region does not accept it, which must be set if its proof is wrong; empty if
+// it does. If the edit is already pending because another link sent it, only the subscriber that gets the answer
+// changes.
 func (q *editQueue) add(s *subscriber, intent nodemsg.Intent, refused string) {
 	key := edit{intent.Player, intent.Seq}
 	before, isPending := q.pending[key]

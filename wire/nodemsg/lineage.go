@@ -10,8 +10,8 @@ type Incarnation struct {
 	ID [16]byte `cbor:"1,keyasint"` // random
 	// Count is raised while the node runs, after it has promised something to others.
 	Count uint64 `cbor:"2,keyasint,omitempty"`
-	// RolledBack is how often the node had noticed that its storage was put back. What it stored before the last time is
-	// not used.
+	// RolledBack is how often the node had noticed that its storage was put back. What it stored before the last time
+	// is not used.
 	RolledBack uint64 `cbor:"4,keyasint,omitempty"`
 }
 

@@ -105,7 +105,8 @@ func (b *bench) startCaddy(ctx context.Context, d *daemon.Daemon) (*process.Proc
 	})
 }
 
-// measure measures players in one chunk, behind Caddy or not. The row has the processor time of the daemon and of Caddy.
+// measure measures players in one chunk, behind Caddy or not. The row has the processor time of the daemon and of
+// Caddy.
 func (h *https) measure(ctx context.Context, n int, proxied bool) (row crowdRow, caddyCPU float64, err error) {
 	var flags []string
 	if proxied {
