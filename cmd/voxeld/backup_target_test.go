@@ -26,10 +26,16 @@ func startWithTarget(t *testing.T, target string, args ...string) *daemon {
 	return d
 }
 
-// voxeldWithStore runs voxeld with the credentials of the object store.
+// voxeldWithStore runs voxeld with the credentials of the object store. It fails the test if the command leaves anything
+// of what it fetched.
 func voxeldWithStore(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	return voxeldWithEnv(t, append(os.Environ(), objectstore.Env()...), args...)
+	temp := t.TempDir()
+	stdout, stderr, code = voxeldWithEnv(t, append(append(os.Environ(), objectstore.Env()...), "TMPDIR="+temp), args...)
+	if left, err := os.ReadDir(temp); len(left) > 0 || err != nil {
+		t.Errorf("voxeld %s has left %v: %v", args[0], left, err)
+	}
+	return stdout, stderr, code
 }
 
 func (d *daemon) backups() admin.Backups {
@@ -108,9 +114,6 @@ func TestBackupsInAnObjectStore(t *testing.T) {
 			bob.sees(pos, blocks[i])
 		}
 		bob.leave()
-	}
-	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "voxeld-backup-*")); len(left) > 0 || err != nil {
-		t.Errorf("the commands have left %v: %v", left, err)
 	}
 }
 
