@@ -418,7 +418,7 @@ func TestSubscribingDuringRepair(t *testing.T) {
 		ready := make(chan struct{})
 		for _, it := range []*node{b, c} { // the sources
 			it.opener.probes.land = func(_ *actor.Land, entry []byte) {
-				if barrier, err := world.DecodeBarrier(entry); world.IsBarrier(entry) && err == nil && len(barrier.Repairs) > 0 {
+				if barrier, err := world.DecodeBarrier(entry); err == nil && len(barrier.Repairs) > 0 {
 					<-ready
 				}
 			}

@@ -331,7 +331,7 @@ func TestSplitOnFullDisk(t *testing.T) {
 		id := g.Link.(routedLink).info.ID
 		full := make(chan struct{})
 		leader.opener.probes.land = func(_ *actor.Land, entry []byte) {
-			if world.IsSplit(entry) {
+			if bytes.Equal(entry, world.EncodeSplit()) {
 				leader.disk.setRefuse(errNoSpace)
 				close(full)
 			}

@@ -36,30 +36,29 @@ type Change struct {
 // means that the entry cannot be decoded and that nothing changed. Edits of a region that is split, frozen or
 // given up have no result. Rows to be stored accumulate until Writes.
 func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
-	if IsBarrier(entry) {
-		barrier, err := DecodeBarrier(entry)
-		if err != nil {
-			return Outcome{}, fmt.Errorf("apply entry %d: %w", index, err)
-		}
-		return Outcome{Barrier: &barrier}, nil
+	apply := (*Land).applyEdits // which refuses what nobody knows
+	if len(entry) > 0 && entries[entry[0]] != nil {
+		apply = entries[entry[0]]
 	}
-	if IsSplit(entry) || isMerging(entry) || isVacate(entry) {
-		step, err := l.restructure(index, entry)
-		if err != nil {
-			err = fmt.Errorf("apply entry %d: %w", index, err)
-		}
-		return Outcome{Step: step}, err
+	out, err := apply(l, index, entry)
+	if err != nil {
+		err = fmt.Errorf("apply entry %d: %w", index, err)
 	}
-	if isHistory(entry) {
-		out, err := l.applyToHistory(index, entry)
-		if err != nil {
-			err = fmt.Errorf("apply entry %d: %w", index, err)
-		}
-		return out, err
+	return out, err
+}
+
+func (l *Land) applyBarrier(_ uint64, entry []byte) (Outcome, error) {
+	barrier, err := DecodeBarrier(entry)
+	if err != nil {
+		return Outcome{}, err
 	}
+	return Outcome{Barrier: &barrier}, nil
+}
+
+func (l *Land) applyEdits(index uint64, entry []byte) (Outcome, error) {
 	batch, err := DecodeBatch(entry)
 	if err != nil {
-		return Outcome{}, fmt.Errorf("apply entry %d: %w", index, err)
+		return Outcome{}, err
 	}
 	return l.applyBatch(index, batch, false), nil
 }

@@ -36,10 +36,6 @@ const (
 	maxBarrierPeer  = 256 // bytes of a peer id
 )
 
-// barrierVersion is the first byte of a barrier; a batch has its own version there. A node without support for barriers
-// refuses them, which changes nothing either.
-const barrierVersion = 2
-
 // needBackup is what a barrier for a backup has in the place of Need.
 const needBackup = 1
 
@@ -51,10 +47,10 @@ const (
 	partSequences = 1
 )
 
-// Encode returns the bytes of the barrier: version, nonce u64 big-endian, need uvarint (1 without repairs: Backup),
+// Encode returns the bytes of the barrier: tag, nonce u64 big-endian, need uvarint (1 without repairs: Backup),
 // repairs (count; kind, X and Z as varints, damaged and sources: count and texts).
 func (m Barrier) Encode() []byte {
-	b := binary.BigEndian.AppendUint64([]byte{barrierVersion}, m.Nonce)
+	b := binary.BigEndian.AppendUint64([]byte{tagBarrier}, m.Nonce)
 	need := m.Need
 	if m.Backup {
 		need = needBackup
@@ -79,12 +75,9 @@ func (m Barrier) Encode() []byte {
 	return b
 }
 
-// IsBarrier reports whether a log entry is a barrier rather than a batch.
-func IsBarrier(entry []byte) bool { return len(entry) > 0 && entry[0] == barrierVersion }
-
 // DecodeBarrier decodes what Encode wrote.
 func DecodeBarrier(data []byte) (Barrier, error) {
-	if !IsBarrier(data) || len(data) < 9 {
+	if len(data) < 9 || data[0] != tagBarrier {
 		return Barrier{}, errBarrier
 	}
 	m := Barrier{Nonce: binary.BigEndian.Uint64(data[1:])}

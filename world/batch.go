@@ -30,13 +30,6 @@ type Batch struct {
 	Edits []nodemsg.Intent
 }
 
-// Versions of batches. Other first bytes of an entry are those of barriers, splits and merges.
-const (
-	batchOld   = 1 // of development versions
-	batchPlain = 5
-	batchSigns = 9 // some edits are of signs with a text
-)
-
 // Kinds of authors in a batch, with what follows the kind.
 const (
 	authorWorld = 0 // nothing: the edit is the world's own
@@ -66,17 +59,17 @@ func (a *author) kind() byte {
 	}
 }
 
-// Encode returns the bytes of the batch: version, time (uvarint), pins (count; X, Z as varints, 32 bytes), authors
+// Encode returns the bytes of the batch: tag, time (uvarint), pins (count; X, Z as varints, 32 bytes), authors
 // (count; player 16 bytes, kind, proof), edits (count; author's index uvarint, sequence uvarint, X, Y, Z as varints,
-// block uvarint, and 64 bytes of signature if the author has a key), and if there are texts, in version 9: count; the
+// block uvarint, and 64 bytes of signature if the author has a key), and if there are texts, with tagBatchSigns: count; the
 // edit's number as uvarint, the text's length as uvarint, the text.
 func (b Batch) Encode() []byte {
 	texts := b.texts()
 	out := make([]byte, 0, 16+len(b.Pins)*40+len(b.Edits)*96)
 	if len(texts) > 0 {
-		out = append(out, batchSigns)
+		out = append(out, tagBatchSigns)
 	} else {
-		out = append(out, batchPlain)
+		out = append(out, tagBatch)
 	}
 	out = binary.AppendUvarint(out, uint64(b.Time))
 	out = binary.AppendUvarint(out, uint64(len(b.Pins)))
@@ -150,7 +143,7 @@ func (b Batch) appendAuthors(out []byte) ([]byte, []uint64) {
 
 // IsBatch reports whether the entry is a batch of edits.
 func IsBatch(entry []byte) bool {
-	return len(entry) > 0 && (entry[0] == batchPlain || entry[0] == batchSigns)
+	return len(entry) > 0 && (entry[0] == tagBatch || entry[0] == tagBatchSigns)
 }
 
 // ErrOldBatch is returned for an entry with edits that a development version wrote before it knew that all nodes
@@ -159,7 +152,7 @@ var ErrOldBatch = errors.New("the log has edits that a development version wrote
 
 // DecodeBatch decodes what Encode wrote.
 func DecodeBatch(data []byte) (Batch, error) {
-	if len(data) > 0 && data[0] == batchOld {
+	if len(data) > 0 && data[0] == tagOldBatch {
 		return Batch{}, ErrOldBatch
 	}
 	if !IsBatch(data) {
@@ -184,7 +177,7 @@ func DecodeBatch(data []byte) (Batch, error) {
 	for range n {
 		b.Edits = append(b.Edits, r.edit(authors))
 	}
-	if data[0] == batchSigns {
+	if data[0] == tagBatchSigns {
 		r.signs(b.Edits)
 	}
 	if r.bad || len(r.data) != 0 {

@@ -53,7 +53,7 @@ func TestBatchRoundTrip(t *testing.T) {
 // A count cannot request more memory than its message has bytes.
 func TestDecodeBatchIsBounded(t *testing.T) {
 	huge := []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}
-	for _, front := range [][]byte{{batchPlain, 1}, {batchPlain, 1, 0}, {batchPlain, 1, 0, 0}, {batchSigns, 1, 0, 0, 0}} {
+	for _, front := range [][]byte{{tagBatch, 1}, {tagBatch, 1, 0}, {tagBatch, 1, 0, 0}, {tagBatchSigns, 1, 0, 0, 0}} {
 		data := append(front, huge...)
 		if n := testing.AllocsPerRun(10, func() {
 			if _, err := DecodeBatch(data); err == nil {

@@ -111,12 +111,9 @@ type Trim struct {
 	Bytes  int   // then the oldest ones, until no more than this is left
 }
 
-// trimVersion is the first byte of a Trim; Before and Bytes follow as uvarints.
-const trimVersion = 7
-
-// Encode returns the bytes of the entry.
+// Encode returns the bytes of the entry: tag; Before and Bytes as uvarints.
 func (t Trim) Encode() []byte {
-	b := binary.AppendUvarint([]byte{trimVersion}, uint64(max(t.Before, 0)))
+	b := binary.AppendUvarint([]byte{tagTrim}, uint64(max(t.Before, 0)))
 	return binary.AppendUvarint(b, uint64(max(t.Bytes, 0)))
 }
 
@@ -159,15 +156,12 @@ func trim(l *Land, index uint64, t Trim) {
 // MaxMarks bounds the marks of one entry.
 const MaxMarks = 512
 
-// marksVersion is the first byte of an entry with marks. Their count follows as a uvarint, and of each the number and
-// the time, as uvarints, and the corners of the box, as varints.
-const marksVersion = 11
-
 // EncodeMarks returns the log entry in which orders arrive at the region, by their numbers: at most MaxMarks. Each
 // member marks the chunks in the box that have a history since the time. A mark that the region has had is not made
-// again.
+// again. The tag is followed by their count as a uvarint, and of each the number and the time, as uvarints, and the
+// corners of the box, as varints.
 func EncodeMarks(marks []history.Mark) []byte {
-	b := binary.AppendUvarint([]byte{marksVersion}, uint64(len(marks)))
+	b := binary.AppendUvarint([]byte{tagMarks}, uint64(len(marks)))
 	for _, m := range marks {
 		b = binary.AppendUvarint(b, uint64(max(m.Number, 0)))
 		b = binary.AppendUvarint(b, uint64(max(m.Since, 0)))
@@ -237,26 +231,18 @@ type RollbackStep struct {
 	Done bool
 }
 
-// The first byte of a RollbackStep: of the changes of one player or everybody, of those of several players, or of one
-// that is Marked.
-const (
-	rollbackVersion        = 6
-	rollbackVersionPlayers = 8
-	rollbackVersionMarked  = 10
-)
-
-// Encode returns the bytes of the entry: version; done as a byte; number, since, until and time as uvarints, and with
-// rollbackVersionMarked After; the player, 16 bytes, or with the later versions their count as a uvarint, and 16 bytes
+// Encode returns the bytes of the entry: tag; done as a byte; number, since, until and time as uvarints, and with
+// tagRollbackMarked After; the player, 16 bytes, or with the later tags their count as a uvarint, and 16 bytes
 // for each; the corners of the box, then the chunk, X and Z, as varints; the natural blocks: count, then the distance
 // from the last position and the block as uvarints.
 func (s RollbackStep) Encode() []byte {
-	b := []byte{rollbackVersion, 0}
+	b := []byte{tagRollback, 0}
 	numbers := []int64{s.Number, s.Since, s.Until, s.Time}
 	switch {
 	case s.Marked:
-		b[0], numbers = rollbackVersionMarked, append(numbers, s.After)
+		b[0], numbers = tagRollbackMarked, append(numbers, s.After)
 	case len(s.Players) > 1:
-		b[0] = rollbackVersionPlayers
+		b[0] = tagRollbackPlayers
 	}
 	if s.Done {
 		b[1] = 1
@@ -264,7 +250,7 @@ func (s RollbackStep) Encode() []byte {
 	for _, v := range numbers {
 		b = binary.AppendUvarint(b, uint64(max(v, 0)))
 	}
-	if b[0] != rollbackVersion {
+	if b[0] != tagRollback {
 		b = binary.AppendUvarint(b, uint64(len(s.Players)))
 	} else if len(s.Players) == 0 {
 		b = append(b, make([]byte, len(player.ID{}))...)
@@ -306,23 +292,12 @@ func (r *reader) int64() int64 {
 	return int64(u) //nolint:gosec // checked
 }
 
-// isTrim reports whether a log entry is a Trim, isRollback whether it is a RollbackStep, isMarks whether it has marks.
-func isTrim(entry []byte) bool  { return len(entry) > 1 && entry[0] == trimVersion }
-func isMarks(entry []byte) bool { return len(entry) > 1 && entry[0] == marksVersion }
-
-func isRollback(entry []byte) bool {
-	return len(entry) > 1 && (entry[0] == rollbackVersion || entry[0] == rollbackVersionPlayers || entry[0] == rollbackVersionMarked)
-}
-
-// isHistory reports whether a log entry is one of this file.
-func isHistory(entry []byte) bool { return isTrim(entry) || isRollback(entry) || isMarks(entry) }
-
 // players reads those whose changes a RollbackStep undoes: none means everybody.
-func (r *reader) players(version byte) (all []player.ID) {
+func (r *reader) players(tag byte) (all []player.ID) {
 	count := 1
-	if version != rollbackVersion {
+	if tag != tagRollback {
 		count = r.count(len(player.ID{}))
-		if count > wire.MaxHistoryPlayers || version == rollbackVersionPlayers && count < 2 {
+		if count > wire.MaxHistoryPlayers || tag == tagRollbackPlayers && count < 2 {
 			r.fail()
 			return nil
 		}
@@ -330,17 +305,20 @@ func (r *reader) players(version byte) (all []player.ID) {
 	for range count {
 		all = append(all, player.ID(r.bytes(len(player.ID{}))))
 	}
-	if version == rollbackVersion && all[0] == (player.ID{}) {
+	if tag == tagRollback && all[0] == (player.ID{}) {
 		return nil
 	}
 	return all
 }
 
 func decodeRollback(entry []byte) (s RollbackStep, err error) {
+	if len(entry) < 2 {
+		return s, fmt.Errorf("%w: a rollback", errBatch)
+	}
 	r := reader{data: entry[2:]}
 	s.Done = entry[1] == 1
 	s.Number, s.Since, s.Until, s.Time = r.int64(), r.int64(), r.int64(), r.int64()
-	if s.Marked = entry[0] == rollbackVersionMarked; s.Marked {
+	if s.Marked = entry[0] == tagRollbackMarked; s.Marked {
 		s.After = r.int64()
 	}
 	s.Players = r.players(entry[0])
@@ -361,22 +339,25 @@ func decodeRollback(entry []byte) (s RollbackStep, err error) {
 	return s, nil
 }
 
-// applyToHistory applies a Trim, a RollbackStep or marks. If the region is split or frozen, it changes nothing.
-func (l *Land) applyToHistory(index uint64, entry []byte) (Outcome, error) {
-	if isMarks(entry) {
-		marks, err := decodeMarks(entry)
-		if err == nil && !l.structure.RefusesEdits() {
-			l.mark(index, marks)
-		}
-		return Outcome{Marks: err == nil}, err
+// Entries that concern the history change nothing if the region is split or frozen.
+
+func (l *Land) applyMarks(index uint64, entry []byte) (Outcome, error) {
+	marks, err := decodeMarks(entry)
+	if err == nil && !l.structure.RefusesEdits() {
+		l.mark(index, marks)
 	}
-	if isTrim(entry) {
-		t, err := decodeTrim(entry)
-		if err == nil && !l.structure.RefusesEdits() {
-			trim(l, index, t)
-		}
-		return Outcome{}, err
+	return Outcome{Marks: err == nil}, err
+}
+
+func (l *Land) applyTrim(index uint64, entry []byte) (Outcome, error) {
+	t, err := decodeTrim(entry)
+	if err == nil && !l.structure.RefusesEdits() {
+		trim(l, index, t)
 	}
+	return Outcome{}, err
+}
+
+func (l *Land) applyRollback(index uint64, entry []byte) (Outcome, error) {
 	s, err := decodeRollback(entry)
 	if err != nil || l.structure.RefusesEdits() {
 		return Outcome{}, err

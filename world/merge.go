@@ -31,9 +31,7 @@ const (
 	Vacated
 )
 
-// mergeVersion is the first byte of the entries of this file. The kind follows, and the attempt (uvarint).
-const mergeVersion = 4
-
+// The second byte of the entries of this file. The attempt follows (uvarint).
 const (
 	kindFreeze = iota
 	kindThaw
@@ -42,7 +40,7 @@ const (
 )
 
 func encodeMerging(kind byte, attempt uint64) []byte {
-	return binary.AppendUvarint([]byte{mergeVersion, kind}, attempt)
+	return binary.AppendUvarint([]byte{tagMerge, kind}, attempt)
 }
 
 // EncodeFreeze returns the log entry that freezes a child for an attempt.
@@ -65,13 +63,13 @@ func EncodeMerge(attempt uint64, rows [2][]byte) []byte {
 	return entry
 }
 
-// isMerging reports whether a log entry is one of this file.
-func isMerging(entry []byte) bool { return len(entry) > 1 && entry[0] == mergeVersion }
-
 var errMerging = errors.New("malformed entry of a merge")
 
 // applyMerging applies an entry of this file. One that does not fit the structure changes nothing.
 func (l *Land) applyMerging(index uint64, entry []byte) (Step, error) {
+	if len(entry) < 2 {
+		return NoStep, errMerging
+	}
 	r := reader{data: entry[2:]}
 	attempt := r.uvarint()
 	var rows [2][]byte

@@ -9,27 +9,11 @@ import (
 // log: the parent of both children. Its members make the children's groups with the rows of Children when they apply
 // it, and then call Split.
 
-// splitVersion is the first byte of a split; batches and barriers have versions of their own there.
-const splitVersion = 3
-
 // EncodeSplit returns the log entry that splits a region. It takes effect unless the region is split, or a single
 // chunk.
-func EncodeSplit() []byte { return []byte{splitVersion} }
+func EncodeSplit() []byte { return []byte{tagSplit} }
 
-// IsSplit reports whether a log entry is a split.
-func IsSplit(entry []byte) bool { return len(entry) > 0 && entry[0] == splitVersion }
-
-func (l *Land) restructure(index uint64, entry []byte) (Step, error) {
-	switch {
-	case IsSplit(entry):
-		return l.applySplit(entry)
-	case isVacate(entry):
-		return l.applyVacate(index, entry)
-	}
-	return l.applyMerging(index, entry)
-}
-
-func (l *Land) applySplit(entry []byte) (Step, error) {
+func (l *Land) applySplit(_ uint64, entry []byte) (Step, error) {
 	if len(entry) != 1 {
 		return NoStep, errBatch
 	}

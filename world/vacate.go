@@ -12,14 +12,8 @@ import (
 // after it has no result. Then an entry in the catalog's log removes the region from the list, and its members delete
 // it. Nothing takes the first step back, so a repeated or late message does no harm.
 
-// vacateVersion is the first byte of the entry that gives up a region. Nothing follows.
-const vacateVersion = 12
-
 // EncodeVacate returns the log entry that gives up a region. It takes effect if the region is Empty.
-func EncodeVacate() []byte { return []byte{vacateVersion} }
-
-// isVacate reports whether a log entry gives up a region.
-func isVacate(entry []byte) bool { return len(entry) > 0 && entry[0] == vacateVersion }
+func EncodeVacate() []byte { return []byte{tagVacate} }
 
 func (l *Land) applyVacate(index uint64, entry []byte) (Step, error) {
 	if len(entry) != 1 {
