@@ -2,18 +2,12 @@ package gameserver
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"golang.org/x/time/rate"
 
-	"github.com/voxelpopuli/voxeld/gameserver/admission"
-	"github.com/voxelpopuli/voxeld/gameserver/moderation"
-	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file connects the gateway with package moderation.
@@ -92,36 +86,3 @@ func (h here) ShowLine(line nodemsg.PrivateLine) bool {
 
 // OwnerOf returns the player to whom a name is registered, in any case.
 func (h here) OwnerOf(name string) (player.ID, bool) { return h.g.enforcer.OwnerOf(name) }
-
-// errOnTheWay is why the home of a player is not set who is moved to another gateway at the moment.
-var errOnTheWay = errors.New("you are being moved to another node: set your home there")
-
-// setHome changes the player's home.
-func setHome(s *session, home motion.Pose) error {
-	if !s.place.setHome(home) {
-		return errOnTheWay
-	}
-	return nil
-}
-
-// command carries out a command of a player.
-func (g *Gateway) command(s *session, m sessionmsg.Command) error {
-	if !s.limits.command.Allow() {
-		return s.permissions.TooFast()
-	}
-	return s.permissions.Command(m, moderation.Gateway{
-		Here: here{g}, Elsewhere: g.Elsewhere, History: g.History, Terrain: g.Terrain, Pose: s.place.pose, Spawn: g.spawnPose, Home: s.place.home, TimeOfDay: g.timeOfDay,
-		SetHome: func(home motion.Pose) error { return setHome(s, home) }, Teleport: func(to motion.Pose) { teleport(s, to) },
-		Charge: func(kind policy.Kind, daily int) bool {
-			return s.limits.client.AllowDaily(map[policy.Kind]admission.Action{
-				policy.NewName: admission.NewName, policy.NewClaim: admission.NewClaim, policy.AnyCommand: admission.AnyCommand,
-			}[kind], daily)
-		},
-		Background: func(task func(context.Context)) {
-			g.run(func(ctx context.Context) {
-				defer g.metrics.panics.Recover("query", func() { s.out.End(failureOf(errPanicked)) }, "player", s.body.Name)
-				task(ctx)
-			})
-		},
-	})
-}

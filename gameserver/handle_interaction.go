@@ -18,6 +18,14 @@ import (
 // interactionLeeway is added to the reach for blocks, in blocks: the other player moves, and their place arrives late.
 const interactionLeeway = 1
 
+func (s *session) handleHit(m sessionmsg.Hit) {
+	s.interact(m.Player, nodemsg.Interaction{Kind: nodemsg.InteractionHit}, s.limits.hit)
+}
+
+func (s *session) handleGift(m sessionmsg.Gift) {
+	s.interact(m.Player, nodemsg.Interaction{Kind: nodemsg.InteractionGift, Block: chunk.Block(m.Block), Count: m.Count}, s.limits.gift)
+}
+
 // interact does something to another player, or sends the reason why it was refused.
 func (s *session) interact(to string, d nodemsg.Interaction, limit *rate.Limiter) {
 	denied := s.checkInteraction(to, &d, limit)
