@@ -75,13 +75,42 @@ func TestRunbookExplainsEveryAlert(t *testing.T) {
 			t.Errorf("%s has no runbook_url", a[1])
 		}
 	}
-	for _, e := range regexp.MustCompile(`(?m)^### (\w+)$`).FindAllStringSubmatch(read(t, "../docs/runbook.md"), -1) {
+	runbook := read(t, "../docs/runbook.md")
+	for _, e := range regexp.MustCompile(`<a id="(voxeld\w+)">`).FindAllStringSubmatch(runbook, -1) {
 		entries = append(entries, e[1])
+	}
+	for i, name := range alerts {
+		if !strings.Contains(runbook, name) {
+			t.Errorf("the runbook does not name %s", name)
+		}
+		alerts[i] = strings.ToLower(name)
 	}
 	slices.Sort(alerts)
 	slices.Sort(entries)
 	if !slices.Equal(alerts, entries) {
 		t.Errorf("the runbook has entries for %v, the alerts are %v", entries, alerts)
+	}
+}
+
+// The runbook names every finding of voxeld doctor.
+func TestRunbookExplainsEveryFinding(t *testing.T) {
+	runbook := read(t, "../docs/runbook.md")
+	var kinds []string
+	for _, file := range []string{
+		"../region/health/health.go", "../cmd/voxeld/admin.go", "../cmd/voxeld/internal/joining/access.go",
+		"../region/integrity/damages.go",
+	} {
+		for _, found := range regexp.MustCompile(`(?:found\(|add\(|Kind: |Finding\{\s*|PartDiffers = )"(\w+)"`).FindAllStringSubmatch(read(t, file), -1) {
+			kinds = append(kinds, found[1])
+		}
+	}
+	if len(kinds) < 20 {
+		t.Fatalf("only %v found", kinds)
+	}
+	for _, kind := range kinds {
+		if !strings.Contains(runbook, "`"+kind+"`") {
+			t.Errorf("the runbook does not name %s", kind)
+		}
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-var update = flag.Bool("update", false, "write the table into docs/ARCHITECTURE.md")
+var update = flag.Bool("update", false, "write the table into docs/runbook.md")
 
 // all calls visit with all facts that there may be.
 func all(visit func(Facts)) {
@@ -93,9 +93,9 @@ func TestEveryFact(t *testing.T) {
 	}
 }
 
-// The table in docs/ARCHITECTURE.md is this one.
+// The table in docs/runbook.md is this one.
 func TestTableIsPrinted(t *testing.T) {
-	const path, begin, end = "../../docs/ARCHITECTURE.md", "<!-- the table of region/copies -->\n", "<!-- end of the table -->\n"
+	const path, begin, end = "../../docs/runbook.md", "<!-- the table of region/copies -->\n", "<!-- end of the table -->\n"
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -116,12 +116,12 @@ func TestTableIsPrinted(t *testing.T) {
 	}
 }
 
-// markdown returns the table for docs/ARCHITECTURE.md.
+// markdown returns the table for docs/runbook.md.
 func markdown() string {
 	var b strings.Builder
-	b.WriteString("| | the copy | decision | reason |\n|---|---|---|---|\n")
+	b.WriteString("| | the copy | decision | reason | you |\n|---|---|---|---|---|\n")
 	for i, r := range Table {
-		fmt.Fprintf(&b, "| %d | %s | %s | `%s` |\n", i+1, r.When, r.Action, r.Reason)
+		fmt.Fprintf(&b, "| %d | %s | %s | `%s` | %s |\n", i+1, r.When, r.Action, r.Reason, r.Reason.Do())
 	}
 	return b.String()
 }

@@ -65,7 +65,7 @@ func (d *Damages) note(info nodemsg.Region, v decision) {
 	}
 	for _, o := range v.open {
 		add("", fmt.Sprintf("%v differs, and no majority says which is right: %s", o.part, strings.Join(o.peers, ", ")),
-			"look at Damaged data in docs/operations.md; a disk that does this should go")
+			"see Damaged data in docs/runbook.md; a disk that does this should go")
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

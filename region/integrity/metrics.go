@@ -44,7 +44,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		missingBases:   counter("voxeld_terrain_fetch_failures_total", "Attempts to fetch terrain that no reachable node had."),
 		discarded: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_replicas_discarded_total",
-			Help: "Unusable replicas discarded, which the other members replace: " + strings.Join(replaced, ", ") + " (the table in docs/ARCHITECTURE.md).",
+			Help: "Unusable replicas discarded, which the other members replace: " + strings.Join(replaced, ", ") + " (the table in docs/runbook.md).",
 		}, metric.Values("reason", replaced...)),
 		isolated: metric.NewCounterVec(prometheus.CounterOpts{
 			Name: "voxeld_regions_isolated_total",
