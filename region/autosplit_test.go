@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/health"
 	"github.com/voxelpopuli/voxeld/region/split"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -188,7 +189,7 @@ func TestAutoSplitBesideStuckRegion(t *testing.T) {
 		stuck := a.follow(grid.ChunkPos{X: here.X + 64, Z: here.Z})
 		release := make(chan struct{})
 		defer close(release)
-		stuck.loop().Enqueue(func() { <-release })
+		stuck.loop().Enqueue(func(actor.Tx) { <-release })
 		a.crowd(1, 8)
 		<-time.After(10 * time.Second)
 		if info, err := a.Directory.Exactly(t.Context(), hereCell); err != nil || info.Split == 0 {

@@ -31,11 +31,11 @@ func (o *opener) openCatalog(ctx context.Context) (*actor.Catalog, error) {
 }
 
 func (o *opener) newCatalog(g *replica.Group) (*actor.Catalog, error) {
-	return actor.NewCatalog(o.actorOptions(o.publisher.CatalogChanged), CatalogRows(o.Storage, o.options.world, o.probes.catalog), g)
+	return actor.NewCatalog(o.actorOptions(o.publisher.CatalogChanged), catalogRows(o.Storage, o.options.world), g)
 }
 
-// CatalogRows returns how an actor reads the stored rows of the catalog.
-func CatalogRows(storage integrity.Storage, worldID string, probe func(entry []byte)) actor.CatalogOptions {
+// catalogRows returns how an actor reads the stored rows of the catalog.
+func catalogRows(storage integrity.Storage, worldID string) actor.CatalogOptions {
 	return actor.CatalogOptions{
 		Row: func(key string) []byte {
 			value, err := storage.Get(world.CatalogTable, []byte(key))
@@ -60,7 +60,6 @@ func CatalogRows(storage integrity.Storage, worldID string, probe func(entry []b
 		ActRows: func(visit func(key, value []byte) error) error { return storage.Scan(acts.Table, nil, visit) },
 		Stored:  func() (uint64, error) { return replica.AppliedIn(storage.Get, world.CatalogID) },
 		Signed:  func(a nodemsg.Act) bool { return policy.Signed(worldID, a) },
-		Probe:   probe,
 	}
 }
 

@@ -39,6 +39,7 @@ type disk struct {
 	bad    badRows           // rows with wrong checksums
 	slow   time.Duration     // how long View takes
 	broken error             // what CheckStructure returns
+	read   func(string)      // if not nil, called with the table before Get reads a row
 }
 
 // CheckStructure returns what the test says.
@@ -70,7 +71,24 @@ func (d *disk) own(table string) map[string][]byte {
 	return d.tables[table]
 }
 
+// onRead has a function called before a row of the table is read.
+func (d *disk) onRead(table string, before func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.read = func(of string) {
+		if of == table {
+			before()
+		}
+	}
+}
+
 func (d *disk) Get(table string, key []byte) ([]byte, error) {
+	d.mu.Lock()
+	read := d.read
+	d.mu.Unlock()
+	if read != nil {
+		read(table)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.bad.check(table, string(key)); err != nil {

@@ -77,9 +77,9 @@ func (h *dbNode) leave() error {
 // landIn returns a region's rows in memory.
 func (n *node) landIn(id uint64) map[string][]byte {
 	rows := make(map[string][]byte)
-	n.inside(id, func(l *actor.Land) {
-		for _, p := range l.Contents().Parts() {
-			l.Contents().Rows(p, func(key, value []byte) { rows[string(key)] = bytes.Clone(value) })
+	n.inside(id, func(tx actor.Tx) {
+		for _, p := range tx.Contents().Parts() {
+			tx.Contents().Rows(p, func(key, value []byte) { rows[string(key)] = bytes.Clone(value) })
 		}
 	})
 	return rows

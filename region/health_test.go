@@ -43,7 +43,7 @@ func TestExamine(t *testing.T) {
 			t.Errorf("a sleeping world: %+v", health)
 		}
 		cell := grid.CellAt(here, grid.FoundingLabel).String()
-		a.opener.probes.land = func(*actor.Land, []byte) { panic("at every tick") }
+		a.opener.probes.land = func(actor.Tx, []byte) { panic("at every tick") }
 		b.refollow()
 		<-time.After(10 * time.Second)
 		if health := c.Examiner.Examine(t.Context()); !slices.Equal(kinds(health, ""), []string{"quarantined"}) || health.Awake != 1 {

@@ -62,9 +62,9 @@ func poison(seq uint64) nodemsg.Intent {
 }
 
 // onTick returns a probe that panics, and counts, in a leader in which poison waits.
-func onTick(count *atomic.Int32) func(l *actor.Land, entry []byte) {
-	return func(l *actor.Land, entry []byte) {
-		if entry == nil && l.Waits(chunk.Glass) {
+func onTick(count *atomic.Int32) func(tx actor.Tx, entry []byte) {
+	return func(tx actor.Tx, entry []byte) {
+		if entry == nil && tx.Waits(chunk.Glass) {
 			count.Add(1)
 			panic("poison waits")
 		}
@@ -72,8 +72,8 @@ func onTick(count *atomic.Int32) func(l *actor.Land, entry []byte) {
 }
 
 // onApply returns a probe that panics, and counts, on every member that applies poison.
-func onApply(count *atomic.Int32) func(l *actor.Land, entry []byte) {
-	return func(_ *actor.Land, entry []byte) {
+func onApply(count *atomic.Int32) func(tx actor.Tx, entry []byte) {
+	return func(_ actor.Tx, entry []byte) {
 		batch, err := world.DecodeBatch(entry)
 		if err == nil && slices.ContainsFunc(batch.Edits, func(e nodemsg.Intent) bool { return e.Block == chunk.Glass }) {
 			count.Add(1)
@@ -436,8 +436,8 @@ func TestSlowRegionIsMoved(t *testing.T) {
 			work()
 			return time.Since(start)
 		}
-		a.opener.probes.land = func(l *actor.Land, entry []byte) {
-			if l.Leads() && l.Cell().Contains(here) && entry == nil {
+		a.opener.probes.land = func(tx actor.Tx, entry []byte) {
+			if tx.Leads() && tx.Region().Cell.Contains(here) && entry == nil {
 				<-time.After(TickEvery + TickEvery/2)
 			}
 		}
@@ -466,7 +466,7 @@ func TestSlowRegionStaysAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())
 		a.opener.probes.cpu = func(work func()) time.Duration { work(); return time.Hour }
-		a.opener.probes.land = func(*actor.Land, []byte) { <-time.After(TickEvery + 1) }
+		a.opener.probes.land = func(actor.Tx, []byte) { <-time.After(TickEvery + 1) }
 		g := a.follow(here)
 		g.edit(stone(1))
 		<-time.After(time.Second) // all members have loaded the region by now
@@ -490,22 +490,15 @@ func TestCatalogIsIsolated(t *testing.T) {
 		var panics atomic.Int32
 		var armed atomic.Bool
 		for _, it := range []*node{a, b, c} {
-			ready := make(chan struct{})
-			root := it.regions.Catalog()
-			if root == nil {
+			if it.regions.Catalog() == nil {
 				t.Fatalf("%s does not hold the catalog", it.peer)
 			}
-			root.Enqueue(func() {
-				root.Probe = func([]byte) {
-					if it.regions.Catalog() != nil && it.regions.Catalog().Leads() && armed.CompareAndSwap(true, false) {
-						panics.Add(1)
-						panic("provoked")
-					}
+			it.disk.onRead(world.CatalogTable, func() {
+				if catalog := it.regions.Catalog(); catalog != nil && catalog.Raft().Status().Self && armed.CompareAndSwap(true, false) {
+					panics.Add(1)
+					panic("provoked")
 				}
-				close(ready)
 			})
-			<-ready
-			it.opener.probes.catalog = root.Probe
 		}
 		quarantined := func() (n int) {
 			for _, it := range []*node{a, b, c} {

@@ -187,7 +187,7 @@ func TestFollowWhileUnloading(t *testing.T) {
 		if err := g.Close(); err != nil {
 			t.Fatal(err)
 		}
-		for l.Enqueue(func() {}) {
+		for l.Enqueue(func(actor.Tx) {}) {
 			<-time.After(time.Millisecond)
 		} // it has decided to end; now all gateways come at once
 		const n = 10
@@ -225,7 +225,7 @@ func TestFollowInTheLastTick(t *testing.T) {
 		}
 		held, goOn := make(chan struct{}), make(chan struct{})
 		<-time.After((idleTicks - 1) * TickEvery)
-		l.Enqueue(func() {
+		l.Enqueue(func(actor.Tx) {
 			close(held)
 			<-goOn
 		})
@@ -248,7 +248,7 @@ func TestAttachAtTheEnd(t *testing.T) {
 		g.state(here)
 		l := g.loop()
 		held, stopping := make(chan struct{}), make(chan struct{})
-		l.Enqueue(func() { close(held); <-stopping }) // holds up the loop in its tick
+		l.Enqueue(func(actor.Tx) { close(held); <-stopping }) // holds up the loop in its tick
 		<-held
 		refused := make(chan error)
 		attach := func() {

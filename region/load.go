@@ -52,12 +52,11 @@ type openerOptions struct {
 	now    func() time.Time // of the world
 }
 
-// probes are for tests: cpu measures how long a piece of a tick's work keeps a core busy, the others see the entries of
-// regions and of the catalog.
+// probes are for tests: cpu measures how long a piece of a tick's work keeps a core busy, land sees the entries of
+// regions.
 type probes struct {
-	cpu     func(work func()) time.Duration
-	land    func(l *actor.Land, entry []byte)
-	catalog func(entry []byte)
+	cpu  func(work func()) time.Duration
+	land func(tx actor.Tx, entry []byte)
 }
 
 // begin looks at what is stored here, and opens the catalog if it is. Damaged are the regions of which rows are.
@@ -244,7 +243,7 @@ func (o *opener) isolate(ctx context.Context, g placement.Group, ended actor.End
 		}
 		cancel()
 	}
-	return g.Actor.EndIsolated("the region failed on this node")
+	return ended.DismissAll("the region failed on this node")
 }
 
 // openGroup opens the region's group. If it was not founded here and this node is one of its first members, it is

@@ -5,4 +5,4 @@ package region
 import "github.com/voxelpopuli/voxeld/region/actor"
 
 // provocation returns nil in a production build.
-func provocation() func(l *actor.Land, entry []byte) { return nil }
+func provocation() func(tx actor.Tx, entry []byte) { return nil }

@@ -70,7 +70,7 @@ func (d *disk) land(id uint64) map[string][]byte {
 }
 
 // inside runs f in the goroutine of the region's loop.
-func (n *node) inside(id uint64, f func(l *actor.Land)) {
+func (n *node) inside(id uint64, f func(tx actor.Tx)) {
 	n.net.t.Helper()
 	l := n.regions.Loaded(id)
 	if l == nil {
@@ -78,7 +78,7 @@ func (n *node) inside(id uint64, f func(l *actor.Land)) {
 		return
 	}
 	done := make(chan struct{})
-	if !l.Enqueue(func() { f(l); close(done) }) {
+	if !l.Enqueue(func(tx actor.Tx) { f(tx); close(done) }) {
 		n.net.t.Fatalf("%s is closing the region", n.peer)
 	}
 	select {
@@ -113,9 +113,9 @@ func same(t *testing.T, id uint64, nodes ...*node) {
 			t.Errorf("on the disk of %s are %d rows, on that of %s %d", n.peer, len(got), nodes[0].peer, len(want))
 		}
 		memory := make(map[string][]byte)
-		n.inside(id, func(l *actor.Land) {
-			for _, p := range l.Contents().Parts() {
-				l.Contents().Rows(p, func(key, value []byte) { memory[string(key)] = bytes.Clone(value) })
+		n.inside(id, func(tx actor.Tx) {
+			for _, p := range tx.Contents().Parts() {
+				tx.Contents().Rows(p, func(key, value []byte) { memory[string(key)] = bytes.Clone(value) })
 			}
 		})
 		if !maps.EqualFunc(memory, want, bytes.Equal) {
@@ -169,27 +169,27 @@ func TestScrubMends(t *testing.T) {
 			})
 		},
 		"another block in memory": func(it *node, id uint64) {
-			it.inside(id, func(l *actor.Land) {
+			it.inside(id, func(tx actor.Tx) {
 				var rows []kv.Write
-				l.Contents().Rows(world.Part{Chunk: here}, func(key, value []byte) {
+				tx.Contents().Rows(world.Part{Chunk: here}, func(key, value []byte) {
 					rows = append(rows, kv.Write{Key: bytes.Clone(key), Value: bytes.Clone(value)})
 				})
 				rows[1].Value = []byte{0, byte(chunk.Dirt)}
-				if _, err := l.Contents().Replace(world.Part{Chunk: here}, rows, nil); err != nil {
+				if _, err := tx.Contents().Replace(world.Part{Chunk: here}, rows, nil); err != nil {
 					panic(err)
 				}
 			})
 		},
 		"the chunk is lost in memory": func(it *node, id uint64) {
-			it.inside(id, func(l *actor.Land) {
-				if _, err := l.Contents().Replace(world.Part{Chunk: here}, nil, nil); err != nil {
+			it.inside(id, func(tx actor.Tx) {
+				if _, err := tx.Contents().Replace(world.Part{Chunk: here}, nil, nil); err != nil {
 					panic(err)
 				}
 			})
 		},
 		"the sequences are lost": func(it *node, id uint64) {
-			it.inside(id, func(l *actor.Land) {
-				if _, err := l.Contents().Replace(world.Part{Sequences: true}, nil, nil); err != nil {
+			it.inside(id, func(tx actor.Tx) {
+				if _, err := tx.Contents().Replace(world.Part{Sequences: true}, nil, nil); err != nil {
 					panic(err)
 				}
 			})
@@ -231,8 +231,8 @@ func TestMendingKeepsEdits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a, b, c, g, info := built(t)
 				damaged := map[string]*node{"A": a, "B": b}[who]
-				damaged.inside(info.ID, func(l *actor.Land) {
-					if _, err := l.Contents().Replace(world.Part{Chunk: here}, nil, nil); err != nil {
+				damaged.inside(info.ID, func(tx actor.Tx) {
+					if _, err := tx.Contents().Replace(world.Part{Chunk: here}, nil, nil); err != nil {
 						panic(err)
 					}
 				})
@@ -282,8 +282,8 @@ func TestScrubWithoutMajority(t *testing.T) {
 				<-time.After(2 * time.Second)
 				info := a.Regions(t.Context())[0].Region
 				if members == 2 {
-					a.inside(info.ID, func(l *actor.Land) {
-						if _, err := l.Contents().Replace(world.Part{Chunk: here}, nil, nil); err != nil {
+					a.inside(info.ID, func(tx actor.Tx) {
+						if _, err := tx.Contents().Replace(world.Part{Chunk: here}, nil, nil); err != nil {
 							panic(err)
 						}
 					})
@@ -417,7 +417,7 @@ func TestSubscribingDuringRepair(t *testing.T) {
 		_, a, b, c := three(t)
 		ready := make(chan struct{})
 		for _, it := range []*node{b, c} { // the sources
-			it.opener.probes.land = func(_ *actor.Land, entry []byte) {
+			it.opener.probes.land = func(_ actor.Tx, entry []byte) {
 				if barrier, err := world.DecodeBarrier(entry); err == nil && len(barrier.Repairs) > 0 {
 					<-ready
 				}
@@ -426,8 +426,8 @@ func TestSubscribingDuringRepair(t *testing.T) {
 		a.follow(here).edit(stone(1))
 		<-time.After(2 * time.Second)
 		info := a.Regions(t.Context())[0].Region
-		a.inside(info.ID, func(l *actor.Land) {
-			if _, err := l.Contents().Replace(world.Part{Chunk: here}, nil, nil); err != nil {
+		a.inside(info.ID, func(tx actor.Tx) {
+			if _, err := tx.Contents().Replace(world.Part{Chunk: here}, nil, nil); err != nil {
 				panic(err)
 			}
 		})

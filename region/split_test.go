@@ -330,14 +330,14 @@ func TestSplitOnFullDisk(t *testing.T) {
 		}
 		id := g.Link.(routedLink).info.ID
 		full := make(chan struct{})
-		leader.opener.probes.land = func(_ *actor.Land, entry []byte) {
+		leader.opener.probes.land = func(_ actor.Tx, entry []byte) {
 			if bytes.Equal(entry, world.EncodeSplit()) {
 				leader.disk.setRefuse(errNoSpace)
 				close(full)
 			}
 		}
 		if l := leader.regions.Loaded(id); l != nil {
-			l.Enqueue(func() { l.Probe = leader.opener.probes.land })
+			l.Enqueue(func(tx actor.Tx) { tx.Probe = leader.opener.probes.land })
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()

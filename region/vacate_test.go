@@ -343,7 +343,7 @@ func TestVacateBesideHungRegion(t *testing.T) {
 		<-time.After(24 * time.Minute)
 		release := make(chan struct{})
 		defer close(release)
-		leader.regions.Loaded(hung.ID).Enqueue(func() { <-release })
+		leader.regions.Loaded(hung.ID).Enqueue(func(actor.Tx) { <-release })
 		<-time.After(4 * time.Minute)
 		wantCopies(t, info.ID, all, 0, false)
 	})

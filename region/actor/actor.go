@@ -1,13 +1,14 @@
 // Package actor runs one raft group on one node: the land of a region (Land), or the catalog (Catalog). Both are an
 // Actor, which receives what the group commits, tracks who leads and who the members are, and isolates failures.
 //
-// An Actor is owned by the goroutine of Run. Other goroutines send closures to its inbox (Enqueue) and never touch its
-// state; methods that any goroutine may call say so. Values go in as Options, events come out through their functions,
-// which never block and must not call back into the actor except by Enqueue.
+// Land, Catalog and Actor are what all goroutines have of it, and may call at any time. Its state (land, catalog and
+// core, with all that they point to) is only its own goroutine's, which calls Run. Others reach it by functions that
+// they put into its inbox: those are passed the state, of other packages a Tx (docs/adr/0107). Values go in as Options,
+// events come out through their functions, which never block and must not call back into the actor except by its inbox.
 //
-// A hub, of the region's goroutine, serves the gateways: it has what each watches, and what is sent to it. A
-// Subscription is a gateway's end of a link within one process. A Mailbox passes values to the goroutine that owns some
-// state, a budget finds regions that use more than their share of a core, and a Fault is why a region is isolated.
+// A hub serves the gateways: it has what each watches, and what is sent to it. A Subscription is a gateway's end of a
+// link within one process. A Mailbox passes values to the goroutine that owns some state, a budget finds regions that
+// use more than their share of a core, and a Fault is why a region is isolated.
 package actor
 
 import (
@@ -57,15 +58,21 @@ type machine interface {
 	end(why string)             // the actor ends: nothing is answered any more; after a fault it must not touch the replicated state
 }
 
-// Actor is what Land and Catalog have in common. All fields below raft belong to the goroutine of Run.
+// Actor is what Land and Catalog have in common.
 type Actor struct {
+	id    uint64
+	inbox *Mailbox[func()]
+	done  chan struct{}  // closed by Finish
+	raft  *replica.Group // nil in tests with another Group
+	core  *core          // for enqueue and what Run calls
+}
+
+// core is the state that land and catalog have in common.
+type core struct {
+	*Actor
 	Options
 	machine machine
-
-	inbox *Mailbox[func()]
-	done  chan struct{} // closed by Finish
-	group Group
-	raft  *replica.Group // the same; nil in tests with another Group
+	group   Group // raft, or another Group
 
 	info        nodemsg.Region // its ID and Cell never change
 	leader      string         // as the group last reported; empty while unknown
@@ -84,51 +91,48 @@ type Actor struct {
 	afterEnd    func()                    // called when it has ended, before it can be opened again
 }
 
-// newActor returns an actor that is to be run. Its owner sets machine.
-func newActor(o Options, info nodemsg.Region, g Group) *Actor {
-	a := &Actor{
-		Options: o, inbox: NewMailbox[func()](0), done: make(chan struct{}), group: g, info: info,
-		roster: map[string]nodemsg.Member{o.Self.Peer: o.Self},
-	}
+// newCore returns the state of an actor that is to be run. Its owner sets machine.
+func newCore(o Options, info nodemsg.Region, g Group) *core {
+	a := &Actor{id: info.ID, inbox: NewMailbox[func()](0), done: make(chan struct{})}
 	a.raft, _ = g.(*replica.Group)
-	return a
+	a.core = &core{Actor: a, Options: o, group: g, info: info, roster: map[string]nodemsg.Member{o.Self.Peer: o.Self}}
+	return a.core
 }
 
-// ID returns the id of the actor's region. Any goroutine may call it.
-func (a *Actor) ID() uint64 { return a.info.ID }
+// ID returns the id of the actor's region.
+func (a *Actor) ID() uint64 { return a.id }
 
-// Raft returns the actor's group. Any goroutine may call it.
+// Raft returns the actor's group.
 func (a *Actor) Raft() *replica.Group { return a.raft }
 
-// Done returns a channel that is closed when the actor has ended and its owner has forgotten it. Any goroutine may call
-// it.
+// Done returns a channel that is closed when the actor has ended and its owner has forgotten it.
 func (a *Actor) Done() <-chan struct{} { return a.done }
 
 // Finish closes Done. The owner calls it after Run has returned and the actor can be opened again.
 func (a *Actor) Finish() { close(a.done) }
 
-// Enqueue has f called in the actor's goroutine. It reports false if the actor has ended. Any goroutine may call it.
-func (a *Actor) Enqueue(f func()) bool { return a.inbox.Put(f) }
+// enqueue has f called in the actor's goroutine. It reports false if the actor has ended.
+func (a *Actor) enqueue(f func(*core)) bool { return a.inbox.Put(func() { f(a.core) }) }
 
-// Close ends the actor for the reason. Any goroutine may call it.
-func (a *Actor) Close(why string) bool { return a.Enqueue(func() { a.closeReason = why }) }
+// Close ends the actor for the reason.
+func (a *Actor) Close(why string) bool { return a.enqueue(func(c *core) { c.closeReason = why }) }
 
-// CloseThen ends the actor, and calls then before it can be opened again. Any goroutine may call it.
+// CloseThen ends the actor, and calls then before it can be opened again.
 func (a *Actor) CloseThen(why string, then func()) bool {
-	return a.Enqueue(func() { a.closeReason, a.afterEnd = why, then })
+	return a.enqueue(func(c *core) { c.closeReason, c.afterEnd = why, then })
 }
 
-// Remove ends the actor because this node is no longer a member. With discard, other code deletes what is stored. Any
-// goroutine may call it.
+// Remove ends the actor because this node is no longer a member. With discard, other code deletes what is stored.
 func (a *Actor) Remove(discard bool) bool {
-	return a.Enqueue(func() { a.removed, a.discarded = true, discard })
+	return a.enqueue(func(c *core) { c.removed, c.discarded = true, discard })
 }
 
-// Await calls question in the actor's goroutine and waits for the answer, which may come later. The answer channel must
-// have room for it. The error is ErrNotHere if the actor has ended. Any goroutine may call it.
-func Await[A any](ctx context.Context, a *Actor, answer <-chan A, question func()) (A, error) {
+// Await waits for the answer of a function that was enqueued, which may come later than the function returns. The
+// answer channel must have room for it. The error is ErrNotHere if the function was not enqueued, or the actor has
+// ended.
+func Await[A any](ctx context.Context, a *Actor, answer <-chan A, enqueued bool) (A, error) {
 	var none A
-	if !a.Enqueue(question) {
+	if !enqueued {
 		return none, ErrNotHere
 	}
 	select {
@@ -141,17 +145,14 @@ func Await[A any](ctx context.Context, a *Actor, answer <-chan A, question func(
 	}
 }
 
-// Info returns the region as this member has it, with everything applied that is committed. Any goroutine may call it.
+// Info returns the region as this member has it, with everything applied that is committed.
 func (a *Actor) Info(ctx context.Context) (nodemsg.Region, error) {
 	answer := make(chan nodemsg.Region, 1)
-	return Await(ctx, a, answer, func() { a.deliver(); answer <- a.info })
+	return Await(ctx, a, answer, a.enqueue(func(c *core) { c.deliver(); answer <- c.info }))
 }
 
-// Region is Info for a function that is passed to Enqueue: without waiting, and without applying anything.
-func (a *Actor) Region() nodemsg.Region { return a.info }
-
 // runInbox runs the closures that others have queued.
-func (a *Actor) runInbox() {
+func (a *core) runInbox() {
 	inputs, _ := a.inbox.Drain()
 	for _, input := range inputs {
 		input()
@@ -159,7 +160,7 @@ func (a *Actor) runInbox() {
 }
 
 // deliver applies what the group has committed.
-func (a *Actor) deliver() {
+func (a *core) deliver() {
 	if a.fault != nil || a.paused {
 		return // after a fault: the entry may have been applied in part
 	}
@@ -196,19 +197,19 @@ func (a *Actor) deliver() {
 }
 
 // resume continues after a pause.
-func (a *Actor) resume() {
+func (a *core) resume() {
 	a.paused = false
 	a.deliver()
 }
 
 // fail records that the group cannot continue here.
-func (a *Actor) fail(err error) {
+func (a *core) fail(err error) {
 	a.Logger.Error("region failed", "region", a.info.ID, "cell", a.info.Cell, "error", err)
 	a.failure, a.fault = err, groupFault(err)
 }
 
 // endReason returns why the actor must end now, or "".
-func (a *Actor) endReason() string {
+func (a *core) endReason() string {
 	switch {
 	case a.removed:
 		return "the region has moved to other nodes"
@@ -221,7 +222,7 @@ func (a *Actor) endReason() string {
 }
 
 // end closes the group and answers everybody who waits. Later commands find the inbox closed.
-func (a *Actor) end(why string) {
+func (a *core) end(why string) {
 	a.inbox.Close()
 	a.runInbox()
 	a.machine.end(why)
@@ -242,10 +243,12 @@ type Ended struct {
 	Then      func() // from CloseThen; nil if there is none
 	// Hibernated is set if the region was replicated and idle, and its leader had all members close it.
 	Hibernated bool
+
+	core *core
 }
 
 // run runs until the actor ends.
-func (a *Actor) run(ctx context.Context, until func(context.Context)) Ended {
+func (a *core) run(ctx context.Context, until func(context.Context)) Ended {
 	caught := Catch(func() { until(ctx) })
 	if caught != nil {
 		caught.Entry = a.applying
@@ -262,14 +265,14 @@ func (a *Actor) run(ctx context.Context, until func(context.Context)) Ended {
 	return a.ended()
 }
 
-func (a *Actor) ended() Ended {
-	return Ended{Info: a.info, Fault: a.fault, Led: a.leading, Removed: a.removed, Discarded: a.discarded, Reopen: a.closeReason != "", Then: a.afterEnd}
+func (a *core) ended() Ended {
+	return Ended{Info: a.info, Fault: a.fault, Led: a.leading, Removed: a.removed, Discarded: a.discarded, Reopen: a.closeReason != "", Then: a.afterEnd, core: a}
 }
 
-// EndIsolated is end for an actor that has failed. It answers everybody who waits, and closes the group. The goroutine
-// that called Run calls it. It returns how the actor has ended, because a command that was still queued may have
-// removed it.
-func (a *Actor) EndIsolated(why string) Ended {
+// DismissAll answers everybody who waits for an actor that has failed, and closes the group. It returns how the actor
+// has ended, because a command that was still queued may have removed it.
+func (e Ended) DismissAll(why string) Ended {
+	a := e.core
 	a.leader, a.leading = a.raft.Status().Leader, false
 	a.dismissAll(why)
 	if err := a.group.Close(); err != nil {
@@ -280,7 +283,7 @@ func (a *Actor) EndIsolated(why string) Ended {
 
 // dismissAll answers everybody who waits, without touching the replicated state. Queued commands still run, because
 // gateways that were just coming in are among them; each may fail by itself.
-func (a *Actor) dismissAll(why string) {
+func (a *core) dismissAll(why string) {
 	inputs, _ := a.inbox.Drain()
 	for _, input := range inputs {
 		if caught := Catch(input); caught != nil {
@@ -291,20 +294,17 @@ func (a *Actor) dismissAll(why string) {
 }
 
 // isOnlyMember reports whether the group has no other members.
-func (a *Actor) isOnlyMember() bool { return len(a.members) <= 1 }
+func (a *core) isOnlyMember() bool { return len(a.members) <= 1 }
 
 // hung reports whether this node's disk does not answer, so that another member may lead the group and this node would
 // not notice.
-func (a *Actor) hung() bool { return a.raft != nil && !a.isOnlyMember() && a.raft.Hung() }
+func (a *core) hung() bool { return a.raft != nil && !a.isOnlyMember() && a.raft.Hung() }
 
 // ledElsewhere reports whether another member leads.
-func (a *Actor) ledElsewhere() bool { return a.leader != "" && a.leader != a.Self.Peer }
-
-// Leads reports whether this node leads the region. Only a probe, or a function that is passed to Enqueue, may call it.
-func (a *Actor) Leads() bool { return a.leading }
+func (a *core) ledElsewhere() bool { return a.leader != "" && a.leader != a.Self.Peer }
 
 // configured applies a new configuration of the group.
-func (a *Actor) configured(c replica.Configured) {
+func (a *core) configured(c replica.Configured) {
 	a.applyMembers(c)
 	if !a.member(a.Self.Peer) {
 		return // Removed follows, and then nothing of the region may be stored any more
@@ -319,7 +319,7 @@ func (a *Actor) configured(c replica.Configured) {
 
 // resolve asks a member for its description. A member that does not answer is asked again when this node leads the
 // region.
-func (a *Actor) resolve(peer string) {
+func (a *core) resolve(peer string) {
 	a.Start(func(ctx context.Context) {
 		member, err := a.Describe(ctx, peer)
 		if err != nil {
@@ -331,7 +331,7 @@ func (a *Actor) resolve(peer string) {
 }
 
 // applyMembers records the group's members.
-func (a *Actor) applyMembers(c replica.Configured) {
+func (a *core) applyMembers(c replica.Configured) {
 	a.members = c.Members
 	a.info.Epoch = EpochOf(c)
 	a.updateMembers()
@@ -340,7 +340,7 @@ func (a *Actor) applyMembers(c replica.Configured) {
 
 // updateMembers copies the group's members to the region, as far as their addresses are known. Learners are included: a
 // member must be known before it can lead.
-func (a *Actor) updateMembers() {
+func (a *core) updateMembers() {
 	for _, m := range a.info.Members {
 		if m.Peer != a.Self.Peer { // its address may have changed since that was stored
 			a.roster[m.Peer] = m
@@ -358,25 +358,25 @@ func (a *Actor) updateMembers() {
 	}
 }
 
-// AddMember records the address of a node that is or becomes a member. Any goroutine may call it.
+// AddMember records the address of a node that is or becomes a member.
 func (a *Actor) AddMember(m nodemsg.Member) {
-	a.Enqueue(func() {
-		before := len(a.info.Members)
-		a.roster[m.Peer] = m
-		a.updateMembers()
-		if len(a.info.Members) != before {
-			a.Changed(a.info)
+	a.enqueue(func(c *core) {
+		before := len(c.info.Members)
+		c.roster[m.Peer] = m
+		c.updateMembers()
+		if len(c.info.Members) != before {
+			c.Changed(c.info)
 		}
 	})
 }
 
 // member reports whether the peer is a member of the group.
-func (a *Actor) member(peer string) bool {
+func (a *core) member(peer string) bool {
 	return slices.ContainsFunc(a.members, func(m replica.Member) bool { return m.Peer == peer })
 }
 
 // hasSubstitute reports whether another member could lead.
-func (a *Actor) hasSubstitute() bool {
+func (a *core) hasSubstitute() bool {
 	if a.raft == nil {
 		return false
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-func (l *Land) apply(c replica.Committed) {
+func (l *land) apply(c replica.Committed) {
 	if l.careful {
 		l.report()
 	}
 	l.applying = c.Index
 	if l.Probe != nil {
-		l.Probe(l, c.Entry)
+		l.Probe(Tx{l}, c.Entry)
 	}
 	before := l.contents.land.Structure()
 	var outcome world.Outcome
@@ -65,7 +65,7 @@ func (l *Land) apply(c replica.Committed) {
 }
 
 // restore replaces the land after a snapshot was installed.
-func (l *Land) restore(index uint64) error {
+func (l *land) restore(index uint64) error {
 	l.applied, l.reported = index, index // unreported rows of the old land must not overwrite the new rows
 	land, err := l.Reload(l.info)
 	if err != nil {

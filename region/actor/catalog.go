@@ -42,18 +42,22 @@ type CatalogOptions struct {
 	Signed func(nodemsg.Act) bool
 	// Stored returns the log index up to which the stored rows have all entries.
 	Stored func() (uint64, error)
-	Probe  func(entry []byte) // if not nil, called with every entry before it is applied; tests make the catalog fail by it
 }
 
 // Catalog runs the root region on a node that is a member of it. It has no ticks: it runs when a question arrives or an
 // entry is committed.
 type Catalog struct {
 	*Actor
-	CatalogOptions
 	// Regions are all founded regions, by their members.
 	Regions *membership.Tally
+	catalog *catalog // for enqueue and Run
+}
 
-	// The fields below belong to the goroutine of Run.
+// catalog is the state of a Catalog.
+type catalog struct {
+	*core
+	CatalogOptions
+	handle   *Catalog
 	state    *world.Catalog
 	acts     *acts.Log
 	entering map[entering][]chan<- entered // pending acts
@@ -92,32 +96,34 @@ func CatalogDeletion(keys func(table string, prefix []byte, visit func(key []byt
 
 // NewCatalog returns the catalog of an open group, which Run runs.
 func NewCatalog(base Options, o CatalogOptions, g *replica.Group) (*Catalog, error) {
-	c := &Catalog{
-		Actor: newActor(base, nodemsg.Region{ID: world.CatalogID}, g), CatalogOptions: o, Regions: &membership.Tally{},
+	c := &catalog{
+		core: newCore(base, nodemsg.Region{ID: world.CatalogID}, g), CatalogOptions: o,
 		asked: make(map[grid.Cell]*founding), entering: make(map[entering][]chan<- entered),
 	}
-	c.machine = c
+	c.machine, c.handle = c, &Catalog{c.Actor, &membership.Tally{}, c}
 	c.state = world.NewStoredCatalog(c.Row)
 	if err := c.loadActs(); err != nil {
 		return nil, err
 	}
 	c.applyMembers(g.Configuration())
-	return c, nil
+	return c.handle, nil
 }
 
-// Run runs the catalog until ctx ends, or this node is no longer a member of it, or it fails.
-func (c *Catalog) Run(ctx context.Context) Ended { return c.run(ctx, c.loop) }
+func (c *Catalog) enqueue(f func(*catalog)) bool { return c.inbox.Put(func() { f(c.catalog) }) }
 
-func (c *Catalog) loop(ctx context.Context) {
+// Run runs the catalog until ctx ends, or this node is no longer a member of it, or it fails.
+func (c *Catalog) Run(ctx context.Context) Ended { return c.catalog.run(ctx, c.catalog.loop) }
+
+func (c *catalog) loop(ctx context.Context) {
 	c.startListing()
 	for c.fault == nil {
 		if why := c.endReason(); why != "" {
-			c.Actor.end(why)
+			c.core.end(why)
 			return
 		}
 		select {
 		case <-ctx.Done():
-			c.Actor.end("the node is stopping")
+			c.core.end("the node is stopping")
 			return
 		case <-c.inbox.Wake():
 			c.runInbox()
@@ -128,7 +134,7 @@ func (c *Catalog) loop(ctx context.Context) {
 }
 
 // end answers all waiting requests: unless the catalog has failed, the callers then ask another member.
-func (c *Catalog) end(string) {
+func (c *catalog) end(string) {
 	if c.failure != nil {
 		c.refuseAll(c.refusal())
 	}
@@ -136,22 +142,22 @@ func (c *Catalog) end(string) {
 }
 
 // salvage does nothing: every entry is reported when it is applied.
-func (c *Catalog) salvage() {}
+func (c *catalog) salvage() {}
 
-func (c *Catalog) restore(uint64) error {
+func (c *catalog) restore(uint64) error {
 	c.state = world.NewStoredCatalog(c.Row)
-	c.Regions.Clear()
+	c.handle.Regions.Clear()
 	c.startListing()
 	return c.loadActs()
 }
 
 // startListing starts a task that lists the stored rows.
-func (c *Catalog) startListing() {
-	state := c.state
+func (c *catalog) startListing() {
+	state, rows, handle := c.state, c.Rows, c.handle
 	c.whole = false
 	c.Start(func(ctx context.Context) {
-		if err := c.list(ctx, state); err != nil && ctx.Err() == nil {
-			c.Enqueue(func() { panic(&Fault{Kind: Broken, Cause: fmt.Errorf("list the catalog: %w", err)}) })
+		if err := handle.list(ctx, rows, state); err != nil && ctx.Err() == nil {
+			handle.enqueue(func(*catalog) { panic(&Fault{Kind: Broken, Cause: fmt.Errorf("list the catalog: %w", err)}) })
 		}
 	})
 }
@@ -163,14 +169,14 @@ const listAtOnce = 1000
 // errEnough ends a scan.
 var errEnough = errors.New("enough")
 
-// list lists the stored rows.
-func (c *Catalog) list(ctx context.Context, state *world.Catalog) error {
-	type stored struct{ key, value []byte }
+// list lists the stored rows in the state.
+func (c *Catalog) list(ctx context.Context, stored func(from []byte, visit func(key, value []byte) error) error, state *world.Catalog) error {
+	type row struct{ key, value []byte }
 	var from []byte
 	for {
-		var rows []stored
-		err := c.Rows(from, func(key, value []byte) error {
-			rows = append(rows, stored{bytes.Clone(key), bytes.Clone(value)})
+		var rows []row
+		err := stored(from, func(key, value []byte) error {
+			rows = append(rows, row{bytes.Clone(key), bytes.Clone(value)})
 			if len(rows) == listAtOnce {
 				return errEnough
 			}
@@ -181,7 +187,7 @@ func (c *Catalog) list(ctx context.Context, state *world.Catalog) error {
 		}
 		more := err != nil
 		answer := make(chan error, 1)
-		failed, err := Await(ctx, c.Actor, answer, func() {
+		failed, err := Await(ctx, c.Actor, answer, c.enqueue(func(c *catalog) {
 			for _, row := range rows {
 				region, added, err := state.List(row.key, row.value)
 				if err != nil || c.state != state {
@@ -189,12 +195,12 @@ func (c *Catalog) list(ctx context.Context, state *world.Catalog) error {
 					return
 				}
 				if added {
-					c.Regions.Put(region)
+					c.handle.Regions.Put(region)
 				}
 			}
 			c.whole = !more && c.state == state
 			answer <- nil
-		})
+		}))
 		if err != nil || failed != nil || !more {
 			return errors.Join(err, failed)
 		}
@@ -206,7 +212,7 @@ func (c *Catalog) list(ctx context.Context, state *world.Catalog) error {
 const maxUnstored = 4096
 
 // dropStored drops rows from memory that are stored.
-func (c *Catalog) dropStored() {
+func (c *catalog) dropStored() {
 	if c.state.Unstored()+c.acts.Unstored() < maxUnstored {
 		return
 	}
@@ -218,7 +224,7 @@ func (c *Catalog) dropStored() {
 	c.acts.Stored(index)
 }
 
-func (c *Catalog) lead(d replica.Leadership, _ bool) {
+func (c *catalog) lead(d replica.Leadership, _ bool) {
 	switch {
 	case d.Self:
 		c.proposeAgain()
@@ -228,11 +234,11 @@ func (c *Catalog) lead(d replica.Leadership, _ bool) {
 	}
 }
 
-func (c *Catalog) membersChanged() { c.Metrics.catalog.Set(float64(voters(c.members))) }
+func (c *catalog) membersChanged() { c.Metrics.catalog.Set(float64(voters(c.members))) }
 
 // serves reports whether questions are answered here: on the leader while its disk answers, and always on the only
 // member. A catalog that has failed answers none: its state may have been changed in part.
-func (c *Catalog) serves() bool {
+func (c *catalog) serves() bool {
 	return c.fault == nil && (c.leading && !c.hung() || len(c.members) <= 1)
 }
 
@@ -242,7 +248,7 @@ const maxAsked = 10_000
 var errManyAsked = fmt.Errorf("the catalog has no leader, and %d changes wait for one: try again later", maxAsked)
 
 // refuseAll answers all waiting requests with an error.
-func (c *Catalog) refuseAll(why error) {
+func (c *catalog) refuseAll(why error) {
 	for cell := range c.asked {
 		c.answer(cell, founded{err: why})
 	}
@@ -251,10 +257,7 @@ func (c *Catalog) refuseAll(why error) {
 	}
 }
 
-func (c *Catalog) apply(d replica.Committed) {
-	if c.Probe != nil {
-		c.Probe(d.Entry)
-	}
+func (c *catalog) apply(d replica.Committed) {
 	if act := acts.In(d.Entry); act != nil {
 		c.applyAct(d.Index, *act)
 		return
@@ -268,14 +271,14 @@ func (c *Catalog) apply(d replica.Committed) {
 		return
 	}
 	if len(writes) > 0 {
-		c.Regions.Put(region)
+		c.handle.Regions.Put(region)
 		for _, id := range c.state.Gone() {
-			c.Regions.Forget(id)
+			c.handle.Regions.Forget(id)
 		}
 		if region.Split != 0 { // a single chunk has no halves
 			for _, child := range world.ChildrenOf(region) {
 				if listed, ok := c.state.Find(child.ID); ok {
-					c.Regions.Put(listed)
+					c.handle.Regions.Put(listed)
 				}
 			}
 		}
@@ -294,7 +297,7 @@ func (c *Catalog) apply(d replica.Committed) {
 }
 
 // refuse answers all requests for an invalid entry with an error.
-func (c *Catalog) refuse(entry []byte, why error) {
+func (c *catalog) refuse(entry []byte, why error) {
 	for cell, f := range c.asked {
 		if bytes.Equal(f.entry, entry) {
 			c.answer(cell, founded{err: why})
@@ -303,7 +306,7 @@ func (c *Catalog) refuse(entry []byte, why error) {
 }
 
 // answer answers all requests for the cell.
-func (c *Catalog) answer(cell grid.Cell, a founded) {
+func (c *catalog) answer(cell grid.Cell, a founded) {
 	f := c.asked[cell]
 	if f == nil {
 		return
@@ -316,7 +319,7 @@ func (c *Catalog) answer(cell grid.Cell, a founded) {
 
 // proposeAgain proposes again what was pending before this node led. Those entries may have been committed or not;
 // founding a cell twice changes nothing.
-func (c *Catalog) proposeAgain() {
+func (c *catalog) proposeAgain() {
 	for of := range c.entering {
 		c.answerAct(of, entered{err: errCatalogElsewhere}) // whoever asks again is answered whether it is in the log
 	}
@@ -327,6 +330,6 @@ func (c *Catalog) proposeAgain() {
 	}
 }
 
-func (c *Catalog) refusal() error {
+func (c *catalog) refusal() error {
 	return fmt.Errorf("the catalog's storage failed: %w", cmp.Or(c.failure, c.stalled))
 }

@@ -25,7 +25,7 @@ type entered struct {
 }
 
 // loadActs reads the stored acts.
-func (c *Catalog) loadActs() error {
+func (c *catalog) loadActs() error {
 	c.acts = acts.New(c.ActRow)
 	if err := c.ActRows(c.acts.Load); err != nil {
 		return fmt.Errorf("load the catalog's acts: %w", err)
@@ -33,7 +33,7 @@ func (c *Catalog) loadActs() error {
 	return nil
 }
 
-func (c *Catalog) applyAct(index uint64, act nodemsg.Act) {
+func (c *catalog) applyAct(index uint64, act nodemsg.Act) {
 	if !c.Signed(act) { // it could keep the commands of somebody else out
 		c.group.ReportApplied(index, nil)
 		c.answerAct(entering{player.IDOf(act.Key), act.Seq}, entered{err: errors.New("the signature of the command is wrong")})
@@ -45,15 +45,14 @@ func (c *Catalog) applyAct(index uint64, act nodemsg.Act) {
 	c.answerAct(entering{player.IDOf(act.Key), act.Seq}, entered{c.acts.Count(), err})
 }
 
-func (c *Catalog) answerAct(of entering, a entered) {
+func (c *catalog) answerAct(of entering, a entered) {
 	for _, waiter := range c.entering[of] {
 		waiter <- a // has room for the answer
 	}
 	delete(c.entering, of)
 }
 
-// Enter commits an act, unless it is listed already, and returns how many acts there are then. Any goroutine may call
-// it.
+// Enter commits an act, unless it is listed already, and returns how many acts there are then.
 func (c *Catalog) Enter(ctx context.Context, act nodemsg.Act) (number uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, foundTime)
 	defer cancel()
@@ -62,7 +61,7 @@ func (c *Catalog) Enter(ctx context.Context, act nodemsg.Act) (number uint64, er
 		return 0, err
 	}
 	answer := make(chan entered, 1)
-	a, err := Await(ctx, c.Actor, answer, func() {
+	a, err := Await(ctx, c.Actor, answer, c.enqueue(func(c *catalog) {
 		of := entering{player.IDOf(act.Key), act.Seq}
 		switch {
 		case !c.serves():
@@ -82,7 +81,7 @@ func (c *Catalog) Enter(ctx context.Context, act nodemsg.Act) (number uint64, er
 		default:
 			c.entering[of] = append(c.entering[of], answer)
 		}
-	})
+	}))
 	return a.number, errors.Join(a.err, err)
 }
 
@@ -90,14 +89,14 @@ func (c *Catalog) Enter(ctx context.Context, act nodemsg.Act) (number uint64, er
 var ErrOtherActs = errors.New("the catalog has other acts")
 
 // Acts returns a page of the acts after the first ones, whose digest the asker has, as this member has them. A member
-// that does not lead may know fewer acts than the asker: then it returns none. Any goroutine may call it.
+// that does not lead may know fewer acts than the asker: then it returns none.
 func (c *Catalog) Acts(ctx context.Context, q nodemsg.ActsRequest) ([]nodemsg.Act, error) {
 	type page struct {
 		acts []nodemsg.Act
 		err  error
 	}
 	answer := make(chan page, 1)
-	p, err := Await(ctx, c.Actor, answer, func() {
+	p, err := Await(ctx, c.Actor, answer, c.enqueue(func(c *catalog) {
 		if c.fault != nil {
 			return
 		}
@@ -112,6 +111,6 @@ func (c *Catalog) Acts(ctx context.Context, q nodemsg.ActsRequest) ([]nodemsg.Ac
 		default:
 			answer <- page{err: ErrOtherActs}
 		}
-	})
+	}))
 	return p.acts, errors.Join(p.err, err)
 }

@@ -12,43 +12,43 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// This file holds the methods of the catalog that other goroutines call to query and change it.
+// This file holds the methods by which others query and change the catalog.
 
 // Locate returns the founded region that covers the chunk, or ErrNotFounded.
 func (c *Catalog) Locate(ctx context.Context, pos grid.ChunkPos) (nodemsg.Region, error) {
-	return c.lookUp(ctx, func() (nodemsg.Region, bool) { return c.state.Locate(pos) })
+	return c.lookUp(ctx, func(c *catalog) (nodemsg.Region, bool) { return c.state.Locate(pos) })
 }
 
 // At returns the region of exactly this cell, split or not, or ErrNotFounded.
 func (c *Catalog) At(ctx context.Context, cell grid.Cell) (nodemsg.Region, error) {
-	return c.lookUp(ctx, func() (nodemsg.Region, bool) { return c.state.At(cell) })
+	return c.lookUp(ctx, func(c *catalog) (nodemsg.Region, bool) { return c.state.At(cell) })
 }
 
 // Find returns the founded region with the id, or ErrNotFounded. It fails while the stored rows are being listed.
 func (c *Catalog) Find(ctx context.Context, id uint64) (nodemsg.Region, error) {
 	whole := true
-	region, err := c.lookUp(ctx, func() (nodemsg.Region, bool) { whole = c.whole; return c.state.Find(id) })
+	region, err := c.lookUp(ctx, func(c *catalog) (nodemsg.Region, bool) { whole = c.whole; return c.state.Find(id) })
 	if errors.Is(err, ErrNotFounded) && !whole {
 		err = errListing
 	}
 	return region, err
 }
 
-// lookUp runs look on the state in the catalog's goroutine, if this node may answer for the catalog.
-func (c *Catalog) lookUp(ctx context.Context, look func() (nodemsg.Region, bool)) (nodemsg.Region, error) {
+// lookUp looks something up, if this node may answer for the catalog.
+func (c *Catalog) lookUp(ctx context.Context, look func(*catalog) (nodemsg.Region, bool)) (nodemsg.Region, error) {
 	answer := make(chan founded, 1)
-	a, err := Await(ctx, c.Actor, answer, func() {
+	a, err := Await(ctx, c.Actor, answer, c.enqueue(func(c *catalog) {
 		if !c.serves() {
 			answer <- founded{err: errCatalogElsewhere}
 			return
 		}
-		region, ok := look()
+		region, ok := look(c)
 		if !ok {
 			answer <- founded{err: ErrNotFounded}
 			return
 		}
 		answer <- founded{region: region}
-	})
+	}))
 	if err != nil {
 		return nodemsg.Region{}, fmt.Errorf("ask the catalog: %w", err)
 	}
@@ -93,7 +93,7 @@ func (c *Catalog) change(ctx context.Context, to nodemsg.Region, entry []byte) (
 	ctx, cancel := context.WithTimeout(ctx, foundTime)
 	defer cancel()
 	answer := make(chan founded, 1)
-	a, err := Await(ctx, c.Actor, answer, func() { c.propose(to, entry, answer) })
+	a, err := Await(ctx, c.Actor, answer, c.enqueue(func(c *catalog) { c.propose(to, entry, answer) }))
 	if err != nil {
 		return nodemsg.Region{}, fmt.Errorf("change cell %v: %w", to.Cell, err)
 	}
@@ -102,7 +102,7 @@ func (c *Catalog) change(ctx context.Context, to nodemsg.Region, entry []byte) (
 
 // propose proposes the entry, unless it would change nothing or an entry about the cell is pending. The region is sent
 // to answer.
-func (c *Catalog) propose(to nodemsg.Region, entry []byte, answer chan<- founded) {
+func (c *catalog) propose(to nodemsg.Region, entry []byte, answer chan<- founded) {
 	if !c.serves() {
 		answer <- founded{err: errCatalogElsewhere}
 		return
@@ -146,7 +146,7 @@ func (c *Catalog) Page(ctx context.Context, after uint64) ([]nodemsg.Region, err
 		err     error
 	}
 	answer := make(chan page, 1)
-	p, err := Await(ctx, c.Actor, answer, func() {
+	p, err := Await(ctx, c.Actor, answer, c.enqueue(func(c *catalog) {
 		switch {
 		case c.fault != nil:
 		case !c.whole:
@@ -154,16 +154,16 @@ func (c *Catalog) Page(ctx context.Context, after uint64) ([]nodemsg.Region, err
 		default:
 			answer <- page{regions: c.state.Page(after, nodemsg.RegionsPage)}
 		}
-	})
+	}))
 	return p.regions, errors.Join(p.err, err)
 }
 
 // Within lists a page of the regions that have land in the area, with ids above after, as this member knows them.
 func (c *Catalog) Within(ctx context.Context, area grid.Area, after uint64) ([]nodemsg.Region, error) {
 	answer := make(chan []nodemsg.Region, 1)
-	return Await(ctx, c.Actor, answer, func() {
+	return Await(ctx, c.Actor, answer, c.enqueue(func(c *catalog) {
 		if c.fault == nil {
 			answer <- c.state.Within(area, after, nodemsg.MaxRangeRoutes)
 		}
-	})
+	}))
 }

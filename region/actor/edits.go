@@ -59,8 +59,7 @@ type proposal struct {
 // been committed in its place.
 func (p *proposal) is(entry []byte) bool { return len(entry) > 0 && bytes.Equal(p.entry, entry) }
 
-// editQueue proposes edits: it holds which edits wait, which are pending, and decides when an entry is proposed. It
-// belongs to the region's goroutine.
+// editQueue proposes edits: it holds which edits wait, which are pending, and decides when an entry is proposed.
 type editQueue struct {
 	contents *contents
 	cell     grid.Cell
@@ -86,9 +85,9 @@ type editQueue struct {
 	gathering   bool        // it runs
 }
 
-func newEditQueue(c *contents, cell grid.Cell, g Group, now func() time.Time) *editQueue {
+func newEditQueue(c *contents, cell grid.Cell, g Group, now func() time.Time, hash func(grid.ChunkPos), ordered func() bool, rejected func(error)) *editQueue {
 	q := &editQueue{
-		contents: c, cell: cell, group: g, now: now, pending: make(map[edit]pendingEdit), bases: make(map[grid.ChunkPos]*[32]byte),
+		contents: c, cell: cell, group: g, now: now, hash: hash, ordered: ordered, rejected: rejected, pending: make(map[edit]pendingEdit), bases: make(map[grid.ChunkPos]*[32]byte),
 		gatherTimer: time.NewTimer(time.Hour),
 	}
 	q.gatherTimer.Stop()

@@ -10,7 +10,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
-// hub serves the gateways of a region. It belongs to the region's goroutine.
+// hub serves the gateways of a region.
 type hub struct {
 	// detached is called when a subscriber is removed, slow when a gateway is dismissed because it is too slow.
 	detached func(*subscriber)
@@ -31,8 +31,8 @@ type hub struct {
 }
 
 // newHub returns the hub of a region.
-func newHub(c *contents) *hub {
-	return &hub{contents: c, subscribers: make(map[*subscriber]struct{}), watched: make(map[grid.ChunkPos]map[*subscriber]struct{})}
+func newHub(c *contents, detached func(*subscriber), slow func()) *hub {
+	return &hub{contents: c, detached: detached, slow: slow, subscribers: make(map[*subscriber]struct{}), watched: make(map[grid.ChunkPos]map[*subscriber]struct{})}
 }
 
 // attach adds a subscriber and sets its number.

@@ -14,24 +14,8 @@ var ErrLinkClosed = errors.New("link closed")
 
 // Subscription is a link within one process. It is also the region's side of every remote link.
 type Subscription struct {
-	hub        *hub // used by the region's goroutine
+	region     *Land
 	subscriber *subscriber
-	region     hubRegion
-	proven     func([]nodemsg.Intent) []bool
-	receive    func(s *subscriber, msg nodemsg.ToRegion, proven []bool)
-}
-
-// hubRegion is the region of a hub: it has closures called in its goroutine, until it ends.
-type hubRegion interface {
-	ID() uint64
-	Enqueue(f func()) bool
-}
-
-// subscription returns the subscription of a subscriber. Proven, which is called in the gateway's goroutine, reports of
-// each edit that the gateway sends whether its proof is right; receive is called with the message and that, in the
-// region's goroutine. Any goroutine may call Subscription.
-func (h *hub) subscription(s *subscriber, r hubRegion, proven func([]nodemsg.Intent) []bool, receive func(*subscriber, nodemsg.ToRegion, []bool)) *Subscription {
-	return &Subscription{hub: h, subscriber: s, region: r, proven: proven, receive: receive}
 }
 
 // Send sends a message to the region. It blocks while too many messages of the gateway wait.
@@ -43,12 +27,17 @@ func (l *Subscription) Send(msg nodemsg.ToRegion) error {
 	return nil
 }
 
+// proven reports of each edit whether its proof is right. That is checked here, so that the region's goroutine need not.
+func (l *Subscription) proven(edits []nodemsg.Intent) []bool {
+	return l.region.land.Proofs.Proven(edits)
+}
+
 // enqueue queues a message for the region; the caller holds a credit for it.
 func (l *Subscription) enqueue(msg nodemsg.ToRegion, proven []bool) bool {
-	return l.region.Enqueue(func() {
+	return l.region.inbox.Put(func() { // as Land.enqueue does, in one closure
 		<-l.subscriber.credit
-		if l.hub.attached(l.subscriber) {
-			l.receive(l.subscriber, msg, proven)
+		if r := l.region.land; r.hub.attached(l.subscriber) {
+			r.handleMessage(l.subscriber, msg, proven)
 		}
 	})
 }
@@ -126,6 +115,6 @@ func (l *Subscription) ReceiveOrAlive(ctx context.Context, alive time.Duration) 
 // Close ends the subscription. It never fails.
 func (l *Subscription) Close() error {
 	l.subscriber.out.Close()
-	l.region.Enqueue(func() { l.hub.detach(l.subscriber) })
+	l.region.enqueue(func(r *land) { r.hub.detach(l.subscriber) })
 	return nil
 }

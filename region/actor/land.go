@@ -63,13 +63,24 @@ type LandOptions struct {
 	CPU func(work func()) time.Duration
 	// Probe, if not nil, is called after commands were handled, with no entry, and with every entry before it is
 	// applied. Tests make regions fail by it.
-	Probe func(l *Land, entry []byte)
+	Probe func(tx Tx, entry []byte)
 }
 
-// Land is one loaded region. All fields below the options belong to the goroutine of Run.
+// Land is a region that is open on this node.
 type Land struct {
 	*Actor
+	cell grid.Cell
+	land *land // for enqueue, Run and the messages of gateways
+}
+
+// Tx is a region as it is in its goroutine. Who is passed one is called there, and must not keep it.
+type Tx struct{ *land }
+
+// land is the state of a region.
+type land struct {
+	*core
 	LandOptions
+	handle *Land
 
 	contents   *contents
 	hub        *hub
@@ -96,7 +107,7 @@ type Land struct {
 
 // NewLand returns the land of a region whose group is open, which Run runs. Careful is set if the region has failed
 // lately.
-func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *world.Land, careful bool) *Land {
+func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, stored *world.Land, careful bool) *Land {
 	if o.CPU == nil {
 		o.CPU = threadTime
 	}
@@ -106,25 +117,20 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 	if o.StayAwake == nil {
 		o.StayAwake = func(uint64) bool { return false }
 	}
-	c := &contents{land: land, crowd: crowd.New(info.Cell)}
-	l := &Land{
-		Actor: newActor(base, info, g), LandOptions: o, contents: c, hub: newHub(c), edits: newEditQueue(c, info.Cell, g, o.Now),
-		budget: newBudget(o.CPU), careful: careful, changed: make(map[grid.ChunkPos]int),
-	}
+	c := &contents{land: stored, crowd: crowd.New(info.Cell)}
+	l := &land{core: newCore(base, info, g), LandOptions: o, contents: c, budget: newBudget(o.CPU), careful: careful, changed: make(map[grid.ChunkPos]int)}
+	l.handle = &Land{l.Actor, info.Cell, l}
 	l.machine = l
-	l.hub.detached = l.edits.forget
-	l.hub.slow = func() { l.Logger.Warn("link closed: gateway too slow", "region", l.info.ID) }
-	l.edits.hash = l.requestHash
-	l.edits.ordered = func() bool { return l.marks.arrived(l) }
+	l.edits = newEditQueue(c, info.Cell, g, o.Now, l.requestHash, func() bool { return l.marks.arrived(l) }, func(err error) {
+		l.Logger.Debug("proposal not accepted; edits wait", "region", info.ID, "error", err)
+	})
+	l.hub = newHub(c, l.edits.forget, func() { l.Logger.Warn("link closed: gateway too slow", "region", info.ID) })
 	l.contents.land.Proofs = o.Proofs
-	l.edits.rejected = func(err error) {
-		l.Logger.Debug("proposal not accepted; edits wait", "region", l.info.ID, "error", err)
-	}
 	l.inspection = &inspection{
 		contents: c, self: base.Self.Peer, waiters: make(map[uint64]chan<- uint64),
 		read: func(index uint64, parts map[world.Part][][]byte) {
-			l.ReadParts(l, index, parts, func(disk []DiskPart, err error) {
-				l.Enqueue(func() { l.inspection.haveRead(index, disk, err) })
+			l.ReadParts(l.handle, index, parts, func(disk []DiskPart, err error) {
+				l.handle.enqueue(func(l *land) { l.inspection.haveRead(index, disk, err) })
 			})
 		},
 		unkept: func(p world.Part, err error) {
@@ -137,13 +143,18 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, land *wo
 		l.applied, l.reported = l.raft.AppliedIndex(), l.raft.AppliedIndex()
 		l.applyMembers(l.raft.AppliedConfiguration()) // a split that comes first has these
 	}
-	return l
+	return l.handle
 }
 
+// Enqueue has f called in the region's goroutine. It reports false if the region has ended.
+func (l *Land) Enqueue(f func(Tx)) bool { return l.enqueue(func(l *land) { f(Tx{l}) }) }
+
+func (l *Land) enqueue(f func(*land)) bool { return l.inbox.Put(func() { f(l.land) }) }
+
 // requestHash requests the hash of a chunk's terrain.
-func (l *Land) requestHash(pos grid.ChunkPos) {
+func (l *land) requestHash(pos grid.ChunkPos) {
 	l.Hash(pos, func(base [32]byte, failed *Fault) {
-		l.Enqueue(func() {
+		l.handle.enqueue(func(l *land) {
 			if failed != nil {
 				panic(failed) // it is the region's terrain, so the region is isolated
 			}
@@ -153,12 +164,12 @@ func (l *Land) requestHash(pos grid.ChunkPos) {
 }
 
 // unloadable reports whether the region could be closed now without losing anything or leaving a request unanswered.
-func (l *Land) unloadable() bool {
+func (l *land) unloadable() bool {
 	return l.edits.empty() && !l.inspection.busy() && !l.paused && !l.edits.frozen
 }
 
 // end dismisses all gateways, including those that were just coming in.
-func (l *Land) end(why string) {
+func (l *land) end(why string) {
 	if l.fault != nil {
 		if l.hub.elsewhere = ""; l.ledElsewhere() {
 			l.hub.elsewhere = l.leader
@@ -171,7 +182,7 @@ func (l *Land) end(why string) {
 }
 
 // salvage stores the land: of a region that stays closed, a backup has what is stored.
-func (l *Land) salvage() { l.report() }
+func (l *land) salvage() { l.report() }
 
 // Summary is the state of a region.
 type Summary struct {
@@ -183,9 +194,9 @@ type Summary struct {
 }
 
 // Summarize sends the region's state to answer, which must have room for it. It reports false if the region has ended,
-// or is about to: then nothing is sent. Any goroutine may call it.
+// or is about to: then nothing is sent.
 func (l *Land) Summarize(answer chan<- Summary) bool {
-	return l.Enqueue(func() {
+	return l.enqueue(func(l *land) {
 		answer <- Summary{
 			Region: l.info, Voters: voters(l.members), Links: l.hub.len(), Bodies: l.contents.crowd.Len(),
 			Edits: l.contents.land.Edits(),
@@ -193,29 +204,32 @@ func (l *Land) Summarize(answer chan<- Summary) bool {
 	})
 }
 
-// Cell returns the region's cell. Any goroutine may call it.
-func (l *Land) Cell() grid.Cell { return l.info.Cell }
+// Cell returns the region's cell.
+func (l *Land) Cell() grid.Cell { return l.cell }
 
-// Contents returns the land. It belongs to the region's goroutine: only a probe, or a function that is passed to
-// Enqueue, may call it.
-func (l *Land) Contents() *world.Land { return l.contents.land }
+// Region returns the region, without applying anything that is committed.
+func (tx Tx) Region() nodemsg.Region { return tx.info }
 
-// AppliedTo returns the log index up to which a region's land contains the entries. Like Contents, it belongs to the
-// region's goroutine.
-func AppliedTo(l *Land) uint64 { return l.applied }
+// Leads reports whether this node leads the region.
+func (tx Tx) Leads() bool { return tx.leading }
 
-// CrowdOf returns the avatars in a region, on its leader. Like Contents, it belongs to the region's goroutine.
-func CrowdOf(l *Land) *crowd.Crowd { return l.contents.crowd }
+// Contents returns the land.
+func (tx Tx) Contents() *world.Land { return tx.contents.land }
 
-// Waits reports whether an edit with the block waits to be proposed. Only a probe, or a function that is passed to
-// Enqueue, may call it.
-func (l *Land) Waits(block chunk.Block) bool {
-	return slices.ContainsFunc(l.edits.waiting, func(q queued) bool { return q.Block == block })
+// Applied returns the log index up to which the land contains the entries.
+func (tx Tx) Applied() uint64 { return tx.applied }
+
+// Crowd returns the avatars in the region, on its leader.
+func (tx Tx) Crowd() *crowd.Crowd { return tx.contents.crowd }
+
+// Waits reports whether an edit with the block waits to be proposed.
+func (tx Tx) Waits(block chunk.Block) bool {
+	return slices.ContainsFunc(tx.edits.waiting, func(q queued) bool { return q.Block == block })
 }
 
 // report hands the applied rows to the group to be stored. It does not do so after every entry, so that a row that
 // changes often is written once.
-func (l *Land) report() {
+func (l *land) report() {
 	if l.applied > l.reported {
 		l.group.ReportApplied(l.applied, l.contents.land.Writes())
 		l.reported = l.applied

@@ -32,7 +32,7 @@ type script struct {
 	index    uint64
 	applied  uint64
 	closed   bool
-	land     *Land // everything is committed in its newest term
+	land     *land // everything is committed in its newest term
 
 	campaigns int
 }
@@ -96,7 +96,7 @@ func stone(seq uint64) nodemsg.Intent {
 }
 
 // scripted returns a land that the test steps itself.
-func scripted() (*Land, *script) {
+func scripted() (*land, *script) {
 	g := &script{index: 1, mail: []replica.Delivery{replica.Leadership{Leader: "A", Self: true, Term: 2}}}
 	cell := grid.CellAt(here, grid.FoundingLabel)
 	base := Options{
@@ -109,20 +109,20 @@ func scripted() (*Land, *script) {
 		},
 		Pinned: func([]nodemsg.BaseOf) {},
 	}
-	l := NewLand(base, o, nodemsg.Region{ID: 7, Cell: cell}, g, world.NewLand(7, cell, 64), false)
+	l := NewLand(base, o, nodemsg.Region{ID: 7, Cell: cell}, g, world.NewLand(7, cell, 64), false).land
 	g.land = l
 	l.step()
 	return l, g
 }
 
-func newLink(l *Land) *Subscription {
-	link := l.Subscribe("peer", false)
+func newLink(l *land) *Subscription {
+	link := l.handle.Subscribe("peer", false)
 	l.runInbox()
 	return link
 }
 
 // commitEdit has the land commit an edit, or refuse it, and returns why.
-func commitEdit(t *testing.T, l *Land, g *script, link *Subscription, edit nodemsg.Intent) (refused string) {
+func commitEdit(t *testing.T, l *land, g *script, link *Subscription, edit nodemsg.Intent) (refused string) {
 	t.Helper()
 	send(l, link, nodemsg.ToRegion{Edits: []nodemsg.Intent{edit}})
 	steps(l)
@@ -136,7 +136,7 @@ func commitEdit(t *testing.T, l *Land, g *script, link *Subscription, edit nodem
 }
 
 // send has the land handle a message from the link.
-func send(l *Land, link *Subscription, msg nodemsg.ToRegion) {
+func send(l *land, link *Subscription, msg nodemsg.ToRegion) {
 	if link.Send(msg) == nil {
 		l.runInbox()
 	}
@@ -168,7 +168,7 @@ func received(link *Subscription) (results []nodemsg.EditResult, closed string) 
 }
 
 // steps lets the loop propose what has come in: one tick requests the terrain hash, the next one has it.
-func steps(l *Land) {
+func steps(l *land) {
 	l.step()
 	l.step()
 }
@@ -238,7 +238,7 @@ func TestFailedGroupEndsTheLoop(t *testing.T) {
 	if l.failure == nil {
 		t.Fatal("the loop goes on")
 	}
-	l.Actor.end("the region's storage failed")
+	l.core.end("the region's storage failed")
 	if _, closed := received(link); closed == "" || !g.closed {
 		t.Errorf("closed %v, told %q", g.closed, closed)
 	}

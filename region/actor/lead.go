@@ -15,7 +15,7 @@ const (
 	confirmPause = 100 * time.Millisecond
 )
 
-func (l *Land) lead(d replica.Leadership, was bool) {
+func (l *land) lead(d replica.Leadership, was bool) {
 	if l.hub.elsewhere, l.edits.leading = "", d.Self; l.ledElsewhere() {
 		l.hub.elsewhere = d.Leader
 	}
@@ -57,7 +57,7 @@ func (l *Land) lead(d replica.Leadership, was bool) {
 	}
 }
 
-func (l *Land) membersChanged() {}
+func (l *land) membersChanged() {}
 
 // handOverPause is how long a node that has lost leadership waits before it stands for election itself.
 const handOverPause = time.Second
@@ -76,7 +76,7 @@ const hungReason = "this node's disk does not answer"
 
 // leaveToOthers dismisses the gateways after the disk has not answered for dismissAfter: the other members have elected
 // a leader, and this node does not learn of it. Gateways that have found no other leader may read.
-func (l *Land) leaveToOthers() {
+func (l *land) leaveToOthers() {
 	hung := l.leading && l.hung()
 	if hung && l.unconfirmedSince.IsZero() {
 		l.unconfirmedSince = time.Now().Add(-replica.HungAfter)
@@ -97,7 +97,7 @@ func (l *Land) leaveToOthers() {
 //
 // If the region is split, every member sends it to the children. (A member that has not applied yet that they were
 // merged again is found out when the children are not found.)
-func (l *Land) subscribe(s *subscriber) {
+func (l *land) subscribe(s *subscriber) {
 	switch {
 	case l.hub.split != 0:
 		l.hub.dismiss(s, splitReason)
@@ -129,7 +129,7 @@ func (l *Land) subscribe(s *subscriber) {
 
 // confirmAll accepts all pending subscribers. A new leader may not have applied everything yet that was committed
 // before.
-func (l *Land) confirmAll() {
+func (l *land) confirmAll() {
 	for _, s := range l.hub.pendingSubscribers() {
 		if l.leading && !l.isOnlyMember() && l.raft != nil {
 			l.confirmLeadership(s, 0)
@@ -141,7 +141,7 @@ func (l *Land) confirmAll() {
 
 // leadershipChecked handles the result of confirmLeadership. After a failure either the new leader becomes known and
 // pending subscribers are dismissed with its name, or this node still leads and the check is repeated.
-func (l *Land) leadershipChecked(s *subscriber, err error) {
+func (l *land) leadershipChecked(s *subscriber, err error) {
 	switch {
 	case !l.hub.attached(s) || !s.pending():
 	case !l.leading:
@@ -157,7 +157,7 @@ func (l *Land) leadershipChecked(s *subscriber, err error) {
 
 // awaitLeader keeps this node standing for election while subscribers are pending, and dismisses those that were
 // pending for too long.
-func (l *Land) awaitLeader() {
+func (l *land) awaitLeader() {
 	if len(l.hub.pendingSubscribers()) == 0 {
 		return
 	}
@@ -169,7 +169,7 @@ func (l *Land) awaitLeader() {
 
 // confirm answers a gateway that asks whether the land that it is shown is the newest: a majority must confirm after
 // the question that this node leads. While it does not, the region asks again, until the gateway is dismissed.
-func (l *Land) confirm(s *subscriber, question uint64) {
+func (l *land) confirm(s *subscriber, question uint64) {
 	switch {
 	case l.isOnlyMember() || l.raft == nil:
 		s.answer(question, time.Time{})
@@ -181,10 +181,10 @@ func (l *Land) confirm(s *subscriber, question uint64) {
 }
 
 // lastConfirmed returns the time of the world since which the disk does not work.
-func (l *Land) lastConfirmed() time.Time { return l.Now().Add(-time.Since(l.unconfirmedSince)) }
+func (l *land) lastConfirmed() time.Time { return l.Now().Add(-time.Since(l.unconfirmedSince)) }
 
 // askMajority answers the newest question of a subscriber once a majority has confirmed that this node leads.
-func (l *Land) askMajority(s *subscriber, pause time.Duration) {
+func (l *land) askMajority(s *subscriber, pause time.Duration) {
 	question := s.asked
 	l.checkLeadership(pause, func(err error) {
 		l.deliver() // what was committed before the check
@@ -205,26 +205,27 @@ func (l *Land) askMajority(s *subscriber, pause time.Duration) {
 }
 
 // confirmLeadership asks the region's group whether this node still leads it, on behalf of a pending subscriber.
-func (l *Land) confirmLeadership(s *subscriber, pause time.Duration) {
+func (l *land) confirmLeadership(s *subscriber, pause time.Duration) {
 	l.checkLeadership(pause, func(err error) { l.leadershipChecked(s, err) })
 }
 
 // checkLeadership asks the region's group, after a pause, whether this node still leads it, and then has checked called
 // in the region's goroutine.
-func (l *Land) checkLeadership(pause time.Duration, checked func(error)) {
+func (l *land) checkLeadership(pause time.Duration, checked func(error)) {
+	handle := l.handle
 	l.Start(func(ctx context.Context) {
 		if pause > 0 {
 			select {
 			case <-ctx.Done():
 				return
-			case <-l.done:
+			case <-handle.done:
 				return
 			case <-time.After(pause):
 			}
 		}
 		asking, cancel := context.WithTimeout(ctx, confirmTime)
 		defer cancel()
-		_, err := l.raft.ReadIndex(asking)
-		l.Enqueue(func() { checked(err) })
+		_, err := handle.raft.ReadIndex(asking)
+		handle.enqueue(func(*land) { checked(err) })
 	})
 }

@@ -22,9 +22,9 @@ type LoadSample struct {
 }
 
 // SampleLoad sends what was counted in the region since the last call, if this node leads it, and it has its land.
-// Answer must have room for it. Any goroutine may call it.
+// Answer must have room for it.
 func SampleLoad(l *Land, answer chan<- LoadSample) {
-	l.Enqueue(func() {
+	l.enqueue(func(l *land) {
 		used := l.budget.take()
 		s := LoadSample{Busy: used.busy, Ticks: used.ticks, Chunks: make(map[grid.ChunkPos]ChunkLoad)}
 		l.contents.crowd.Count(func(at grid.ChunkPos, bodies int) { s.Chunks[at] = ChunkLoad{Players: bodies} })

@@ -22,14 +22,14 @@ type Orders interface {
 const markedFor = time.Second
 
 // marker has orders arrive at a region: it proposes their marks, before any edit that this node accepts since it knows
-// of them (docs/adr/0098). It belongs to the region's goroutine.
+// of them (docs/adr/0098).
 type marker struct {
 	known    [3]int64  // the last order, and the state of the land, for which no mark was missing
 	proposed time.Time // when marks were proposed that are not applied yet
 }
 
 // missing returns the marks that the region must have, and does not.
-func (m *marker) missing(l *Land) []history.Mark {
+func (m *marker) missing(l *land) []history.Mark {
 	orders, land := l.Orders(), l.contents.land
 	now := [3]int64{orders.Numbered(), land.Marked(), land.RolledBack()}
 	if now == m.known {
@@ -44,7 +44,7 @@ func (m *marker) missing(l *Land) []history.Mark {
 
 // last returns the number of the last order that is known on this node. It reports false if one that concerns the
 // history of the region has not arrived.
-func (m *marker) last(l *Land) (number int64, all bool) {
+func (m *marker) last(l *land) (number int64, all bool) {
 	if l.Orders == nil {
 		return 0, true
 	}
@@ -56,7 +56,7 @@ func (m *marker) last(l *Land) (number int64, all bool) {
 
 // arrived reports whether all orders that are known on this node have arrived at the region. If not, their marks are
 // proposed: edits wait.
-func (m *marker) arrived(l *Land) bool {
+func (m *marker) arrived(l *land) bool {
 	if l.Orders == nil {
 		return true
 	}

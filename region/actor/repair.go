@@ -13,7 +13,7 @@ import (
 
 // applyBarrier starts a scrub or a repair. A repair of this member's copy pauses the region until the right parts are
 // fetched.
-func (l *Land) applyBarrier(index uint64, barrier world.Barrier) {
+func (l *land) applyBarrier(index uint64, barrier world.Barrier) {
 	l.report() // brings the disk up to the barrier; a part that is replaced must have no unreported rows
 	repairs := l.inspection.apply(index, barrier)
 	if len(repairs) == 0 {
@@ -23,12 +23,12 @@ func (l *Land) applyBarrier(index uint64, barrier world.Barrier) {
 	l.Logger.Warn("this node's copy is damaged and is being repaired", "region", l.info.ID, "cell", l.info.Cell.String(),
 		"parts", len(repairs), "first", repairs[0].Part.String(), "entry", index)
 	l.FetchParts(RepairRequest{Region: l.info, Index: index, Repairs: repairs, Need: barrier.Need}, func(all []FetchedPart) {
-		l.Enqueue(func() { l.endRepair(index, all) })
+		l.handle.enqueue(func(l *land) { l.endRepair(index, all) })
 	})
 }
 
 // endRepair replaces the damaged parts with the fetched ones, and resumes.
-func (l *Land) endRepair(index uint64, all []FetchedPart) {
+func (l *land) endRepair(index uint64, all []FetchedPart) {
 	if l.inspection.repairing != index {
 		return
 	}

@@ -12,12 +12,12 @@ const TickEvery = motion.TickEvery
 
 // Run runs ticks until no gateway watches the region any more, the group fails, or ctx ends.
 func (l *Land) Run(ctx context.Context) Ended {
-	ended := l.run(ctx, l.loop)
-	ended.Hibernated = l.hibernated
+	ended := l.land.run(ctx, l.land.loop)
+	ended.Hibernated = l.land.hibernated
 	return ended
 }
 
-func (l *Land) loop(ctx context.Context) {
+func (l *land) loop(ctx context.Context) {
 	every := l.tickInterval()
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -31,7 +31,7 @@ func (l *Land) loop(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-			l.Actor.end("the node is stopping")
+			l.core.end("the node is stopping")
 			return
 		case <-l.group.Ready():
 			// Answer waiting gateways now, not at the next tick.
@@ -66,37 +66,37 @@ func (l *Land) loop(ctx context.Context) {
 			return // isolated: the host does the rest
 		}
 		if why := l.endNow(); why != "" {
-			l.Actor.end(why)
+			l.core.end(why)
 			return
 		}
 	}
 }
 
 // handleCommits applies what the group has committed between two ticks, and publishes it.
-func (l *Land) handleCommits() {
+func (l *land) handleCommits() {
 	l.deliver()
 	l.edits.proposeTogether()
 	l.hub.publishEarly()
 }
 
 // handleInbox applies what others send between two ticks, and answers.
-func (l *Land) handleInbox() {
+func (l *land) handleInbox() {
 	l.handleInputs()
 	l.edits.proposeTogether()
 	l.hub.publishEarly()
 }
 
 // handleInputs runs the closures that the links and the host have queued.
-func (l *Land) handleInputs() {
+func (l *land) handleInputs() {
 	l.runInbox()
 	if l.Probe != nil {
-		l.Probe(l, nil)
+		l.Probe(Tx{l}, nil)
 	}
 }
 
 // runTick runs a tick that is due, and returns how long it took. A region that is led here and exceeds its budget is
 // isolated if another member can lead it. Otherwise it continues: slow land is better than none.
-func (l *Land) runTick(now time.Time) time.Duration {
+func (l *land) runTick(now time.Time) time.Duration {
 	if !l.leading || l.tickInterval() != TickEvery {
 		l.budget.rest()
 		l.step()
@@ -115,7 +115,7 @@ func (l *Land) runTick(now time.Time) time.Duration {
 }
 
 // tickInterval returns the current length of the region's ticks.
-func (l *Land) tickInterval() time.Duration {
+func (l *land) tickInterval() time.Duration {
 	if l.leading && (l.idle <= idleTicks || !l.unloadable()) || l.isOnlyMember() {
 		return TickEvery
 	}
@@ -123,7 +123,7 @@ func (l *Land) tickInterval() time.Duration {
 }
 
 // endNow returns why the region must end now, or "".
-func (l *Land) endNow() string {
+func (l *land) endNow() string {
 	l.hibernating = l.hibernating && l.hub.len() == 0
 	why := l.endReason()
 	switch {
@@ -140,7 +140,7 @@ func (l *Land) endNow() string {
 }
 
 // step is one tick.
-func (l *Land) step() {
+func (l *land) step() {
 	clock := l.Metrics.startTick()
 	l.hub.nextTick()
 	l.contents.crowd.Tick()
@@ -169,7 +169,7 @@ func (l *Land) step() {
 		l.idle = 0
 	}
 	if l.canHibernate() {
-		l.Hibernate(l)
+		l.Hibernate(l.handle)
 	}
 }
 
@@ -177,6 +177,6 @@ func (l *Land) step() {
 const hibernateEvery = 20
 
 // canHibernate reports whether the region, which this node leads, has been idle for long enough to hibernate.
-func (l *Land) canHibernate() bool {
+func (l *land) canHibernate() bool {
 	return l.leading && !l.isOnlyMember() && l.unloadable() && l.idle > idleTicks && (l.idle-idleTicks)%hibernateEvery == 1 && !l.StayAwake(l.info.ID)
 }

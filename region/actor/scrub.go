@@ -29,7 +29,7 @@ const (
 	keepTime     = time.Minute
 )
 
-// pendingReport is what a member finds at one barrier. It belongs to the region's goroutine.
+// pendingReport is what a member finds at one barrier.
 type pendingReport struct {
 	index   uint64
 	digest  *world.LandDigest // nil when complete
@@ -53,7 +53,7 @@ type DiskPart struct {
 	State  nodemsg.DiskState // DiskDamaged, or not yet compared
 }
 
-// inspection is a member's side of scrubs and repairs. It belongs to the region's goroutine.
+// inspection is a member's side of scrubs and repairs.
 type inspection struct {
 	contents *contents
 	self     string

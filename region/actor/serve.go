@@ -11,10 +11,10 @@ import (
 	"github.com/voxelpopuli/voxeld/world"
 )
 
-// CommitBarrier commits a barrier and returns its index. Any goroutine may call it.
+// CommitBarrier commits a barrier and returns its index.
 func (l *Land) CommitBarrier(ctx context.Context, barrier world.Barrier) (uint64, error) {
 	committed, answer := make(chan uint64, 1), make(chan error, 1)
-	if !l.Enqueue(func() {
+	if !l.enqueue(func(l *land) {
 		err := ErrNotHere
 		if l.leading {
 			err = l.group.Propose(barrier.Encode())
@@ -27,7 +27,7 @@ func (l *Land) CommitBarrier(ctx context.Context, barrier world.Barrier) (uint64
 	}) {
 		return 0, ErrNotHere
 	}
-	defer l.Enqueue(func() { delete(l.inspection.waiters, barrier.Nonce) })
+	defer l.enqueue(func(l *land) { delete(l.inspection.waiters, barrier.Nonce) })
 	select {
 	case index := <-committed:
 		return index, nil
@@ -40,26 +40,26 @@ func (l *Land) CommitBarrier(ctx context.Context, barrier world.Barrier) (uint64
 	}
 }
 
-// ServeDigests returns this member's report at a barrier to a peer. Any goroutine may call it.
+// ServeDigests returns this member's report at a barrier to a peer.
 func (l *Land) ServeDigests(ctx context.Context, peer string, at nodemsg.LogPosition) nodemsg.Fetched {
-	return l.serveMember(ctx, peer, func() nodemsg.Fetched { return l.inspection.report(at.Index, l.applied) })
+	return l.serveMember(ctx, peer, func(l *land) nodemsg.Fetched { return l.inspection.report(at.Index, l.applied) })
 }
 
-// ServePart returns a part as of a barrier to a peer. Any goroutine may call it.
+// ServePart returns a part as of a barrier to a peer.
 func (l *Land) ServePart(ctx context.Context, peer string, at nodemsg.PartAt) nodemsg.Fetched {
-	return l.serveMember(ctx, peer, func() nodemsg.Fetched { return l.inspection.part(at, l.applied) })
+	return l.serveMember(ctx, peer, func(l *land) nodemsg.Fetched { return l.inspection.part(at, l.applied) })
 }
 
 // serveMember has the region answer another member.
-func (l *Land) serveMember(ctx context.Context, peer string, serve func() nodemsg.Fetched) nodemsg.Fetched {
+func (l *Land) serveMember(ctx context.Context, peer string, serve func(*land) nodemsg.Fetched) nodemsg.Fetched {
 	answer := make(chan nodemsg.Fetched, 1)
-	served, err := Await(ctx, l.Actor, answer, func() {
+	served, err := Await(ctx, l.Actor, answer, l.enqueue(func(l *land) {
 		if !l.member(peer) {
 			answer <- nodemsg.Fetched{Error: "only members may ask"}
 			return
 		}
-		answer <- serve()
-	})
+		answer <- serve(l)
+	}))
 	if errors.Is(err, ErrNotHere) {
 		return nodemsg.Fetched{Error: "the region has been closed here"}
 	}
@@ -69,20 +69,19 @@ func (l *Land) serveMember(ctx context.Context, peer string, serve func() nodems
 	return served
 }
 
-// Flush hands everything that is committed to the group to be stored, without waiting for the next tick. Any goroutine
-// may call it.
+// Flush hands everything that is committed to the group to be stored, without waiting for the next tick.
 func (l *Land) Flush() {
-	l.Enqueue(func() {
+	l.enqueue(func(l *land) {
 		l.deliver()
 		l.report()
 	})
 }
 
 // EndIfIdle ends the region at the end of this tick if it is idle. Least is the index that must have been applied. It
-// returns an error if the region is in use. Any goroutine may call it.
+// returns an error if the region is in use.
 func (l *Land) EndIfIdle(ctx context.Context, least uint64) error {
 	answer := make(chan error, 1)
-	refused, err := Await(ctx, l.Actor, answer, func() {
+	refused, err := Await(ctx, l.Actor, answer, l.enqueue(func(l *land) {
 		l.deliver()
 		l.report()
 		switch {
@@ -94,7 +93,7 @@ func (l *Land) EndIfIdle(ctx context.Context, least uint64) error {
 			l.hibernating = true
 			answer <- nil
 		}
-	})
+	}))
 	if errors.Is(err, ErrNotHere) {
 		return nil // it has ended
 	}

@@ -20,7 +20,7 @@ import (
 const testWorld = "4f1c0f6d2a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5"
 
 // signs has the land check signatures.
-func signs(l *Land) {
+func signs(l *land) {
 	l.Proofs.Signed = signature.New(testWorld).Signed
 	l.contents.land.Proofs = l.Proofs
 }

@@ -42,9 +42,9 @@ type Split struct {
 	Stalled func()
 }
 
-// splitter splits and merges a land. It belongs to the region's goroutine.
+// splitter splits and merges a land.
 type splitter struct {
-	land         *Land
+	land         *land
 	awaited      []awaitedStep
 	frozen       int // ticks since the region was frozen or given up here
 	placeholders int // ticks until the avatars of ShowAvatars leave whose gateways have not come; 0: there are none
@@ -72,14 +72,14 @@ func (s *splitter) begin(c replica.Committed) {
 		}
 	}
 	split.Stalled = func() {
-		l.Enqueue(func() { // the other members may have the children
+		l.handle.enqueue(func(l *land) { // the other members may have the children
 			l.hub.split = c.Index
 			l.hub.dismissAll(splitReason)
 		})
 	}
 	l.paused = true
 	l.Split(split, func(err error) {
-		l.Enqueue(func() {
+		l.handle.enqueue(func(l *land) {
 			if err != nil {
 				l.fail(err)
 				return
@@ -191,16 +191,15 @@ const placeholderTicks = 60
 const placeholder = 0
 
 // bodies lists the avatars in a region.
-func bodies(l *Land) (all []nodemsg.Body) {
+func bodies(l *land) (all []nodemsg.Body) {
 	l.contents.crowd.Count(func(at grid.ChunkPos, _ int) { all = append(all, l.contents.crowd.Inside(at)...) })
 	return all
 }
 
 // ShowAvatars has a region show avatars of the one that it came from until their gateways enter them themselves.
-// Otherwise everybody would vanish for a moment before the eyes of those whose gateway comes first. Any goroutine may
-// call it, as the next.
+// Otherwise everybody would vanish for a moment before the eyes of those whose gateway comes first.
 func ShowAvatars(l *Land, shown []nodemsg.Body) {
-	l.Enqueue(func() {
+	l.enqueue(func(l *land) {
 		for _, body := range shown {
 			if !l.contents.crowd.Has(body.Player) {
 				l.contents.crowd.Enter(crowd.Owner{Link: placeholder}, body)
@@ -212,7 +211,7 @@ func ShowAvatars(l *Land, shown []nodemsg.Body) {
 
 // PassAvatars has another region show the avatars of one that this node leads.
 func PassAvatars(l, to *Land) {
-	l.Enqueue(func() {
+	l.enqueue(func(l *land) {
 		if l.leading {
 			ShowAvatars(to, bodies(l))
 		}
@@ -230,15 +229,15 @@ func (s *splitter) tick() {
 		return
 	}
 	if s.frozen++; s.frozen%unresolvedTicks == 0 {
-		s.land.Resolve(s.land, s.land.contents.land.Structure(), s.land.leading)
+		s.land.Resolve(s.land.handle, s.land.contents.land.Structure(), s.land.leading)
 	}
 }
 
-// ResolveFreeze has resolved now what a region is frozen or given up for. Any goroutine may call it.
+// ResolveFreeze has resolved now what a region is frozen or given up for.
 func ResolveFreeze(l *Land) {
-	l.Enqueue(func() {
+	l.enqueue(func(l *land) {
 		if l.edits.frozen {
-			l.Resolve(l, l.contents.land.Structure(), l.leading)
+			l.Resolve(l.handle, l.contents.land.Structure(), l.leading)
 		}
 	})
 }
@@ -274,12 +273,11 @@ func ledElsewhere(err error) error {
 
 func propose(ctx context.Context, l *Land, entry []byte, refuse func(world.Structure) error, done func(world.Structure) bool) error {
 	answer := make(chan error, 1)
-	err, failed := Await(ctx, l.Actor, answer, func() { l.splitter.propose(entry, refuse, done, answer) })
+	err, failed := Await(ctx, l.Actor, answer, l.enqueue(func(l *land) { l.splitter.propose(entry, refuse, done, answer) }))
 	return cmp.Or(failed, err)
 }
 
-// ProposeSplit splits a region, which this node must lead, and waits until this node has applied that. Any goroutine
-// may call it, as those below.
+// ProposeSplit splits a region, which this node must lead, and waits until this node has applied that.
 func ProposeSplit(ctx context.Context, l *Land) error {
 	return propose(ctx, l, world.EncodeSplit(), func(s world.Structure) error {
 		switch {
@@ -303,7 +301,7 @@ var ErrInUse = errors.New("the region is in use")
 // built there.
 func ProposeVacate(ctx context.Context, l *Land) error {
 	answer := make(chan error, 1)
-	err, failed := Await(ctx, l.Actor, answer, func() {
+	err, failed := Await(ctx, l.Actor, answer, l.enqueue(func(l *land) {
 		if l.hub.len() > 0 || !l.edits.empty() {
 			answer <- ErrInUse
 			return
@@ -314,7 +312,7 @@ func ProposeVacate(ctx context.Context, l *Land) error {
 			}
 			return nil
 		}, func(s world.Structure) bool { return s.Vacated != 0 }, answer)
-	})
+	}))
 	return cmp.Or(failed, err)
 }
 
@@ -341,7 +339,7 @@ func Freeze(ctx context.Context, l *Land, attempt uint64, passed int64) ([]byte,
 		err  error
 	}
 	answer := make(chan packed, 1)
-	got, err := Await(ctx, l.Actor, answer, func() {
+	got, err := Await(ctx, l.Actor, answer, l.enqueue(func(l *land) {
 		l.deliver()
 		if l.contents.land.Structure().Frozen != attempt+1 {
 			answer <- packed{err: ErrOtherAttempt}
@@ -354,7 +352,7 @@ func Freeze(ctx context.Context, l *Land, attempt uint64, passed int64) ([]byte,
 		}
 		rows, err := l.contents.land.PackedRows(passed, arrived)
 		answer <- packed{rows, err}
-	})
+	}))
 	return got.rows, cmp.Or(err, got.err)
 }
 
@@ -399,27 +397,27 @@ func StructureOf(ctx context.Context, l *Land) (info nodemsg.Region, s world.Str
 		err       error
 	}
 	answer := make(chan known, 1)
-	got, err := Await(ctx, l.Actor, answer, func() {
+	got, err := Await(ctx, l.Actor, answer, l.enqueue(func(l *land) {
 		l.deliver()
 		if !l.leading || l.paused {
 			answer <- known{err: ErrNotHere}
 			return
 		}
 		answer <- known{info: l.info, structure: l.contents.land.Structure()}
-	})
+	}))
 	return got.info, got.structure, cmp.Or(err, got.err)
 }
 
 // CopyOf returns a region's structure as the copy on this node has it, led here or not.
 func CopyOf(ctx context.Context, l *Land) (world.Structure, error) {
 	answer := make(chan world.Structure, 1)
-	return Await(ctx, l.Actor, answer, func() { l.deliver(); answer <- l.contents.land.Structure() })
+	return Await(ctx, l.Actor, answer, l.enqueue(func(l *land) { l.deliver(); answer <- l.contents.land.Structure() }))
 }
 
 // EndMerged ends a child on this node because it was merged into the parent, to which the gateways are sent; nil if
 // that is not known.
 func EndMerged(l *Land, parent *nodemsg.Region) {
-	l.Enqueue(func() {
+	l.enqueue(func(l *land) {
 		l.hub.parent = parent
 		l.removed = true
 	})
@@ -430,6 +428,6 @@ func EndMerged(l *Land, parent *nodemsg.Region) {
 func UseOf(ctx context.Context, l *Land) (watched, empty bool, err error) {
 	type use struct{ watched, empty bool }
 	answer := make(chan use, 1)
-	got, err := Await(ctx, l.Actor, answer, func() { l.deliver(); answer <- use{l.hub.len() > 0, world.Empty(l.contents.land)} })
+	got, err := Await(ctx, l.Actor, answer, l.enqueue(func(l *land) { l.deliver(); answer <- use{l.hub.len() > 0, world.Empty(l.contents.land)} }))
 	return got.watched, got.empty, err
 }

@@ -8,24 +8,24 @@ import (
 )
 
 // Subscribe subscribes the gateway of a node. Reading is set if it accepts a read-only subscription where the disk
-// refuses writes. It returns nil if the region is being unloaded. Any goroutine may call it.
+// refuses writes. It returns nil if the region is being unloaded.
 func (l *Land) Subscribe(peer string, reading bool) *Subscription {
 	s := newSubscriber(peer)
 	s.reading = reading
-	if !l.Enqueue(func() { l.attach(s) }) {
+	if !l.enqueue(func(l *land) { l.attach(s) }) {
 		return nil
 	}
-	return l.hub.subscription(s, l, l.Proofs.Proven, l.handleMessage)
+	return &Subscription{l, s}
 }
 
-func (l *Land) attach(s *subscriber) {
+func (l *land) attach(s *subscriber) {
 	l.hub.attach(s)
 	l.idle = 0
 	l.subscribe(s)
 }
 
 // handleMessage applies a message from a gateway, field by field in the order that nodemsg.ToRegion documents.
-func (l *Land) handleMessage(s *subscriber, msg nodemsg.ToRegion, proven []bool) {
+func (l *land) handleMessage(s *subscriber, msg nodemsg.ToRegion, proven []bool) {
 	question := msg.Confirm
 	for _, pos := range msg.Unwatch {
 		l.hub.unwatch(s, pos)

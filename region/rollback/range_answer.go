@@ -137,20 +137,20 @@ func (r *Ranges) askLand(ctx context.Context, l *actor.Land, q nodemsg.RangeRequ
 	area := q.Area.Area()
 	answer := make(chan nodemsg.RangeRegion, 1)
 	var edited []editedChunk
-	asked := l.Enqueue(func() {
-		g := nodemsg.RangeRegion{Region: l.Region()}
-		if l.Leads() {
+	asked := l.Enqueue(func(tx actor.Tx) {
+		g := nodemsg.RangeRegion{Region: tx.Region()}
+		if tx.Leads() {
 			g.State = nodemsg.StateOpen
 		}
 		if g.State != nodemsg.StateNone && g.Region.Split == 0 {
-			g.Players, g.Edits = actor.CrowdOf(l).Len(), l.Contents().Edits()
-			g.Applied = actor.AppliedTo(l)
+			g.Players, g.Edits = tx.Crowd().Len(), tx.Contents().Edits()
+			g.Applied = tx.Applied()
 			if q.Players {
-				g.Inside, g.Clipped = playersIn(l, area)
+				g.Inside, g.Clipped = playersIn(tx, area)
 			}
 			if q.Surface {
 				var clipped bool
-				edited, clipped = r.surfaces.collect(g.Region.ID, g.Applied, l.Contents(), area)
+				edited, clipped = r.surfaces.collect(g.Region.ID, g.Applied, tx.Contents(), area)
 				g.Clipped = g.Clipped || clipped
 			}
 		}
@@ -175,10 +175,9 @@ func (r *Ranges) askLand(ctx context.Context, l *actor.Land, q nodemsg.RangeRequ
 	}
 }
 
-// playersIn lists the players of a region who are in the area, at most MaxRangePlayers. It runs in the region's
-// goroutine.
-func playersIn(l *actor.Land, area grid.Area) (inside []nodemsg.RangePlayer, clipped bool) {
-	actor.CrowdOf(l).Bodies(func(b *nodemsg.Body) {
+// playersIn lists the players of a region who are in the area, at most MaxRangePlayers.
+func playersIn(tx actor.Tx, area grid.Area) (inside []nodemsg.RangePlayer, clipped bool) {
+	tx.Crowd().Bodies(func(b *nodemsg.Body) {
 		pos := grid.Pos{X: floor(b.Pose.X), Y: floor(b.Pose.Y), Z: floor(b.Pose.Z)}
 		if !area.Contains(pos.Chunk()) {
 			return

@@ -46,11 +46,11 @@ type state struct {
 // read returns the state of a region, and the history of its chunks in a box since a time.
 func read(ctx context.Context, l *actor.Land, box grid.Box, since int64) (state, error) {
 	answer := make(chan state, 1)
-	return actor.Await(ctx, l.Actor, answer, func() {
-		land := l.Contents()
+	return actor.Await(ctx, l.Actor, answer, l.Enqueue(func(tx actor.Tx) {
+		land := tx.Contents()
 		structure := land.Structure()
 		s := state{
-			leads: l.Leads(), members: l.Region().Members, keeps: structure.Edited, frozen: structure.RefusesEdits(), split: structure.Split != 0,
+			leads: tx.Leads(), members: tx.Region().Members, keeps: structure.Edited, frozen: structure.RefusesEdits(), split: structure.Split != 0,
 			rolledBack: land.RolledBack(), marked: land.Marked(),
 		}
 		area := box.Area()
@@ -64,7 +64,7 @@ func read(ctx context.Context, l *actor.Land, box grid.Box, since int64) (state,
 		}
 		slices.SortFunc(s.chunks, func(a, b chunkHistory) int { return a.pos.Compare(b.pos) })
 		answer <- s
-	})
+	}))
 }
 
 // answerTime bounds one question about a region.

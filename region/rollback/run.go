@@ -377,13 +377,13 @@ func (k *Keeper) ground(ctx context.Context, pos grid.ChunkPos, base [32]byte) (
 // propose proposes an entry, if this node still leads the region.
 func propose(ctx context.Context, l *actor.Land, entry []byte) error {
 	answer := make(chan error, 1)
-	err, failed := actor.Await(ctx, l.Actor, answer, func() {
-		if !l.Leads() {
+	err, failed := actor.Await(ctx, l.Actor, answer, l.Enqueue(func(tx actor.Tx) {
+		if !tx.Leads() {
 			answer <- actor.ErrNotHere
 			return
 		}
-		answer <- l.Raft().Propose(entry)
-	})
+		answer <- tx.Raft().Propose(entry)
+	}))
 	return cmp.Or(failed, err)
 }
 
@@ -396,13 +396,13 @@ func (k *Keeper) trim() {
 		before = k.Now().Add(-most.Time).UnixMilli()
 	}
 	for _, l := range k.Lands() {
-		l.Enqueue(func() {
-			size, oldest := l.Contents().HistorySize()
-			if !l.Leads() || size == 0 || size <= most.Bytes && oldest >= before {
+		l.Enqueue(func(tx actor.Tx) {
+			size, oldest := tx.Contents().HistorySize()
+			if !tx.Leads() || size == 0 || size <= most.Bytes && oldest >= before {
 				return
 			}
-			if err := l.Raft().Propose(world.Trim{Before: before, Bytes: most.Bytes / 10 * 9}.Encode()); err != nil {
-				k.Logger.Debug("old history not dropped yet", "region", l.ID(), "error", err)
+			if err := tx.Raft().Propose(world.Trim{Before: before, Bytes: most.Bytes / 10 * 9}.Encode()); err != nil {
+				k.Logger.Debug("old history not dropped yet", "region", tx.ID(), "error", err)
 				return
 			}
 			k.metrics.trims.Inc()
