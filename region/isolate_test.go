@@ -290,7 +290,7 @@ func TestQuarantinedCopyIsNotReplaced(t *testing.T) {
 				t.Errorf("replaced by %s: %v", what, err)
 			}
 		}
-		a.executor.Unlock(info.ID)
+		a.executor.ReleaseHere(info.ID)
 		a.reach(here).has(here, stoneAt(here, 1))
 	})
 }

@@ -275,8 +275,8 @@ func (e *Executor) logClosed(info nodemsg.Region, why error) {
 		"error", why, "do", do)
 }
 
-// Unlock forgets the failures of a region, so that it can be opened again on this node.
-func (e *Executor) Unlock(id uint64) {
+// ReleaseHere ends the quarantine of a region on this node: its failures are forgotten, and it can be opened again.
+func (e *Executor) ReleaseHere(id uint64) {
 	if !e.Facts.forget(id) {
 		return
 	}
@@ -295,7 +295,7 @@ func (e *Executor) ReleasedBy(peer string, id uint64) error {
 	if !actor.HasMember(info, peer) {
 		return fmt.Errorf("%s is not a member of region %d", peer, id)
 	}
-	e.Unlock(id)
+	e.ReleaseHere(id)
 	return nil
 }
 
@@ -307,7 +307,7 @@ func (e *Executor) Release(ctx context.Context, id uint64) (informed, missed []s
 	if err != nil {
 		return nil, nil, err
 	}
-	e.Unlock(id)
+	e.ReleaseHere(id)
 	for _, m := range info.Members {
 		if m.Peer != e.Self.Peer {
 			if _, err := e.Questions.Ask(ctx, m.Peer, nodemsg.Question{Release: &nodemsg.Release{Region: id}}); err != nil {
@@ -376,7 +376,7 @@ func (e *Executor) drop(ctx context.Context, info nodemsg.Region, open *actor.Ac
 		return waitFor(ctx, open.Done())
 	}
 	if info.ID != world.CatalogID {
-		e.Unlock(info.ID)
+		e.ReleaseHere(info.ID)
 	}
 	return e.Delete(info)
 }

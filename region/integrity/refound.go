@@ -238,7 +238,7 @@ func (r *Refounder) rows(info nodemsg.Region, rows []kv.Write, structure world.S
 
 // close ends what is open of the region here.
 func (r *Refounder) close(ctx context.Context, id uint64) error {
-	r.Executor.Unlock(id)
+	r.Executor.ReleaseHere(id)
 	l := r.Regions.Loaded(id)
 	if l == nil {
 		return nil
