@@ -119,9 +119,9 @@ func TestTableIsPrinted(t *testing.T) {
 // markdown returns the table for docs/runbook.md.
 func markdown() string {
 	var b strings.Builder
-	b.WriteString("| | the copy | decision | reason | you |\n|---|---|---|---|---|\n")
+	b.WriteString("| | the copy | decision | reason |\n|---|---|---|---|\n")
 	for i, r := range Table {
-		fmt.Fprintf(&b, "| %d | %s | %s | `%s` | %s |\n", i+1, r.When, r.Action, r.Reason, r.Reason.Do())
+		fmt.Fprintf(&b, "| %d | %s | %s | `%s` |\n", i+1, r.When, r.Action, r.Reason)
 	}
 	return b.String()
 }
