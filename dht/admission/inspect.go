@@ -94,8 +94,8 @@ func Exclusion(g *Gate, node string) (e trust.Exclusion, excluded bool) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if own, issuer := ownCertificate(g); own.Node == v.certificate.Node {
-		v.certificate, v.issuer = own, issuer
+	if v.certificate.Node == g.self.Key() {
+		v.certificate, v.issuer = ownCertificate(g)
 	}
 	return g.mu.authority.Excluding(v.certificate, v.issuer)
 }

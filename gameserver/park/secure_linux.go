@@ -88,7 +88,7 @@ func (s *Socket) readSealed(b []byte) (int, error) {
 	case s.empty, s.arrived >= maxPolled:
 		return 0, wouldBlock{}
 	}
-	n, err := s.tryRead(b)
+	n, err := transfer(unix.SYS_READ, s.fd, b)
 	s.arrived += max(n, 0)
 	if errors.Is(err, unix.EAGAIN) {
 		return 0, wouldBlock{}
@@ -100,19 +100,10 @@ func (s *Socket) readSealed(b []byte) (int, error) {
 	return max(n, 0), err
 }
 
-// tryRead reads what has arrived.
-func (s *Socket) tryRead(b []byte) (n int, err error) {
-	for {
-		if n, err = unix.Read(s.fd, b); err != unix.EINTR {
-			return n, err
-		}
-	}
-}
-
 // poll reads what has arrived, decrypted; EAGAIN if that is nothing. Whoever reads the socket calls it.
 func (s *Socket) poll(b []byte) (n int, err error) {
 	if s.tls == nil {
-		return s.tryRead(b)
+		return transfer(unix.SYS_READ, s.fd, b)
 	}
 	s.polled, s.empty, s.arrived = true, false, 0
 	defer func() { s.polled = false }()

@@ -2,6 +2,7 @@ package actor
 
 import (
 	"context"
+	"hash/crc32"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/motion"
@@ -18,16 +19,16 @@ func (l *Land) Run(ctx context.Context) Ended {
 }
 
 func (l *land) loop(ctx context.Context) {
-	every := l.tickInterval()
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
+	var every time.Duration
+	var due time.Time // the next tick
+	timer := time.NewTimer(restEvery)
+	defer timer.Stop()
 	defer l.edits.gatherTimer.Stop()
-	due := time.Now()
 	for {
 		if interval := l.tickInterval(); interval != every {
 			every = interval
-			ticker.Reset(every)
-			due = time.Now()
+			due = nextTick(l.Self.Peer, time.Now(), every)
+			timer.Reset(time.Until(due))
 		}
 		select {
 		case <-ctx.Done():
@@ -50,16 +51,17 @@ func (l *land) loop(ctx context.Context) {
 			l.edits.gathering = false
 			l.edits.propose()
 			continue
-		case <-ticker.C:
+		case <-timer.C:
 			start := time.Now()
-			due = due.Add(every)
+			late := start.Sub(due)
 			if every == TickEvery {
-				l.Metrics.lateness.Observe(max(0, start.Sub(due).Seconds()))
+				l.Metrics.lateness.Observe(max(0, late.Seconds()))
 			}
-			if start.Sub(due) > every {
+			if late > every {
 				l.Metrics.lateTicks.Inc()
-				due = start
 			}
+			due = nextTick(l.Self.Peer, start, every)
+			timer.Reset(due.Sub(start))
 			l.Metrics.tickSeconds.Observe(l.runTick(start).Seconds())
 		}
 		if l.fault != nil {
@@ -112,6 +114,18 @@ func (l *land) runTick(now time.Time) time.Duration {
 	}
 	l.fault = &Fault{Kind: Slow, Cause: blown}
 	return took
+}
+
+// nextTick returns when the next tick is due. The ticks of all regions of a node fall together, so that it wakes once for
+// them; those of other nodes, which may be on the same machine, fall at another time.
+func nextTick(node string, now time.Time, every time.Duration) time.Time {
+	phase := time.Duration(crc32.ChecksumIEEE([]byte(node))) % TickEvery
+	shifted := now.Add(phase)
+	wait := every - shifted.Sub(shifted.Truncate(every))
+	if wait < time.Millisecond { // the clock differs a little from the timer's
+		wait += every
+	}
+	return now.Add(wait)
 }
 
 // tickInterval returns the current length of the region's ticks.

@@ -9,7 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/directory"
 )
 
-// slowPoll is the interval in which Run looks whether this node's disk has become slow.
+// slowPoll is the interval in which Run looks whether this node's disk has become slow, while it leads any group.
 const slowPoll = 100 * time.Millisecond
 
 // Run makes the members of the groups that this node leads follow their keys, until the node is about to stop. It hands
@@ -30,7 +30,11 @@ func (sv *Supervisor) Run(ctx context.Context) {
 			continue
 		case <-every.C:
 		}
-		sv.superviseOnce(ctx)
+		if sv.superviseOnce(ctx) {
+			poll.Reset(slowPoll)
+		} else {
+			poll.Stop()
+		}
 		sv.NotifyEvicted(ctx)
 		if round%rowsEvery == rowsEvery-1 && sv.shouldCheckClosed(round) {
 			if err := sv.checkClosed(ctx); err != nil {
@@ -44,8 +48,9 @@ func (sv *Supervisor) Run(ctx context.Context) {
 	}
 }
 
-// superviseOnce updates the state of the known nodes, and then reconciles every group that is led here.
-func (sv *Supervisor) superviseOnce(ctx context.Context) {
+// superviseOnce updates the state of the known nodes, and then reconciles every group that is led here. It reports
+// whether there is one.
+func (sv *Supervisor) superviseOnce(ctx context.Context) (leads bool) {
 	groups := sv.Regions.Led()
 	peers := make(directory.Watched)
 	for _, peer := range sv.Records.NearestKnown(grid.CatalogKey, Neighbours) {
@@ -72,6 +77,7 @@ func (sv *Supervisor) superviseOnce(ctx context.Context) {
 	delete(peers, sv.Self)
 	sv.Detector.Refresh(ctx, peers)
 	sv.reconcileAll(groups)
+	return len(groups) > 0
 }
 
 // reconcileAll starts a task for each group, unless it has one.
