@@ -119,16 +119,16 @@ func TestAlertsNameMetricsThatExist(t *testing.T) {
 	exported := metrics(t)
 	for _, name := range regexp.MustCompile(`voxeld_\w+`).FindAllString(read(t, "prometheus/alerts.yml"), -1) {
 		if name = strings.TrimSuffix(name, "_bucket"); !slices.Contains(exported, name) {
-			t.Errorf("docs/metrics.md does not name %s", name)
+			t.Errorf("docs/data/metrics.csv does not name %s", name)
 		}
 	}
 }
 
-// metrics returns the names of all metrics: docs/metrics.md is generated from a running node.
+// metrics returns the names of all metrics: docs/data/metrics.csv is generated from a running node.
 func metrics(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	for _, m := range regexp.MustCompile("(?m)^\\| `(voxeld_[a-z_]+)` \\|").FindAllStringSubmatch(read(t, "../docs/metrics.md"), -1) {
+	for _, m := range regexp.MustCompile("(?m)^(voxeld_[a-z_]+),").FindAllStringSubmatch(read(t, "../docs/data/metrics.csv"), -1) {
 		names = append(names, m[1])
 	}
 	return names

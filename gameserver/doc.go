@@ -9,10 +9,10 @@
 // (docs/adr/0011). JSON sessions and original clients receive moves from chunk deltas.
 //
 // Chat goes through the sequencer of package chat, where events wait for those that they follow, whichever subscription
-// they arrive on (docs/causality.md).
+// they arrive on.
 //
-// With an overlay other than relay, gateways send one another the moves of their players (package p2p;
-// docs/overlays.md). These updates are handled like a region's deltas, and take precedence over what regions send of
+// With an overlay other than relay, gateways send one another the moves of their players (package p2p).
+// These updates are handled like a region's deltas, and take precedence over what regions send of
 // the same avatars.
 //
 // Goroutines, all started and awaited by Gateway.Run: the frame loop; judgePlayers, after changes of the policy; the

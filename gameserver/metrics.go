@@ -14,7 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// metrics are the gateway's metrics; docs/metrics.md explains each.
+// metrics are the gateway's metrics; docs/data/metrics.csv explains each.
 type metrics struct {
 	sessions     prometheus.Gauge
 	joins        *prometheus.CounterVec // by outcome

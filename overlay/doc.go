@@ -1,4 +1,4 @@
-// Package overlay holds what the machines share that decide which avatars receive whose movement (docs/overlays.md):
+// Package overlay holds what the machines share that decide which avatars receive whose movement:
 // their interface, the messages, and the bytes of messages and packets.
 //
 //	overlay/psense     Schmieg, Stieler, Jeckel, Kabus, Kemme, Buchmann: A Dynamic Localized Peer-to-Peer Overlay

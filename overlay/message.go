@@ -55,7 +55,7 @@ type Message struct {
 
 // Header sizes, in bytes per packet.
 const (
-	HeaderPlain = 12 // what the pSense paper's figures fit best (docs/overlays.md)
+	HeaderPlain = 12 // what the pSense paper's figures fit best (research/measured.md)
 	HeaderUDP   = 28 // IPv4 and UDP
 )
 

@@ -6,7 +6,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/membership"
 )
 
-// metrics are the metrics of open regions, and of all regions by state; docs/metrics.md explains each.
+// metrics are the metrics of open regions, and of all regions by state; docs/data/metrics.csv explains each.
 type metrics struct {
 	loaded        prometheus.Gauge
 	hibernated    prometheus.Counter

@@ -24,9 +24,9 @@
 //     entry may still be committed if it had reached another member.
 //   - Leadership{Self: true} is delivered behind every entry committed before this node took over: an owner that has
 //     applied what came before it has the newest state.
-//   - The writes passed to Group.ReportApplied are stored together with the applied index in one transaction, in the order of the
-//     calls, with the next fsync and after 50 ms at the latest. After a crash the owner's tables contain exactly the
-//     entries up to AppliedIndex(), and the rest is delivered again.
+//   - The writes passed to Group.ReportApplied are stored together with the applied index in one transaction, in the
+//     order of the calls, with the next fsync and after 50 ms at the latest. After a crash the owner's tables contain
+//     exactly the entries up to AppliedIndex(), and the rest is delivered again.
 //
 // # When storage refuses
 //
@@ -59,12 +59,14 @@
 //
 //   - Growing: AddLearner on the leader; on the new node, after Configured, Join with the id in it; Promote (ErrBehind
 //     until the learner has nearly all entries).
-//   - Shrinking: Remove on the leader, which cannot remove itself (Transfer first). A member informed of its removal gets
-//     Removed; its owner closes the group and calls Host.Remove, which leaves the tombstone. The message may be lost, and
-//     nothing else is sent to a removed member: the owner of a group that has had no leader for long asks an authority.
+//   - Shrinking: Remove on the leader, which cannot remove itself (Transfer first). A member informed of its removal
+//     gets Removed; its owner closes the group and calls Host.Remove, which leaves the tombstone. The message may be
+//     lost, and nothing else is sent to a removed member: the owner of a group that has had no leader for long asks an
+//     authority.
 //   - A node that was removed and added again without noticing gets messages for its later replica: Receive returns
 //     ErrReplaced.
-//   - A node that has lost its disk must not join under its old id, because its promises are lost. Remove it, then add it.
+//   - A node that has lost its disk must not join under its old id, because its promises are lost. Remove it, then add
+//     it.
 //
 // Receive accepts messages from the committed members, and from those added by a change in this node's log that is not
 // yet known to be committed. Otherwise, if a leader died while a member was being added, the surviving members could
@@ -99,7 +101,23 @@
 // # Tests
 //
 // TestSimulation runs whole clusters in virtual time, with region's membership rules and world's state machines on top
-// of the hosts, and replays a failing seed exactly (docs/simulation.md). TestChurn shrinks its failures: random
+// of the hosts, and replays a failing seed exactly:
+//
+//	make simulate SEEDS=1-100 MINUTES=60      # virtual minutes for each seed
+//	go test ./replica -run '^TestSimulation$' -v -simulation.seeds=7 -simulation.minutes=60 -simulation.trace=/tmp/trace
+//
+// Five nodes hold two to four cells, in which four players build and read. Storms of a minute alternate with peace:
+// crashes at any point of a commit or snapshot, lost machines, partitions, lost, doubled and reordered messages, full
+// and slow disks, pauses, clocks at 0.4 to 2.4 times the speed, late invitations, hibernation, and disks that are put
+// back to earlier copies. Always, members get the same entries at the same indexes; stored rows are what the applied
+// entries make; an edit is applied once; a term has one leader; replica ids are used once; the stored configuration is
+// not ahead of the applied index; a cell has one region; reads are linearizable. Within 60 s of a storm's end every
+// player has built and read in every cell, every group has its members on the nearest nodes and no learners, and the
+// catalog lists them. At the end porcupine finds an order for each block's history. Short forms stand for the region's
+// actor, supervisor and transport, players, gateways, and the catalog's answers: so it cannot detect bugs about lying
+// members, members confirmed within seconds, repeated reads, the goroutines of region, libp2p, bbolt or the kernel.
+//
+// TestChurn shrinks its failures: random
 // changes, crashes, full disks, and lost, duplicated and reordered messages and snapshots. TestHostileFrames,
 // FuzzReceive and FuzzReceiveSnapshot cover dishonest members. tools/mutants.sh switches on seeded bugs, one for each
 // trap, and checks that a test detects each.

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// The simulation is described in docs/simulation.md.
+// The simulation is described in doc.go.
 var (
 	simulationSeeds   = flag.String("simulation.seeds", "1-10", "seeds of the simulation, as 7 or 1-20 or 1,5,9")
 	simulationMinutes = flag.Int("simulation.minutes", 30, "virtual minutes that each seed is simulated")

@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=${CGO_ENABLED:-0}
 
-# package, name, test that detects the bug, whether the simulation does (docs/simulation.md explains why not)
+# package, name, test that detects the bug, whether the simulation does (replica/doc.go explains why not)
 mutants='
 replica acknowledge-before-fsync  TestCommittedAfterFsync        notices
 replica send-before-fsync         TestNoWordBeforeFsync          notices

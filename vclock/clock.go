@@ -67,7 +67,7 @@ func (c Clock) with(id ID, n uint64) Clock {
 }
 
 // Relevant is the paper's isRelevant(): it reports whether a clock should keep a player's component. In voxeld the
-// relevant players are those in vision range, and those involved in an event (docs/causality.md). The size of a clock
+// relevant players are those in vision range, and those involved in an event (package chat). The size of a clock
 // is bounded by the number of relevant players.
 type Relevant func(id ID) bool
 

@@ -1,5 +1,5 @@
 // Package vclock holds pruned vector clocks: they order events between players, with clocks whose size depends on the
-// number of players in sight (docs/causality.md; Weis, Wacker, Schuster, Holzapfel, "Towards Logical Clocks in
+// number of players in sight (Weis, Wacker, Schuster, Holzapfel, "Towards Logical Clocks in
 // P2P-based MMVEs", 2009; sections below are that paper's).
 //
 //   - Clock is a dictionary-based vector clock (Definition 2), and Supremum is Algorithm 1.

@@ -28,11 +28,11 @@ import (
 	"github.com/voxelpopuli/voxeld/test/testkit/process"
 )
 
-var update = flag.Bool("update", false, "write the reference tables into docs/")
+var update = flag.Bool("update", false, "write the reference of metrics")
 
-const metricsDoc = "../../docs/metrics.md"
+const metricsDoc = "../../docs/data/metrics.csv"
 
-// docs/metrics.md lists every metric of a running node, with its labels and help text.
+// docs/data/metrics.csv lists every metric of a running node, with its labels and help text.
 func TestMetricsReference(t *testing.T) {
 	cfg, err := config.Load(config.Sources{})
 	if err != nil {
@@ -53,22 +53,16 @@ func TestMetricsReference(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	if *update {
+		if err := os.WriteFile(metricsDoc, []byte(table), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	doc, err := os.ReadFile(metricsDoc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const begin, end = "<!-- table -->\n", "<!-- end -->\n"
-	head, rest, found := strings.Cut(string(doc), begin)
-	_, foot, closed := strings.Cut(rest, end)
-	if !found || !closed {
-		t.Fatalf("%s has no %q and %q", metricsDoc, begin, end)
-	}
-	want := head + begin + table + end + foot
-	if *update {
-		if err := os.WriteFile(metricsDoc, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if want != string(doc) {
+	if table != string(doc) {
 		t.Errorf("%s is out of date: run go test ./cmd/voxeld -run MetricsReference -update", metricsDoc)
 	}
 }
@@ -87,7 +81,7 @@ func checkStarted(t *testing.T, registry *prometheus.Registry) {
 	}
 	gauges := []string{"voxeld_regions_by_depth", "voxeld_node_regions", "voxeld_world_regions"} // the last two once the states were counted
 	for row := range strings.Lines(metricsTable(registry)) {
-		if name, _, ok := strings.Cut(strings.TrimPrefix(row, "| `"), "`"); ok && !there[name] && !slices.Contains(gauges, name) {
+		if name, _, _ := strings.Cut(row, ","); name != "metric" && !there[name] && !slices.Contains(gauges, name) {
 			t.Errorf("%s has no series after the start", name)
 		}
 	}
@@ -102,15 +96,11 @@ func metricsTable(registry *prometheus.Registry) string {
 	var rows []string
 	for d := range descs {
 		if m := descForm.FindStringSubmatch(d.String()); m != nil {
-			row := fmt.Sprintf("| `%s` | %s |", m[1], strings.ReplaceAll(m[2], `\"`, `"`))
-			if m[3] != "" {
-				row += " " + m[3] + " |"
-			}
-			rows = append(rows, row+"\n")
+			rows = append(rows, fmt.Sprintf("%s,%q,%q\n", m[1], strings.ReplaceAll(m[2], `\"`, "'"), m[3]))
 		}
 	}
 	slices.Sort(rows)
-	return "| metric | meaning | labels |\n|---|---|---|\n" + strings.Join(slices.Compact(rows), "")
+	return "metric,meaning,labels\n" + strings.Join(slices.Compact(rows), "")
 }
 
 // The metrics of the process that alerts and dashboards use are exported where the node sees only processes in /proc,

@@ -46,13 +46,11 @@ func TestEveryMetricHasAReader(t *testing.T) {
 			t.Fatalf("%s: no files (%v)", pattern, err)
 		}
 		for _, file := range files {
-			if filepath.Base(file) != "metrics.md" {
-				readers.Write(read(t, file))
-			}
+			readers.Write(read(t, file))
 		}
 	}
 	text := readers.String()
-	for _, m := range regexp.MustCompile("(?m)^\\| `(voxeld_[a-z_]+)` \\|").FindAllStringSubmatch(string(read(t, "../../docs/metrics.md")), -1) {
+	for _, m := range regexp.MustCompile("(?m)^(voxeld_[a-z_]+),").FindAllStringSubmatch(string(read(t, "../../docs/data/metrics.csv")), -1) {
 		if !regexp.MustCompile(m[1] + `(_bucket|_sum|_count)?\b`).MatchString(text) {
 			t.Errorf("no panel, alert or page uses %s: add one, or drop the metric", m[1])
 		}

@@ -12,7 +12,7 @@ import (
 
 const (
 	// clockEntries bounds a player's clock: in a larger crowd it holds the players seen last, and the rest is found by
-	// chains (docs/causality.md). 32 entries take 740 bytes, below wire.MaxStamp.
+	// chains (vclock.History). 32 entries take 740 bytes, below wire.MaxStamp.
 	clockEntries = 32
 	// relevantFor is how long a player who is out of sight stays relevant.
 	relevantFor = 10 * time.Second

@@ -6,7 +6,7 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/metric"
 )
 
-// metrics are the sequencer's metrics; docs/metrics.md explains each.
+// metrics are the sequencer's metrics; docs/data/metrics.csv explains each.
 type metrics struct {
 	events *prometheus.CounterVec // by order: causal, late, none, repeated, dropped
 	held   prometheus.Gauge

@@ -2,8 +2,26 @@
 //
 // Chat arrives on a subscription for each region in view. One may be slower than another: an answer may arrive before
 // its question. So all events go through one vclock.Queue of the gateway, and are shown in causal order; each player
-// gets a subsequence of the gateway's events, and so sees causal order too (docs/causality.md). A Clock numbers the
-// events of one player; the Sequencer brings those of all players into order.
+// gets a subsequence of the gateway's events, and so sees causal order too. A Clock numbers the events of one player;
+// the Sequencer brings those of all players into order.
+//
+// An event travels from the player's gateway, which decides whether a hit or gift is allowed, to the leader of their
+// region, and from there to all gateways that watch the chunk. It carries a pruned vector clock: the numbers of the
+// events that its author has received, of the author, of players in vision range or out of it for less than 10 s, and
+// for as long of the authors of events that were shown. Of these at most 32 entries are kept, those received last, in
+// 740 bytes. A session begins with the time in milliseconds, so numbers never decrease (docs/adr/0006); a player who
+// moves to another gateway starts above the number in their record, plus 1,024 if it is ahead of the clock. Clocks are
+// accepted from nodes only.
+//
+// The queue holds an event while one before it is held or missing: the author's previous number, or the numbers in the
+// clock of players whose avatars the gateway tracks or tracked in the last 2 s. After Wait the event is shown anyway;
+// one that arrives even later is marked late. Each waits for settle, for concurrent ones over slower links. With frames
+// up to 0.7 s late, all 36,045 ordered pairs of each seed are shown in order (go test ./gameserver -run Causal -v
+// -causal.seeds=100).
+//
+// Limits: a lost event delays its followers by Wait, once, and so does a player's first event after a change of
+// gateways. What a player received before the change and did not answer is not in the next clock. Wrong clocks of
+// gateways reorder concurrent events.
 //
 // Sequencer.Run owns the line, and a Clock belongs to its player's session.
 package chat

@@ -6,29 +6,31 @@
 //
 // # Rules
 //
-// The server does not close silent connections. It ends those after connect and dht by a reset, also when the process is
-// killed, and resets those to a chunk when another node leads its region: the client then asks dht again. "no" to connect
-// means that the chunk lives elsewhere, or is not founded, that the player may not play, or that the address has too many
-// connections or is in too many regions.
+// The server does not close silent connections. It ends those after connect and dht by a reset, also when the process
+// is killed, and resets those to a chunk when another node leads its region: the client then asks dht again. "no" to
+// connect means that the chunk lives elsewhere, or is not founded, that the player may not play, or that the address
+// has too many connections or is in too many regions.
 //
-//   - Land is founded within 5 chunks of the spawn and of chunk [0,0], of where a player is registered, and of the place
-//     that a query for a player is answered (docs/adr/0097).
-//   - In a taller world clients see the 32 blocks from the world's original_base up, and y is translated. The lowest of the
-//     32 layers is the floor: shown as stone where it is empty, and not to be changed.
+//   - Land is founded within 5 chunks of the spawn and of chunk [0,0], of where a player is registered, and of the
+//     place that a query for a player is answered (docs/adr/0097).
+//   - In a taller world clients see the 32 blocks from the world's original_base up, and y is translated. The lowest of
+//     the 32 layers is the floor: shown as stone where it is empty, and not to be changed.
 //   - A BLOCK_CHANGE whose y is not 0 to 31 changes nothing, and is refused in silence where a session's would be. The
-//     player must be registered at this server, on any of their connections. If no connection of that name and address is
-//     registered, as after a reset, each may edit its own chunk. After the first PLAYER_MOVE the block must be in reach (9
-//     blocks from the eyes); before it, in the chunk of the registration. A solid block may not be put into a body.
-//   - The first PLAYER_MOVE after a PLAYER_REGISTER must lie at most 2 chunks away, else it is ignored. Moves are checked
-//     like those of sessions, except that walls do not stop them; of those within 25 ms the newest counts.
-//   - In names, characters that a session's may not have become "_", more than 20 are cut off, and an empty name becomes
-//     guest. Namesakes from different addresses, or who are registered at the same time, are different players, shown as
-//     name and name-k3f (docs/adr/0020); a name that somebody has registered is shown with a suffix, too. If it is
-//     registered while a client plays under it, its connection ends, and it reconnects under a name with a suffix.
-//   - Who leads a chunk's region has confirmed that at most 2 s ago. While a region has no leader, or is not founded, the
-//     query waits, up to 10 minutes; then the connection ends. A player's place is where the one of that name at the
-//     client's address is or stood last, or else another guest of that name, or where a new one begins. A y below 1 or
-//     above 32 becomes 32. An ip is always an address.
+//     player must be registered at this server, on any of their connections. If no connection of that name and address
+//     is registered, as after a reset, each may edit its own chunk. After the first PLAYER_MOVE the block must be in
+//     reach (9 blocks from the eyes); before it, in the chunk of the registration. A solid block may not be put into a
+//     body.
+//   - The first PLAYER_MOVE after a PLAYER_REGISTER must lie at most 2 chunks away, else it is ignored. Moves are
+//     checked like those of sessions, except that walls do not stop them; of those within 25 ms the newest counts.
+//   - In names, characters that a session's may not have become "_", more than 20 are cut off, and an empty name
+//     becomes guest. Namesakes from different addresses, or who are registered at the same time, are different players,
+//     shown as name and name-k3f (docs/adr/0020); a name that somebody has registered is shown with a suffix, too. If
+//     it is registered while a client plays under it, its connection ends, and it reconnects under a name with a
+//     suffix.
+//   - Who leads a chunk's region has confirmed that at most 2 s ago. While a region has no leader, or is not founded,
+//     the query waits, up to 10 minutes; then the connection ends. A player's place is where the one of that name at
+//     the client's address is or stood last, or else another guest of that name, or where a new one begins. A y below 1
+//     or above 32 becomes 32. An ip is always an address.
 //
 // Locks, in the order in which they may be taken: Server.mu, then registration.mu, then those of mirror, then party.mu.
 // parties.mu is taken before party.mu, and never under another one of these.

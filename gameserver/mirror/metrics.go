@@ -6,7 +6,7 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/metric"
 )
 
-// metrics are the mirror's metrics; docs/metrics.md explains each.
+// metrics are the mirror's metrics; docs/data/metrics.csv explains each.
 type metrics struct {
 	chunks                   prometheus.Gauge
 	generated, mismatches    prometheus.Counter

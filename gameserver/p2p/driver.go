@@ -1,9 +1,17 @@
 // Package p2p drives the overlay machines of a gateway: under an overlay other than relay, gateways send one another
-// the moves of their players without the leaders of regions (docs/overlays.md).
+// the moves of their players without the leaders of regions.
 //
 // Each avatar of a session here has a machine of package overlay, which is stepped once a round; what the machines send
 // to avatars of another gateway travels as one packet. Regions still send all places a few times a second: that
 // introduces avatars to one another, and is authoritative for all without updates over the overlay.
+//
+// Machines are stepped every 50 ms of the wall clock, and updates that are 2 s off are dropped, so the clocks of
+// gateways must agree. A gateway sends its frames when the packets of all gateways are there, or after 20 ms. The
+// vision range is 48 blocks at most; regions update avatars farther away. A region gets moves within a chunk four times
+// a second, and moves into another chunk at once. An update of the last 2 s counts more than the region's position,
+// unless that is more than 0.6 s newer; those farther away than a player can have moved are refused. Players more than
+// 131,072 blocks from the origin, original clients, and players of gateways that run relay move by way of their
+// regions.
 //
 // The goroutine of Driver.Run steps the machines, and starts and awaits a queue for each other gateway. Only package
 // gameserver imports p2p.

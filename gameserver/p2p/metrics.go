@@ -6,7 +6,7 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/metric"
 )
 
-// metrics are the driver's metrics; docs/metrics.md explains each.
+// metrics are the driver's metrics; docs/data/metrics.csv explains each.
 type metrics struct {
 	packetsIn, packetsOut prometheus.Counter
 	bytesIn, bytesOut     prometheus.Counter

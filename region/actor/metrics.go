@@ -25,7 +25,7 @@ var phaseNames = [phases]string{"input", "apply", "store", "propose", "publish"}
 // TickBuckets bound the histograms of a tick, in seconds. The budget is one of them.
 var TickBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .0075, .01, .015, .02, .025, .03, .035, .04, .045, .05, .06, .075, .1, .25, .5, 1}
 
-// Metrics are the metrics of actors; docs/metrics.md explains each.
+// Metrics are the metrics of actors; docs/data/metrics.csv explains each.
 type Metrics struct {
 	tickSeconds prometheus.Histogram
 	phases      [phases]prometheus.Observer

@@ -10,7 +10,8 @@ import (
 	"github.com/voxelpopuli/voxeld/region/copies"
 )
 
-// Metrics are the metrics of failures, and of comparing, repairing and replacing copies; docs/metrics.md explains each.
+// Metrics are the metrics of failures, and of comparing, repairing and replacing copies; docs/data/metrics.csv explains
+// each.
 type Metrics struct {
 	scrubs *prometheus.CounterVec // by result: sound, repaired, damaged, failed
 	scrubbedChunks,

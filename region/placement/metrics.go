@@ -6,7 +6,7 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/metric"
 )
 
-// metrics are the metrics of the groups that this node leads; docs/metrics.md explains each.
+// metrics are the metrics of the groups that this node leads; docs/data/metrics.csv explains each.
 type metrics struct {
 	led     prometheus.Gauge
 	lag     prometheus.Gauge

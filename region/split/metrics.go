@@ -8,7 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/metric"
 )
 
-// Metrics are the metrics of splits and merges; docs/metrics.md explains each.
+// Metrics are the metrics of splits and merges; docs/data/metrics.csv explains each.
 type Metrics struct {
 	splits       *prometheus.CounterVec // by trigger and result
 	merges       *prometheus.CounterVec // by trigger and result

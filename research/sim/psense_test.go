@@ -22,7 +22,7 @@ func runCase(t *testing.T, c PSenseCase, seed uint64) *Result {
 	return r
 }
 
-// The purpose of the improvements. docs/overlays.md has the long runs.
+// The purpose of the improvements. research/figures/overlays has the long runs.
 func TestImprovedPSense(t *testing.T) {
 	for _, c := range []struct {
 		players, header, rounds int

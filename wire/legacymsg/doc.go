@@ -23,13 +23,14 @@
 //	3 PLAYER_MOVE        x, y, z, yaw       5 CHUNK_DATA         X, Z, 32·32·32 blocks at 2 + 1024·x + 32·y + z
 //	6 TIME               minutes            7 BLOCK_CHANGE       x, y, z, block
 //
-// From the client: 1, this player is in this chunk now (the arguments are ignored; a missing player is the handshake's);
-// 2, the player has left it; 3, the player's feet are here; 7, set this block, sent to all of one's chunks, of which the
-// one that holds it applies it. To the client: 1 and 2 to the others in the chunk, and one for each player there to a
-// newcomer, each followed by a move; 3 to the others, the newest in each tick; 5 to a newcomer at once, and to everybody
-// in the chunk after each change, about 65,600 bytes; 6 to registered players, every tick. The client knows the blocks 0
-// air, 1 stone, 2 grass and 3 dirt; others are shown as the nearest of these. Other types, fields and arguments are
-// ignored. A line that is not one JSON object, has a key twice or no type, or is longer than 64 KiB ends the connection.
+// From the client: 1, this player is in this chunk now (the arguments are ignored; a missing player is the
+// handshake's); 2, the player has left it; 3, the player's feet are here; 7, set this block, sent to all of one's
+// chunks, of which the one that holds it applies it. To the client: 1 and 2 to the others in the chunk, and one for
+// each player there to a newcomer, each followed by a move; 3 to the others, the newest in each tick; 5 to a newcomer
+// at once, and to everybody in the chunk after each change, about 65,600 bytes; 6 to registered players, every tick.
+// The client knows the blocks 0 air, 1 stone, 2 grass and 3 dirt; others are shown as the nearest of these. Other
+// types, fields and arguments are ignored. A line that is not one JSON object, has a key twice or no type, or is longer
+// than 64 KiB ends the connection.
 //
 // Whole numbers may be written as floats (3.0), as Unity does. A move from a client may omit the yaw; a move to a
 // client has one. Yaw is in degrees and turns the opposite way to a Pose's (YawOfOriginal).

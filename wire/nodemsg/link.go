@@ -104,7 +104,7 @@ type Body struct {
 	// (vclock.Owner.Done). A new observer does not wait for lines up to it. 0 from a gateway that does not count.
 	Said uint64 `cbor:"5,keyasint,omitempty"`
 	// Gateway is the peer id of the player's gateway if it sends the player's moves to other gateways directly
-	// (docs/overlays.md); otherwise empty.
+	// (package p2p); otherwise empty.
 	Gateway string `cbor:"6,keyasint,omitempty"`
 	// Velocity is the avatar's velocity from the pose on.
 	Velocity motion.Velocity `cbor:"7,keyasint,omitzero"`

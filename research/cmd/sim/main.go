@@ -30,7 +30,7 @@ func main() {
 func newRoot() *cobra.Command {
 	c := &cobra.Command{
 		Use: "sim", Short: "Simulate the overlays, vector clocks and Walkad, and compare the results with the papers",
-		Long: "Runs the state machines that distribute players' movement (docs/overlays.md) in rounds: a message sent in\n" +
+		Long: "Runs the state machines that distribute players' movement (package overlay) in rounds: a message sent in\n" +
 			"one round arrives in the next. Also simulates vector clocks and Walkad (research/README.md).\n" +
 			"With --figure it prints a figure of the paper beside the simulated values.\n" +
 			"Without it, it simulates one game, which may be read from a file, and can log it.",
