@@ -25,13 +25,14 @@ type cluster struct {
 	gateways []*harness
 	people   []*client
 	names    []string
+	pause    time.Duration // between lines of a player
 }
 
 // corners are places in the four regions, near enough to spawn to go there at once.
 var corners = [][2]float64{{.5, .5}, {-1.5, .5}, {.5, -1.5}, {-1.5, -1.5}}
 
 func newCluster(t *testing.T, gateways, people int, change ...func(*Options)) *cluster {
-	v := &cluster{t: t, lands: newLands()}
+	v := &cluster{t: t, lands: newLands(), pause: 1100 * time.Millisecond}
 	for range gateways {
 		r := newHarness(t, append(change, func(o *Options) { o.Regions = v.lands })...)
 		r.lands = v.lands
@@ -68,7 +69,8 @@ func counted(t *testing.T, g *Gateway, name string, label ...string) (n float64)
 	}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			if f.GetName() == name && (len(label) == 0 || m.GetLabel()[0].GetValue() == label[0]) {
+			has := func(l *dto.LabelPair) bool { return slices.Contains(label, l.GetValue()) }
+			if f.GetName() == name && (len(label) == 0 || slices.ContainsFunc(m.GetLabel(), has)) {
 				n += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 			}
 		}
@@ -124,7 +126,7 @@ func (v *cluster) chat(i, n int) string {
 func (v *cluster) answerer(rng *rand.Rand, spoke []time.Time, line string) int {
 	for {
 		for _, i := range rng.Perm(len(v.people)) {
-			if time.Since(spoke[i]) > 1100*time.Millisecond && (line == "" || slices.Contains(v.people[i].chatShown(), line)) {
+			if time.Since(spoke[i]) > v.pause && (line == "" || slices.Contains(v.people[i].chatShown(), line)) {
 				return i
 			}
 		}

@@ -116,7 +116,8 @@ type Gateway struct {
 	limits       *admission.Limits
 	enforcer     *moderation.Enforcer
 	mirror       *mirror.Mirror
-	chat         *chat.Sequencer
+	chat         *chat.Sequencer // of those near each other
+	world        *worldChat
 	p2p          *p2p.Driver
 	players      *players.Store
 	poller       *park.Poller

@@ -2,15 +2,32 @@ package gameserver
 
 import "github.com/voxelpopuli/voxeld/wire/sessionmsg"
 
-// handleChat sends a chat message to everybody who sees the player.
+// nobodyNear is the notice to a player whose line nobody else was shown; once in a session.
+var nobodyNear = sessionmsg.Notice{Code: "nobody_near", Text: "Nobody is near enough to read that. /world TEXT writes to all players."}
+
+// handleChat sends a chat message to everybody who sees the player, or says why it does not.
 func (s *session) handleChat(m sessionmsg.Chat) error {
+	why, err := s.say(m.Text)
+	if why != "" {
+		s.sendText(why)
+	}
+	return err
+}
+
+// say shows a line to everybody who sees the player, or returns why it does not. An error ends the session.
+func (s *session) say(text string) (why string, err error) {
 	if !s.limits.chat.Allow() {
-		return s.permissions.TooFast()
+		return "", s.permissions.TooFast()
 	}
 	if why := s.permissions.Mute(); why != "" {
-		s.sendText(why)
-	} else if !s.sendEvent(m.Text, nil) {
-		s.sendText("The land here cannot be reached at the moment; that line was not sent.")
+		return why, nil
 	}
-	return nil
+	if !s.sendEvent(text, nil) {
+		return "The land here cannot be reached at the moment; that line was not sent.", nil
+	}
+	if s.alone.Load() && !s.toldAlone {
+		s.toldAlone = true
+		s.out.Send(nobodyNear)
+	}
+	return "", nil
 }

@@ -325,6 +325,15 @@ func (c *client) handle(m sessionmsg.FromServer) {
 		c.mu.acks[m.Seq] = append(c.mu.acks[m.Seq], m)
 	case sessionmsg.Notice:
 		c.mu.notices = append(c.mu.notices, m.Text)
+	case sessionmsg.Line:
+		switch m.Channel {
+		case sessionmsg.ChannelWorld:
+			c.mu.said = append(c.mu.said, m.Name+": "+m.Text)
+		case sessionmsg.ChannelFrom:
+			c.mu.notices = append(c.mu.notices, "From "+m.Name+": "+m.Text)
+		case sessionmsg.ChannelTo:
+			c.mu.notices = append(c.mu.notices, "To "+m.Name+": "+m.Text)
+		}
 	case sessionmsg.Claims:
 		c.mu.claims = m.Claims
 	case sessionmsg.History:

@@ -77,11 +77,18 @@ func (h here) FindPlayer(name string) (nodemsg.FoundPlayer, bool) {
 // ShowLine shows a private line to a player here. It reports false if they have no session, or may not be shown it.
 func (h here) ShowLine(line nodemsg.PrivateLine) bool {
 	s := h.g.sessions.Of(line.To)
-	if s == nil || !s.place.joined() || !h.g.enforcer.MayShow(line) {
+	if s == nil || !s.place.joined() || !h.g.enforcer.MayWrite(line.From, line.Name, line.Guest) {
 		return false
 	}
-	s.sendText("From " + line.Name + ": " + line.Text)
+	s.permissions.ShowLine(line)
 	return true
+}
+
+// ShowWorldLine shows a line of another gateway to all players here, after all that it follows.
+func (h here) ShowWorldLine(line nodemsg.WorldLine) {
+	if h.g.enforcer.MayWrite(line.Player, line.Name, line.Guest) {
+		h.g.world.enqueue(line)
+	}
 }
 
 // OwnerOf returns the player to whom a name is registered, in any case.

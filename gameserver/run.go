@@ -60,15 +60,16 @@ func New(o Options) *Gateway {
 	g.enforcer = moderation.NewEnforcer(o.People, g.wall, moderation.Node{
 		Guests: func() bool { return g.settings.Load().Guests }, Original: func() bool { return !g.settings.Load().NoOriginal },
 	}, g.announce, o.Registerer)
-	g.Elsewhere = elsewhere.New(o.Nodes, here{g})
+	g.Elsewhere = elsewhere.New(o.Nodes, here{g}, g.run, o.Registerer)
 	g.newcomers = newcomer.New(newcomer.Sources{
 		History: o.History, Ranges: o.Ranges, Terrain: o.Terrain, Policy: g.enforcer.Read, Height: o.World.Height(), Wall: g.wall,
 	})
 	g.surroundings = surroundings.New(o.Ranges, here{g}.names, o.Terrain)
 	g.players = players.NewStore(players.Options{Storage: o.Storage, Network: o.Players, Peer: o.Peer, Wall: g.wall, Settled: o.Settled, Logger: o.Logger})
 	g.chat = chat.NewSequencer(chat.Options{
-		Now: g.now, Awaited: g.interest.awaitedAuthors, Unordered: o.unorderedChat, Registerer: o.Registerer,
+		Now: g.now, Awaited: g.interest.awaitedAuthors, Unordered: o.unorderedChat, Registerer: channelOf(o.Registerer, "near"),
 	})
+	g.world = newWorldChat(g)
 	g.p2p = p2p.NewDriver(p2p.Options{
 		Overlay: o.Overlay, Peer: o.Peer, MaxView: o.Admission.MaxView, Rules: g.rules, Streams: o.Streams,
 		Avatars: g.avatars, Publish: func(n nodemsg.ChunkDelta) { g.mirror.PublishOverlay(n) }, RequestFrame: g.frames.requested.Set,
@@ -116,6 +117,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	wg.Go(func() { g.legacy.Run(inner) })
 	wg.Go(func() { g.runFrameLoop(inner) })
 	wg.Go(func() { g.chat.Run(inner) })
+	wg.Go(func() { g.world.sequencer.Run(inner) })
 	wg.Go(func() { g.poller.Run(inner) })
 	wg.Go(func() { g.p2p.Run(inner) })
 	wg.Go(func() { g.judgePlayers(inner) })

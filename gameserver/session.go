@@ -38,12 +38,14 @@ type session struct {
 	alone         atomic.Bool                         // nobody else is in sight; as of the last frame
 	limits        actionLimits
 	clock         *chat.Clock   // nil before the player is known
+	worldClock    *chat.Clock   // likewise, of the world's chat
 	silenceTimer  *time.Timer   // ends the session of a silent client
 	edits         pendingEdits  // any goroutine's
 	numbered      uint64        // of the last edit of a guest whose own number was ahead of the clock
 	done          chan struct{} // closed when the place is free
 	walk          walkState
 	mayBeRecalled bool                    // see recall
+	toldAlone     bool                    // see nobodyNear
 	surveying     atomic.Bool             // a survey is under way
 	login         *player.Login           // nil: a guest
 	permissions   *moderation.Permissions // of the player, once they are admitted

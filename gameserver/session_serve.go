@@ -141,6 +141,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 		s.place.setHome(*record.Home)
 	}
 	s.clock = chat.NewClock(s.body.Player, chat.CountFrom(record, s.g.wall()))
+	s.worldClock = chat.NewClock(s.body.Player, s.clock.Done())
 	s.place.setEvents(s.clock.Done()) // not read before the player has a place
 	if !s.place.moveTo(pose) {
 		return outbox.ErrEnded // the player was redirected before they arrived
@@ -150,6 +151,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	s.g.metrics.joins.WithLabelValues("joined").Inc()
 	s.out.Send(welcomeTo(s))
 	s.permissions.Greet()
+	s.g.world.greet(s)
 	if login := s.login; login != nil {
 		s.g.run(func(ctx context.Context) {
 			if err := s.permissions.SeenAt(ctx, s.g.Peer, *login); err != nil {

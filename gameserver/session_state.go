@@ -23,6 +23,7 @@ const (
 	// The rate is admission.Settings's; the burst is below what a region remembers of a player (world, recentWindow).
 	editsAtOnce                       = 50
 	chatPerSecond, chatAtOnce         = 1, 5
+	worldPerSecond, worldAtOnce       = .5, 4
 	commandsPerSecond, commandsAtOnce = 1, 10
 	hitsPerSecond, hitsAtOnce         = 2, 4
 	giftsPerSecond, giftsAtOnce       = 1, 5
@@ -32,8 +33,8 @@ const (
 
 // actionLimits limit how often a client does what. The session's reader owns them, but survey, which its survey owns.
 type actionLimits struct {
-	move, edit, chat, command, hit, gift, ping, survey *rate.Limiter
-	view                                               *rate.Limiter // requests for what is missing in view, while the player stands still
+	move, edit, chat, world, command, hit, gift, ping, survey *rate.Limiter
+	view                                                      *rate.Limiter // requests for what is missing in view, while the player stands still
 
 	client admission.Client // all clients of the address
 }
@@ -82,7 +83,7 @@ func newActionLimits(edits rate.Limit, client admission.Client) actionLimits {
 
 		move: rate.NewLimiter(movesPerSecond, movesAtOnce),
 		edit: rate.NewLimiter(edits, editsAtOnce),
-		chat: rate.NewLimiter(chatPerSecond, chatAtOnce), command: rate.NewLimiter(commandsPerSecond, commandsAtOnce),
+		chat: rate.NewLimiter(chatPerSecond, chatAtOnce), world: rate.NewLimiter(worldPerSecond, worldAtOnce), command: rate.NewLimiter(commandsPerSecond, commandsAtOnce),
 		hit:  rate.NewLimiter(hitsPerSecond, hitsAtOnce),
 		gift: rate.NewLimiter(giftsPerSecond, giftsAtOnce),
 		ping: rate.NewLimiter(pingsPerSecond, pingsAtOnce),

@@ -79,13 +79,13 @@ func (s *sharedIndex) remove(v *interest.View) {
 	s.ix.Remove(v)
 }
 
-// awaitedAuthors returns those players of a clock who are in view here, each with the number of their last event when
-// they came into sight.
-func (s *sharedIndex) awaitedAuthors(c vclock.Clock) map[vclock.ID]uint64 {
+// awaitedAuthors returns those players of an event's clock who are in view here, each with the number of their last
+// event when they came into sight.
+func (s *sharedIndex) awaitedAuthors(event vclock.Stamp) map[vclock.ID]uint64 {
 	seen := make(map[vclock.ID]uint64)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for e := range c.All() {
+	for e := range event.Clock.All() {
 		if number, inView := s.ix.FirstAwaited(playerOf(e.ID)); inView {
 			seen[e.ID] = number
 		}

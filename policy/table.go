@@ -52,8 +52,20 @@ var commands = []Command{
 		Help: "go back to where new players start",
 	},
 	{
+		Name: "world", Usage: "TEXT", Role: Visitor, Local: true,
+		Help: "write a line that all players of the world read",
+	},
+	{
+		Name: "me", Usage: "TEXT", Role: Visitor, Local: true,
+		Help: "say what you do: those near you read it after your name",
+	},
+	{
 		Name: "msg", Usage: "NAME TEXT", Role: Visitor, Local: true,
 		Help: "write a line that only that player reads",
+	},
+	{
+		Name: "r", Usage: "TEXT", Role: Visitor, Local: true,
+		Help: "answer whom you exchanged the last such line with",
 	},
 	{
 		Name: "home", Role: Visitor, Local: true,
@@ -279,6 +291,13 @@ func Local(text string) (c Command, rest string, local bool) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	c, known := find(commands, name)
 	return c, strings.TrimSpace(rest), known && c.Local
+}
+
+// Known reports whether a text is of a command that there is, whoever may use it.
+func Known(text string) bool {
+	name, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	_, known := find(commands, name)
+	return known
 }
 
 // For lists the commands that a role may use.

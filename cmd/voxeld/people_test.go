@@ -62,7 +62,7 @@ func TestGuestsNames(t *testing.T) {
 	}
 }
 
-// Private lines reach players on other nodes, a home follows its player there, and what admins set on one node holds on
+// Private lines and lines to the world reach players on other nodes, a home follows its player there, and what admins set on one node holds on
 // the others.
 func TestPeople(t *testing.T) {
 	t.Parallel()
@@ -78,13 +78,17 @@ func TestPeople(t *testing.T) {
 		var got string
 		eventually(t, "the nodes know each other", patience, func() bool {
 			got = ada.command("msg Bob hi there")
-			return got == "To bob: hi there"
+			return got == "to bob: hi there"
 		})
-		bob.until("the line", func() bool { return len(bob.Notices) > 0 && bob.Notices[len(bob.Notices)-1] == "From ada: hi there" })
-		if got := ada.command("msg bob \U0001fae9"); got != "To bob: ?" { // newer than Go's Unicode
+		bob.until("the line", func() bool { return len(bob.Notices) > 0 && bob.Notices[len(bob.Notices)-1] == "from ada: hi there" })
+		if got := ada.command("msg bob \U0001fae9"); got != "to bob: ?" { // newer than Go's Unicode
 			t.Errorf("a line with a new emoji is answered %q", got)
 		}
-		bob.until("that line", func() bool { return bob.Notices[len(bob.Notices)-1] == "From ada: ?" })
+		bob.until("that line", func() bool { return bob.Notices[len(bob.Notices)-1] == "from ada: ?" })
+		if got := ada.command("world \U0001f30d"); got != "world ada: \U0001f30d" {
+			t.Errorf("a line to the world is answered %q", got)
+		}
+		bob.until("the line to the world", func() bool { return bob.Notices[len(bob.Notices)-1] == "world ada: \U0001f30d" })
 		if got := ada.command("say \U0001fae9"); !strings.HasPrefix(got, "That command contains a character") {
 			t.Errorf("a signed command with a new emoji is answered %q", got)
 		}

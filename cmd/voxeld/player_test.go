@@ -191,6 +191,10 @@ func (p *tester) receive(m sessionclient.Arrival) {
 		p.send(sessionclient.Prove(p.key, m))
 	case sessionmsg.Notice:
 		p.Notices = append(p.Notices, m.Text)
+	case sessionmsg.Line:
+		if m.At == 0 {
+			p.Notices = append(p.Notices, m.Channel+" "+m.Name+": "+m.Text)
+		}
 	case sessionmsg.Permissions:
 		p.Permissions = m
 	case sessionmsg.Welcome:

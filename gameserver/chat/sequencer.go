@@ -23,6 +23,13 @@
 // gateways. What a player received before the change and did not answer is not in the next clock. Wrong clocks of
 // gateways reorder concurrent events.
 //
+// Lines to the whole world pass no leader: the author's gateway sends each to the other gateways (docs/adr/0108). They
+// have a second Sequencer, and each player a second Clock, with the authors of the lines that the player was shown in
+// the last 10 s. Every gateway gets every line, so the Sequencer waits for what a clock names (AwaitNamed). Between a
+// line nearby and one to the world there is no order. Four gateways, eight players who answer at once, messages up to 0.7 s
+// late and one in ten sent twice: each is shown all lines once, all ordered pairs in order (go test ./gameserver -run
+// WorldChat).
+//
 // Sequencer.Run owns the line, and a Clock belongs to its player's session.
 package chat
 
@@ -69,11 +76,21 @@ type Publisher interface {
 // Options are the dependencies of a Sequencer.
 type Options struct {
 	Now func() time.Duration // the gateway's clock
-	// Awaited returns those players of a clock whose events reach this gateway, each with the number of their last
-	// event before they came into sight here.
-	Awaited    func(vclock.Clock) map[vclock.ID]uint64
+	// Awaited returns those players of an event's clock whose events reach this gateway, each with the number up to which
+	// they are not waited for: that of their last event before they came into sight here.
+	Awaited    func(vclock.Stamp) map[vclock.ID]uint64
 	Unordered  bool // for tests: events are shown as they arrive
 	Registerer prometheus.Registerer
+}
+
+// AwaitNamed is Options.Awaited where every gateway gets every event: those are waited for that the clock names. Of the
+// author nothing is: one gateway sends their events, in order.
+func AwaitNamed(s vclock.Stamp) map[vclock.ID]uint64 {
+	named := make(map[vclock.ID]uint64)
+	for e := range s.Clock.All() {
+		named[e.ID] = e.N - 1
+	}
+	return named
 }
 
 // Sequencer brings the gateway's events into causal order. The goroutine of Run owns the line.
@@ -152,7 +169,7 @@ func (t *Sequencer) offer(e Event) {
 		t.publish(e, stamp, unordered)
 		return
 	}
-	seen := t.Awaited(stamp.Clock)
+	seen := t.Awaited(stamp)
 	for id, said := range seen {
 		t.line.Meet(id, said)
 	}

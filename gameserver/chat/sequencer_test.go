@@ -13,7 +13,7 @@ import (
 // A leader that sends more events than can be shown does not fill the memory.
 func TestArrivedEventsAreBounded(t *testing.T) {
 	s := NewSequencer(Options{
-		Now: func() time.Duration { return 0 }, Awaited: func(vclock.Clock) map[vclock.ID]uint64 { return nil },
+		Now: func() time.Duration { return 0 }, Awaited: func(vclock.Stamp) map[vclock.ID]uint64 { return nil },
 		Registerer: prometheus.NewRegistry(),
 	})
 	for range 20 {

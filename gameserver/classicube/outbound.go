@@ -270,6 +270,10 @@ func (cl *Client) showDelta(n *sessionmsg.TickDelta) {
 		}
 	}
 	for _, u := range n.Chat {
+		if text, ok := games.Emote(u); ok {
+			cl.say(colourChat + escape(text))
+			continue
+		}
 		cl.say(colourName + u.Name + colourChat + ": " + escape(u.Text))
 	}
 }

@@ -1,5 +1,5 @@
 // Package elsewhere asks the other gateways of a world about the players there: their names, where one of them is, and
-// to show one of them a private line. It answers the same questions of others. Each gateway asks those that it is
+// to show one or all of them a line. It answers the same questions of others. Each gateway asks those that it is
 // connected with, and believes their answers, but for who plays under a registered name.
 //
 // Any goroutine may use it.
@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region/transport"
@@ -30,6 +32,9 @@ const (
 	maxPeers = 64
 	// questionRate and questionBurst are how many questions a second another gateway may ask, and how many at once.
 	questionRate, questionBurst = 50, 200
+	// lineRate and lineBurst are how many lines for all players another gateway may send a second, and how many at once:
+	// twice as many as its own players may (gameserver, world.go).
+	lineRate, lineBurst = 10, 2 * nodemsg.MaxWorldLines
 )
 
 // Nodes are the other nodes of the world.
@@ -48,6 +53,8 @@ type Here interface {
 	FindPlayer(name string) (nodemsg.FoundPlayer, bool)
 	// ShowLine shows a private line to its player, and reports whether they are here and may be shown it.
 	ShowLine(nodemsg.PrivateLine) bool
+	// ShowWorldLine shows a line to all players here, if its author may write and the name is theirs.
+	ShowWorldLine(nodemsg.WorldLine)
 	// OwnerOf returns the player to whom a name is registered, in any case.
 	OwnerOf(name string) (player.ID, bool)
 }
@@ -56,12 +63,18 @@ type Here interface {
 type Players struct {
 	nodes  Nodes
 	here   Here
+	run    func(task func(context.Context)) bool
 	limits *transport.PeerLimits
+	lines  *transport.PeerLimits
+	unsaid *unsaid
 }
 
-// New returns Players.
-func New(nodes Nodes, here Here) *Players {
-	return &Players{nodes, here, transport.NewPeerLimits(questionRate, questionBurst)}
+// New returns Players. Run runs a task in a goroutine of its own until the gateway stops.
+func New(nodes Nodes, here Here, run func(task func(context.Context)) bool, r prometheus.Registerer) *Players {
+	return &Players{
+		nodes: nodes, here: here, run: run, unsaid: newUnsaid(r),
+		limits: transport.NewPeerLimits(questionRate, questionBurst), lines: transport.NewPeerLimits(lineRate, lineBurst),
+	}
 }
 
 // found is an answer, and who gave it.
@@ -189,6 +202,13 @@ func (p *Players) Answer(_ context.Context, peer string, question []byte) ([]byt
 		}
 	case r.Show != nil:
 		a.Shown = p.here.ShowLine(*r.Show)
+	case r.Say != nil:
+		if !p.lines.AllowN(peer, len(r.Say.Lines)) {
+			return nil, errBusy // the other gateway sends them again
+		}
+		for _, line := range r.Say.Lines {
+			p.here.ShowWorldLine(line)
+		}
 	}
 	return nodemsg.EncodePlayersAnswer(a)
 }

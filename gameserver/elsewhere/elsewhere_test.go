@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -31,6 +33,8 @@ func (g *gateway) ShowLine(line nodemsg.PrivateLine) bool {
 	return line.To == g.player.Player
 }
 
+func (*gateway) ShowWorldLine(nodemsg.WorldLine) {}
+
 func (g *gateway) OwnerOf(name string) (player.ID, bool) {
 	id, ok := g.registered[strings.ToLower(name)]
 	return id, ok
@@ -51,7 +55,7 @@ func (n nodes) Ask(ctx context.Context, peer, protocol string, question []byte) 
 	if protocol != Protocol {
 		return nil, errors.New("not served")
 	}
-	return New(nil, n[peer]).Answer(ctx, peer, question)
+	return New(nil, n[peer], nil, prometheus.NewRegistry()).Answer(ctx, peer, question)
 }
 
 // A node that says that a player is there does not get the lines that are written to them: neither under their
@@ -69,7 +73,7 @@ func TestNodesThatLie(t *testing.T) {
 	} {
 		liar := &gateway{player: nodemsg.FoundPlayer{Player: c.lie, Name: "Ada"}}
 		honest := &gateway{player: nodemsg.FoundPlayer{Player: adaID, Name: "ada"}}
-		p := New(nodes{"a": liar, "b": honest}, &gateway{registered: c.registered})
+		p := New(nodes{"a": liar, "b": honest}, &gateway{registered: c.registered}, nil, prometheus.NewRegistry())
 		as, shown, err := p.Show(t.Context(), "ADA", nodemsg.PrivateLine{From: eveID, Name: "eve", Text: "hello"})
 		if shown != c.shown || shown != (as == "ada") || shown != (err == nil) || err != nil && err.Error() != c.why {
 			t.Errorf("%s: shown to %q: %t, %v", name, as, shown, err)
@@ -81,7 +85,7 @@ func TestNodesThatLie(t *testing.T) {
 			t.Errorf("%s: found %+v, %v", name, it, err)
 		}
 	}
-	alone := New(nodes{"a": {player: nodemsg.FoundPlayer{Player: eveID, Name: "Ada"}}}, &gateway{registered: map[string]player.ID{"ada": adaID}})
+	alone := New(nodes{"a": {player: nodemsg.FoundPlayer{Player: eveID, Name: "Ada"}}}, &gateway{registered: map[string]player.ID{"ada": adaID}}, nil, prometheus.NewRegistry())
 	if it, err := alone.Find(t.Context(), "ada"); err == nil {
 		t.Errorf("under a name of another player is found %+v", it)
 	}

@@ -246,6 +246,8 @@ func (c *Conn) Send(message []byte) error {
 			return nil
 		}
 		return c.Client.Send(sessionmsg.Notice{Text: m.Name + " hit you."})
+	case sessionmsg.Line:
+		return c.Client.Send(sessionmsg.Notice{Text: textOf(m)})
 	case sessionmsg.Failure:
 		if c.welcome.Player == "" && m.Code == wire.FailNameTaken && c.key == nil && c.names < maxNames {
 			c.names++

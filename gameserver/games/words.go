@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -33,6 +34,23 @@ func elsewhere(m sessionmsg.Reconnect) string {
 		}
 	}
 	return "This node is stopping. Come back in a while."
+}
+
+// textOf returns a line as the clients of other games show it, which know no channels.
+func textOf(m sessionmsg.Line) string {
+	switch m.Channel {
+	case sessionmsg.ChannelFrom:
+		return "From " + m.Name + ": " + m.Text
+	case sessionmsg.ChannelTo:
+		return "To " + m.Name + ": " + m.Text
+	}
+	return "[" + m.Channel + "] " + m.Name + ": " + m.Text
+}
+
+// Emote returns the text of a line about what its author does, and reports whether it is one.
+func Emote(u nodemsg.ChatEvent) (text string, ok bool) {
+	does, ok := strings.CutPrefix(u.Text, nodemsg.EmotePrefix)
+	return "* " + u.Name + " " + does, ok
 }
 
 // ChatOf returns the chat line, or the command, that a text becomes; nil if it is blank. What is too long is cut off.

@@ -186,7 +186,11 @@ func (cl *Client) showDelta(n *sessionmsg.TickDelta) {
 		}
 	}
 	for _, u := range n.Chat {
-		cl.say(u.Name, u.Text)
+		if text, ok := games.Emote(u); ok {
+			cl.notice(text)
+		} else {
+			cl.say(u.Name, u.Text)
+		}
 	}
 }
 

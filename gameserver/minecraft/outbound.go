@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -146,6 +147,10 @@ func (cl *Client) showDelta(n *sessionmsg.TickDelta) {
 		}
 	}
 	for _, u := range n.Chat {
+		if text, ok := games.Emote(u); ok {
+			cl.say(textOf(text, ""))
+			continue
+		}
 		cl.say(component{Extra: []component{textOf("<"+u.Name+"> ", "aqua"), textOf(u.Text, "")}})
 	}
 }

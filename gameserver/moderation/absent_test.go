@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/voxelpopuli/voxeld/gameserver/elsewhere"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -22,6 +24,8 @@ func (o oneHere) FindPlayer(name string) (nodemsg.FoundPlayer, bool) {
 
 func (o oneHere) ShowLine(nodemsg.PrivateLine) bool { return false }
 
+func (o oneHere) ShowWorldLine(nodemsg.WorldLine) {}
+
 func (o oneHere) OwnerOf(name string) (player.ID, bool) {
 	return player.GuestID("reg"), strings.EqualFold(name, "reg")
 }
@@ -35,12 +39,12 @@ func (o oneOther) Ask(ctx context.Context, _, protocol string, question []byte) 
 	if protocol != elsewhere.Protocol {
 		return nil, errors.New("not served")
 	}
-	return elsewhere.New(nil, o.name).Answer(ctx, "this", question)
+	return elsewhere.New(nil, o.name, nil, prometheus.NewRegistry()).Answer(ctx, "this", question)
 }
 
 // Somebody who does not play cannot be kicked, and a ban of a name that nobody has is carried out with a warning.
 func TestAbsentPlayers(t *testing.T) {
-	players := elsewhere.New(oneOther{"bob"}, oneHere("ann"))
+	players := elsewhere.New(oneOther{"bob"}, oneHere("ann"), nil, prometheus.NewRegistry())
 	for text, want := range map[string]string{
 		"kick ANN":                             "",
 		"kick bob spamming":                    "",

@@ -23,7 +23,9 @@ func (s *Permissions) Command(m sessionmsg.Command, g Gateway) error {
 	c, rest, local := policy.Local(text)
 	switch {
 	case local:
-		s.answer(c, rest, g)
+		return s.answer(c, rest, g)
+	case !policy.Known(text):
+		s.notice("There is no such command: /help lists those that you may use.")
 		return nil
 	case s.key == nil:
 		s.notice("Only players with a key may use that command.")
@@ -63,11 +65,11 @@ func (s *Permissions) charge(text string, g Gateway) error {
 	return quota.Exceeded(kind)
 }
 
-// answer answers a command that changes no policy.
-func (s *Permissions) answer(c policy.Command, rest string, g Gateway) {
+// answer answers a command that changes no policy. An error ends the session.
+func (s *Permissions) answer(c policy.Command, rest string, g Gateway) (err error) {
 	if role := s.verdict.Load().Role; !role.MayUse(c) {
 		s.notice(fmt.Sprintf("/%s is not for the role %v.", c.Name, role))
-		return
+		return nil
 	}
 	var why string // the player is not obeyed
 	switch c.Name {
@@ -75,8 +77,18 @@ func (s *Permissions) answer(c policy.Command, rest string, g Gateway) {
 		why = s.travel(c.Name, strings.Fields(rest), g)
 	case "sethome":
 		why = s.setHome(g)
+	case "world", "me":
+		if rest == "" {
+			why = wrongUsage
+		} else if c.Name == "world" {
+			why, err = g.SayToWorld(rest)
+		} else {
+			why, err = g.Say(nodemsg.EmotePrefix + rest)
+		}
 	case "msg":
 		why = s.message(rest, g)
+	case "r":
+		why = s.reply(rest, g)
 	case "inspect":
 		why = s.inspect(strings.Fields(rest), g)
 	case "rollback":
@@ -92,6 +104,7 @@ func (s *Permissions) answer(c policy.Command, rest string, g Gateway) {
 	if why != "" {
 		s.notice(sentence(why))
 	}
+	return err
 }
 
 // list shows lines to the player.

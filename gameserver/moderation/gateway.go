@@ -32,6 +32,10 @@ type Gateway struct {
 	Teleport  func(motion.Pose)
 	TimeOfDay func() float64 // in minutes since midnight
 
+	// Say shows a line to those near the player, and SayToWorld to all players; they return why they do not, and an error
+	// that ends the session. They are called in the goroutine that handles the player's messages.
+	Say, SayToWorld func(text string) (why string, err error)
+
 	Background func(task func(context.Context))
 	// Charge counts a command of a kind against the player's address, which may give so many a day, and reports whether
 	// it may. Any goroutine.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"strings"
 
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // message shows a line to one player, here or on another node, or returns why it does not.
@@ -21,7 +23,7 @@ func (s *Permissions) message(rest string, g Gateway) (why string) {
 	}
 	if it, here := g.FindPlayer(name); here {
 		line.To = it.Player
-		s.notice(confirmation(it.Name, line, g.ShowLine(line)))
+		s.confirm(it.Name, line, g.ShowLine(line))
 		return ""
 	}
 	s.background(g, func(ctx context.Context) []string {
@@ -29,21 +31,51 @@ func (s *Permissions) message(rest string, g Gateway) (why string) {
 		if err != nil {
 			return []string{sentence(wire.ErrorText(err))}
 		}
-		return []string{confirmation(known, line, shown)}
+		s.confirm(known, line, shown)
+		return nil
 	})
 	return ""
 }
 
-// confirmation returns the text about a line for its author: that it was shown to its recipient, or not.
-func confirmation(to string, line nodemsg.PrivateLine, shown bool) string {
-	if shown {
-		return "To " + to + ": " + line.Text
+// reply shows a line to whom the player exchanged the last private line with, or returns why it does not.
+func (s *Permissions) reply(text string, g Gateway) (why string) {
+	s.mu.Lock()
+	to := s.mu.correspondent
+	s.mu.Unlock()
+	if to == "" {
+		return "nobody has written to you yet: /msg NAME TEXT writes to a player"
 	}
-	return "Nobody called " + to + " is playing who can read messages."
+	return s.message(to+" "+text, g)
 }
 
-// MayShow reports whether players here may be shown a private line: its author is neither muted nor banned.
-func (e *Enforcer) MayShow(line nodemsg.PrivateLine) bool {
-	v := e.judge(policy.Subject{Player: line.From, Name: line.Name, Guest: line.Guest})
+// confirm shows the author of a line that it was shown to its recipient, or tells them that it was not.
+func (s *Permissions) confirm(to string, line nodemsg.PrivateLine, shown bool) {
+	if !shown {
+		s.notice("Nobody called " + to + " is playing who can read messages.")
+		return
+	}
+	s.setCorrespondent(to)
+	s.send(sessionmsg.Line{Channel: sessionmsg.ChannelTo, Name: to, Text: line.Text})
+}
+
+// ShowLine shows the player a private line.
+func (s *Permissions) ShowLine(line nodemsg.PrivateLine) {
+	s.setCorrespondent(line.Name)
+	s.send(sessionmsg.Line{Channel: sessionmsg.ChannelFrom, Player: line.From.String(), Name: line.Name, Text: line.Text})
+}
+
+func (s *Permissions) setCorrespondent(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.correspondent = name
+}
+
+// MayWrite reports whether players here may be shown what somebody on another node has written: they are neither muted
+// nor banned, and if the name is registered, it is theirs.
+func (e *Enforcer) MayWrite(author player.ID, name string, guest bool) bool {
+	if owner, registered := e.OwnerOf(name); registered && owner != author {
+		return false
+	}
+	v := e.judge(policy.Subject{Player: author, Name: name, Guest: guest})
 	return v.Mute == nil && v.MayJoin()
 }

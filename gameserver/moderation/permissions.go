@@ -61,6 +61,8 @@ type Permissions struct {
 		waiting []policy.Request   // of the player, when they were last judged
 		tasks   []task             // the first one is under way; the others wait for it
 		began   time.Time          // when the first one did
+
+		correspondent string // the name of whom the player exchanged the last private line with; empty: nobody
 	}
 }
 

@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"time"
+
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 )
@@ -25,11 +27,14 @@ func NewPeerLimits(limit rate.Limit, burst int) *PeerLimits {
 }
 
 // Allow counts a question of a node, and reports whether it is answered.
-func (p *PeerLimits) Allow(peer string) bool {
+func (p *PeerLimits) Allow(peer string) bool { return p.AllowN(peer, 1) }
+
+// AllowN counts a question of a node as n, or not at all if it is not answered.
+func (p *PeerLimits) AllowN(peer string, n int) bool {
 	limit := rate.NewLimiter(p.limit, p.burst)
 	if before, known, _ := p.peers.PeekOrAdd(peer, limit); known {
 		limit = before
 		p.peers.Get(peer) // it asked last
 	}
-	return limit.Allow()
+	return limit.AllowN(time.Now(), n)
 }

@@ -48,15 +48,59 @@ test('a newcomer plays at once, under a name that they are offered', async () =>
   await newcomer.play()
 })
 
-test('a private line reaches a player on another node, and nobody else', async () => {
+test('a line to the world reaches a player on another node, with links, places and their name', async () => {
   ada = await Player.open(nodes[0].url, 'ada')
   await ada.play()
+  await ada.say(`${newcomer.name}, see https://example.org at 10 64 -20`)
+  await newcomer.untilChat('Worldada')
+  await newcomer.page.keyboard.press('KeyT')
+  await newcomer.page.waitForSelector(
+    '.chat-line.mention a[href="https://example.org/"][rel~=noopener], .chat-line.mention a[href="https://example.org"][rel~=noopener]',
+  )
+  await newcomer.picture('people-world')
+  await newcomer.page.click('.chat-place')
+  assert.equal(await newcomer.page.inputValue('.chat-input'), '/visit 10 64 -20')
+  await newcomer.page.keyboard.press('Escape')
+})
+
+test('the button or Tab chooses who reads a line, and ignored players are not shown', async () => {
+  const { page } = ada
+  await page.keyboard.press('KeyT')
+  assert.equal(await page.textContent('.chat-channel'), 'World')
+  await page.keyboard.press('Tab')
+  assert.equal(await page.textContent('.chat-channel'), 'Nearby')
+  await page.click('.chat-channel')
+  assert.equal(await page.textContent('.chat-channel'), 'World')
+  await page.keyboard.type('one')
+  await page.keyboard.press('Enter')
+  await newcomer.untilChat('Worldadaone')
+  await newcomer.say('/ignore ada')
+  await newcomer.untilChat('You do not see any more what ada writes.')
+  await ada.say('two')
+  await ada.untilChat('two')
+  await newcomer.say('/ignore ada')
+  await newcomer.untilChat('You see what ada writes again.')
+  await ada.say('three')
+  await newcomer.untilChat('Worldadathree')
+  const lines = await newcomer.page.locator('.chat-line').allTextContents()
+  assert.ok(!lines.some((line) => line.endsWith('adatwo')), lines.join(' / '))
+  // the player's own lines come back with the arrow
+  await page.keyboard.press('KeyT')
+  await page.keyboard.press('ArrowUp')
+  await page.keyboard.press('ArrowUp')
+  assert.equal(await page.inputValue('.chat-input'), 'two')
+  await page.keyboard.press('Escape')
+})
+
+test('a private line reaches a player on another node, and nobody else', async () => {
   await ada.register()
   await ada.say(`/owner ${await nodes[0].operate('owner')}`)
   await ada.untilChat('You own this world now')
   await ada.say(`/msg ${newcomer.name} welcome!`)
-  await ada.untilChat(`To ${newcomer.name}: welcome!`)
-  await newcomer.untilChat('From ada: welcome!')
+  await ada.untilChat(`To ${newcomer.name}welcome!`)
+  await newcomer.untilChat('From adawelcome!')
+  await newcomer.say('/r thank you')
+  await ada.untilChat(`From ${newcomer.name}thank you`)
   await newcomer.say('/who')
   await newcomer.untilChat('On other nodes: ada.')
   await newcomer.picture('people-message')

@@ -27,6 +27,7 @@ describe('session', () => {
       refused: vi.fn(),
       toast: vi.fn(),
       chat: vi.fn(),
+      line: vi.fn(),
       hit: vi.fn(),
       gift: vi.fn(),
       committed: vi.fn(),
@@ -331,7 +332,7 @@ describe('session', () => {
     const { session, events } = setup()
     const socket = Socket.last
     socket.onclose?.()
-    expect(session.sendChat('hello')).toBe(false)
+    expect(session.sendChat('hello', 'near')).toBe(false)
     session.sendHit('p2')
     expect(events.toast.mock.calls).toEqual([['Not sent: you’re offline.'], ['Not possible while offline.']])
     expect([...socket.sentOf('chat'), ...socket.sentOf('hit')]).toEqual([])
@@ -387,7 +388,7 @@ describe('session', () => {
         Socket.last.receive({ type: 'ack', seq: done, block: 3 })
       },
     ],
-    ['line of the chat', (session) => session.sendChat('hello')],
+    ['line of the chat', (session) => session.sendChat('hello', 'near')],
   ])('a player with a key registers their name at the first %s, once in a session', (_, act) => {
     const { session } = setup(new Identity(new Uint8Array(32).fill(7)))
     Socket.last.receive(permissions(''))
@@ -397,18 +398,18 @@ describe('session', () => {
     expect(commands()).toEqual(['help']) // who only looks registers nothing
     act(session)
     expect(commands()).toEqual(['help', 'register'])
-    session.sendChat('hello again') // it may be refused
+    session.sendChat('hello again', 'near') // it may be refused
     Socket.last.receive(permissions('ada'))
     Socket.last.receive(permissions('')) // an admin has released it
-    session.sendChat('bye')
+    session.sendChat('bye', 'near')
     expect(commands()).toEqual(['help', 'register'])
     Socket.last.welcome()
     Socket.last.receive(permissions(''))
-    session.sendChat('back')
+    session.sendChat('back', 'near')
     expect(commands()).toEqual(['help', 'register', 'register'])
     Socket.last.welcome()
     Socket.last.receive(permissions('ada'))
-    session.sendChat('and again')
+    session.sendChat('and again', 'near')
     expect(commands()).toEqual(['help', 'register', 'register'])
     session.leave()
   })
@@ -430,7 +431,7 @@ describe('session', () => {
     Socket.last.receive(permissions(''))
     session.sendCommand('register')
     session.sendCommand('claim 0,0 9,9 harbour')
-    session.sendChat('hello')
+    session.sendChat('hello', 'near')
     expect(commands()).toEqual(['register', 'claim 0,0 9,9 harbour'])
     session.leave()
   })
@@ -473,7 +474,7 @@ describe('session', () => {
     const { session } = setup(new Identity(new Uint8Array(32).fill(7)))
     const keeps = vi.spyOn(storage, 'keeps').mockReturnValue(false)
     Socket.last.receive(permissions(''))
-    session.sendChat('hello')
+    session.sendChat('hello', 'near')
     expect(Socket.last.sentOf('command')).toEqual([])
     keeps.mockRestore()
     session.leave()
@@ -539,12 +540,12 @@ describe('session', () => {
     const { session } = setup(new Identity(new Uint8Array(32).fill(7)))
     Socket.last.welcome({ name: 'ada-x7q' })
     Socket.last.receive(permissions(''))
-    session.sendChat('hello')
+    session.sendChat('hello', 'near')
     expect(Socket.last.sentOf('command')).toEqual([])
     session.leave()
     const guest = setup().session
     Socket.last.receive(permissions(''))
-    guest.sendChat('hello')
+    guest.sendChat('hello', 'near')
     guest.sendCommand('help')
     expect(Socket.last.sentOf('command')).toEqual([{ type: 'command', text: 'help' }])
     guest.leave()

@@ -20,11 +20,12 @@ type PlayersRequest struct {
 	List *ListPlayers `cbor:"1,keyasint,omitempty"`
 	Find *FindPlayer  `cbor:"2,keyasint,omitempty"`
 	Show *PrivateLine `cbor:"3,keyasint,omitempty"`
+	Say  *WorldLines  `cbor:"4,keyasint,omitempty"`
 }
 
 // Valid returns an error unless exactly one field is set, and is valid.
 func (r PlayersRequest) Valid() error {
-	return exactlyOne("PlayersRequest", alternativeOf(r.List), alternativeOf(r.Find), alternativeOf(r.Show))
+	return exactlyOne("PlayersRequest", alternativeOf(r.List), alternativeOf(r.Find), alternativeOf(r.Show), alternativeOf(r.Say))
 }
 
 // ListPlayers asks for the names of all players.
@@ -58,6 +59,46 @@ type PrivateLine struct {
 // Valid returns an error if the line is invalid.
 func (l PrivateLine) Valid() error {
 	return firstError(checkPlayer(l.From, l.Name, l.Guest), wire.CheckChat(l.Text))
+}
+
+// MaxWorldLines is the most lines in a WorldLines.
+const MaxWorldLines = 32
+
+// WorldLines are lines of chat that all players of the gateway are shown, in the order in which their gateway sent them.
+type WorldLines struct {
+	Lines []WorldLine `cbor:"1,keyasint"`
+}
+
+// Valid returns an error if there are none, or too many, or one is invalid.
+func (l WorldLines) Valid() error {
+	if len(l.Lines) == 0 {
+		return wire.Refuse(wire.FailBadValue, "WorldLines without lines")
+	}
+	return checkList(l.Lines, MaxWorldLines, WorldLine.Valid)
+}
+
+// WorldLine is a line of chat for all players of the world.
+type WorldLine struct {
+	Player player.ID `cbor:"1,keyasint"`
+	Name   string    `cbor:"2,keyasint"` // of its author
+	Guest  bool      `cbor:"3,keyasint,omitempty"`
+	Text   string    `cbor:"4,keyasint"`
+	Wall   int64     `cbor:"5,keyasint"` // when it was sent, in milliseconds since 1970 by the clock of the author's gateway
+	Stamp  []byte    `cbor:"6,keyasint"` // as in ChatEvent, of the author's clock of the world's chat
+}
+
+// Event returns the line as a ChatEvent, which has no chunk.
+func (l WorldLine) Event() ChatEvent {
+	return ChatEvent{Player: l.Player, Name: l.Name, Text: l.Text, Wall: l.Wall, Stamp: l.Stamp}
+}
+
+// Valid returns an error if the line is invalid.
+func (l WorldLine) Valid() error {
+	e := l.Event()
+	if _, ok := e.Clock(); !ok {
+		return wire.Refuse(wire.FailBadValue, "a line without a clock of its author")
+	}
+	return firstError(checkPlayer(l.Player, l.Name, l.Guest), wire.CheckChat(l.Text))
 }
 
 // PlayersAnswer answers a PlayersRequest.

@@ -147,7 +147,7 @@ func decodePlayerID(o *wire.Object, field string) string {
 
 // serverTypes has the types of all server messages by their names.
 var serverTypes = typesByName(
-	Challenge{}, Welcome{}, ChunkData{}, ChunkHash{}, ChunkGone{}, Signs{}, Frame{}, Ack{}, Struck{}, Given{}, Denied{}, Correction{}, Pong{}, Notice{}, Failure{},
+	Challenge{}, Welcome{}, ChunkData{}, ChunkHash{}, ChunkGone{}, Signs{}, Frame{}, Ack{}, Struck{}, Given{}, Denied{}, Correction{}, Pong{}, Notice{}, Line{}, Failure{},
 	Reconnect{}, Nearby{}, MapTile{}, Permissions{}, Claims{}, RollbackPreview{}, People{}, History{},
 )
 

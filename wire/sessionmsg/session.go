@@ -195,6 +195,23 @@ type Notice struct {
 	AsOf int64 `json:"as_of,omitempty"`
 }
 
+// Channels of a Line.
+const (
+	ChannelWorld = "world" // to all players of the world
+	ChannelFrom  = "from"  // to this player alone
+	ChannelTo    = "to"    // of this player, to another one alone, who was shown it
+)
+
+// Line is a line of chat that is not of the land around: those come with the chunk in which they were sent (ChatLine).
+type Line struct {
+	Channel string `json:"channel"`
+	Player  string `json:"player,omitempty"` // who sent it, or to whom it was sent; hex
+	Name    string `json:"name"`             // of that player
+	Text    string `json:"text"`
+	// At is when the line was sent, in Unix milliseconds, if it was before the player came. Else 0.
+	At int64 `json:"at,omitempty"`
+}
+
 // CodeLandUnconfirmed is the code of LandUnconfirmed.
 const CodeLandUnconfirmed = "land_unconfirmed"
 
@@ -226,6 +243,7 @@ func (Ack) serverType() string        { return "ack" }
 func (Correction) serverType() string { return "correction" }
 func (Pong) serverType() string       { return "pong" }
 func (Notice) serverType() string     { return "notice" }
+func (Line) serverType() string       { return "line" }
 func (Failure) serverType() string    { return "failure" }
 
 // FailureOf returns the message that reports the error to a client.

@@ -100,6 +100,7 @@ class Bench {
       refused: (text) => (this.refused = text),
       toast: () => undefined,
       chat: () => undefined,
+      line: () => undefined,
       hit: () => undefined,
       gift: () => undefined,
       committed: () => undefined,

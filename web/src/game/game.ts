@@ -29,6 +29,7 @@ import { FrameCounter, FrameLoop, type System } from './frame-loop'
 import type { HintControl } from './hint-control'
 import { HorizonControl, ShownChunks } from './horizon-control'
 import { HotbarControl } from './hotbar-control'
+import { toggleIgnored } from './ignore'
 import { Lazy, LazySystem } from './lazy'
 import { Movement } from './movement'
 import { Panels } from './panels'
@@ -85,7 +86,7 @@ export function startGame(
     },
     chat: (text) => {
       if (text.startsWith('/')) return command(text.slice(1).trim())
-      const sent = session.sendChat(text)
+      const sent = session.sendChat(text, settings.channel)
       if (sent) hints?.tick('chat')
       return sent
     },
@@ -137,6 +138,7 @@ export function startGame(
         hud.chat.addMessage(player, name, text)
         if (text === WAVE) avatars.wave(player)
       },
+      line: (line) => hud.chat.addLine(line),
       hit: (event) => {
         players.use((part) => part.showHit(event))
         effects.part?.interacted('hit', event.to)
@@ -154,7 +156,7 @@ export function startGame(
       },
       notice: (text) => hud.chat.addNotice(text),
       permissions: ({ commands }) => {
-        hud.chat.setCommands(commands)
+        hud.chat.setCommands([...commands, { name: 'ignore', usage: 'NAME', help: texts.ignoreHelp }])
         visit()
       },
       rollback: (preview) => rollback.use((part) => part.propose(preview)),
@@ -337,7 +339,10 @@ export function startGame(
       claims.part?.end()
       inspect.use((part) => part.toggle())
     } else if (line.toLowerCase() === 'past') openPast()
-    else if (/^claim\b/i.test(line)) {
+    else if (/^ignore\b/i.test(line)) {
+      hud.chat.addNotice(toggleIgnored(settings, line.slice('ignore'.length).trim()))
+      store.save()
+    } else if (/^claim\b/i.test(line)) {
       let sent = true
       claims.use((part) => {
         if (part.begin(line)) {
@@ -418,7 +423,7 @@ export function startGame(
   function wave(): void {
     if (performance.now() - wavedAt < WAVE_MS) return
     wavedAt = performance.now()
-    session.sendChat(WAVE)
+    session.sendChat(WAVE, 'near')
   }
 
   function applySettings(): void {

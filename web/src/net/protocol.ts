@@ -155,6 +155,17 @@ export interface ChatEvent {
   text: string
 }
 
+/** A line of chat that is not of the land around. The player is who sent it or, of the channel "to", to whom it was sent. */
+export interface Line {
+  type: 'line'
+  channel: 'world' | 'from' | 'to'
+  player?: string
+  name: string
+  text: string
+  /** When it was sent, in ms since 1970, if it was before the player came. */
+  at?: number
+}
+
 /** A message that is not an error, in English. The code names what it says, and as_of is its time, in ms since 1970. */
 export interface Notice {
   type: 'notice'
@@ -213,6 +224,7 @@ export type FromServer =
   | { type: 'denied'; deed: string; player: string; error: string }
   | ({ type: 'correction'; reason: string } & Pose)
   | { type: 'pong'; nonce: number; time_of_day: number }
+  | Line
   | Notice
   | Permissions
   | ClaimList
@@ -278,6 +290,7 @@ const KNOWN = new Set<string>([
   'correction',
   'pong',
   'notice',
+  'line',
   'standing',
   'claims',
   'rollback',
@@ -322,10 +335,20 @@ export function visibleText(text: string): string {
   return text.replace(/[^\P{C}\u200d]|[\p{Zl}\p{Zp}]/gu, '')
 }
 
-/** Returns a text as a valid chat line, trimmed to the protocol's limit without splitting a character; empty if nothing can be seen. */
+/** Begins the command that sends a line to all players of the world. */
+export const WORLD_COMMAND = 'world '
+
+/** A line that begins with this is about what its author does. */
+export const EMOTE = '/me '
+
+/**
+ * Returns a text as a valid chat line, trimmed to the protocol's limit without splitting a character; empty if nothing can be seen. Any
+ * channel takes it.
+ */
 export function clipChat(text: string): string {
   const encoder = new TextEncoder()
   let clipped = visibleText(text).trim()
-  while (encoder.encode(clipped).length > MAX_CHAT_BYTES) clipped = Array.from(clipped).slice(0, -1).join('')
+  while (encoder.encode(clipped).length > MAX_CHAT_BYTES - WORLD_COMMAND.length)
+    clipped = Array.from(clipped).slice(0, -1).join('')
   return clipped
 }

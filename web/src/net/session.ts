@@ -3,6 +3,7 @@
 
 import type { Pose } from '../motion/pose'
 import type { Body } from '../player/body'
+import type { Channel } from '../settings/settings'
 import { storage } from '../settings/storage'
 import { texts } from '../text/texts'
 import { Claims } from '../world/claims'
@@ -17,20 +18,22 @@ import { Connection, type JoinOptions } from './connection'
 import { withPlace } from './command'
 import { EditSender } from './edit-sender'
 import { KEY_ITEM, type Identity } from './identity'
-import type {
-  Avatar,
-  AvatarMove,
-  ChatEvent,
-  ChunkAddress,
-  ChunkDelta,
-  FromClient,
-  FromServer,
-  GiftEvent,
-  HistoryPage,
-  HitEvent,
-  RollbackPreview,
-  Permissions,
-  Welcome,
+import {
+  WORLD_COMMAND,
+  type Avatar,
+  type AvatarMove,
+  type ChatEvent,
+  type ChunkAddress,
+  type ChunkDelta,
+  type FromClient,
+  type FromServer,
+  type GiftEvent,
+  type HistoryPage,
+  type HitEvent,
+  type Line,
+  type RollbackPreview,
+  type Permissions,
+  type Welcome,
 } from './protocol'
 import { Surroundings } from './surroundings'
 import { WITHOUT_BLOCK, RETRYABLE, correctionMessage, denialMessage, failureMessage, noticeMessage } from './messages'
@@ -71,6 +74,7 @@ export interface SessionEvents {
   refused(text: string): void
   toast(text: string): void
   chat(event: ChatEvent): void
+  line(line: Line): void
   hit(event: HitEvent): void
   gift(event: GiftEvent): void
   /** An edit of the player's is committed; its block is air if they broke something. */
@@ -199,13 +203,14 @@ export class Session {
     return edit !== null
   }
 
-  /** Sends a line of the chat; returns false, and says so, if there is no connection. */
-  sendChat(text: string): boolean {
+  /** Sends a line of the chat to a channel; returns false, and says so, if there is no connection. */
+  sendChat(text: string, channel: Channel): boolean {
     if (!this.connection.open) {
       this.events.toast(texts.notSent)
       return false
     }
-    this.connection.send({ type: 'chat', text })
+    if (channel === 'near') this.connection.send({ type: 'chat', text })
+    else if (!this.sendCommand(WORLD_COMMAND + text)) return false
     this.register()
     return true
   }
@@ -363,6 +368,9 @@ export class Session {
         break
       case 'pong':
         this.clock.set(message.time_of_day, now)
+        break
+      case 'line':
+        this.events.line(message)
         break
       case 'notice':
         this.events.notice(noticeMessage(message))

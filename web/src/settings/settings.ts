@@ -36,9 +36,19 @@ export interface Settings {
   hints: boolean
   /** Rain and snow. */
   weather: boolean
+  /** Who reads what the player writes. */
+  channel: Channel
+  /** The names of players whose lines are not shown, in lower case; at most MAX_IGNORED. */
+  ignored: string[]
   /** The blocks in the nine slots of the hotbar. */
   hotbar: number[]
 }
+
+/** Of the chat: players nearby, or all of the world. */
+export type Channel = 'near' | 'world'
+
+/** The most players who are ignored. */
+export const MAX_IGNORED = 200
 
 /** [min, max, step] of the numeric settings. */
 export const RANGES = {
@@ -76,6 +86,8 @@ export function defaults(software: boolean): Settings {
     volume: 0.7,
     hints: true,
     weather: true,
+    channel: 'world',
+    ignored: [],
     hotbar: [...HOTBAR],
   }
 }
@@ -119,12 +131,18 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     volume: number('volume'),
     hints: 'hints' in stored ? flag('hints') : typeof stored.name !== 'string', // whoever has a name is no newcomer
     weather: flag('weather'),
+    channel: stored.channel === 'near' || stored.channel === 'world' ? stored.channel : fallback.channel,
+    ignored: isNames(stored.ignored) ? stored.ignored : fallback.ignored,
     hotbar: isHotbar(stored.hotbar) ? stored.hotbar : fallback.hotbar,
   }
 }
 
 function isSkin(value: unknown): value is number {
   return typeof value === 'number' && value === value >>> 0
+}
+
+function isNames(value: unknown): value is string[] {
+  return Array.isArray(value) && value.length <= MAX_IGNORED && value.every((name) => typeof name === 'string')
 }
 
 function isHotbar(value: unknown): value is number[] {

@@ -209,7 +209,19 @@ export const texts: Texts = {
   },
 
   chat: 'Chat',
-  message: 'Nachricht an alle in der Nähe',
+  channels: {
+    near: { name: 'Nähe', message: 'Nachricht an Spieler in der Nähe' },
+    world: { name: 'Welt', message: 'Nachricht an alle Spieler der Welt' },
+  },
+  switchChannel: 'Wer es liest (Tab)',
+  lineFrom: (name) => `Von ${name}`,
+  lineTo: (name) => `An ${name}`,
+  clockTime: (time) => time.toLocaleString('de', { timeStyle: 'short' }),
+  ignoreHelp: 'zeigt nicht mehr oder wieder, was ein Spieler schreibt',
+  ignored: (name) => `Du siehst nicht mehr, was ${name} schreibt. Noch einmal /ignore ${name} zeigt es wieder.`,
+  notIgnored: (name) => `Du siehst wieder, was ${name} schreibt.`,
+  ignoringNobody: 'Du ignorierst niemanden. /ignore NAME verbirgt, was ein Spieler schreibt.',
+  ignoring: (names) => `Du ignorierst ${names}.`,
   hotbar: 'Schnellzugriffsleiste',
   block,
 
@@ -284,6 +296,7 @@ export const texts: Texts = {
     land_away: () => 'Das Land hier ist gerade nicht erreichbar. Was du baust, wartet so lange.',
     land_back: () => 'Das Land hier ist wieder erreichbar.',
     recalled: () => 'Du bist wieder, wo du zuletzt warst: Das war noch nicht bekannt, als du gekommen bist.',
+    nobody_near: () => 'Niemand ist nah genug, um das zu lesen. Der Knopf im Chat wechselt zur ganzen Welt.',
     short_view: () =>
       'Spieler mit deiner Internetadresse sind weit voneinander entfernt, deshalb siehst du vielleicht nur das Land im Umkreis von 160 Blöcken. Bleibt näher zusammen, um weiter zu sehen.',
     land_unconfirmed: (time) =>

@@ -61,7 +61,21 @@ export const en = {
   } satisfies Record<string, HelpLine>,
 
   chat: 'Chat',
-  message: 'Message nearby players',
+  /** The channels of the chat: on the button, and in the empty line. */
+  channels: {
+    near: { name: 'Nearby', message: 'Message players nearby' },
+    world: { name: 'World', message: 'Message all players of the world' },
+  },
+  switchChannel: 'Who reads it (Tab)',
+  /** Before a private line. */
+  lineFrom: (name: string) => `From ${name}`,
+  lineTo: (name: string) => `To ${name}`,
+  clockTime: (time: Date) => time.toLocaleString('en', { timeStyle: 'short' }),
+  ignoreHelp: 'stop showing what a player writes, or show it again',
+  ignored: (name: string) => `You do not see any more what ${name} writes. /ignore ${name} again shows it.`,
+  notIgnored: (name: string) => `You see what ${name} writes again.`,
+  ignoringNobody: 'You ignore nobody. /ignore NAME hides what a player writes.',
+  ignoring: (names: string) => `You ignore ${names}.`,
   hotbar: 'Hotbar',
   /** Returns what a block of the block table is called. */
   block: (name: string) => name,
@@ -139,6 +153,7 @@ export const en = {
     land_away: () => 'The land here cannot be reached at the moment. Your edits wait.',
     land_back: () => 'The land here can be reached again.',
     recalled: () => 'You are back where you left: it was not known when you joined.',
+    nobody_near: () => 'Nobody is near enough to read that. The button in the chat switches to the whole world.',
     short_view: () =>
       'Players from your address are far apart, so you may see only the land within 160 blocks. Stay closer together to see farther.',
     land_unconfirmed: (time: Date) =>

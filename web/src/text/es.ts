@@ -209,7 +209,19 @@ export const texts: Texts = {
   },
 
   chat: 'Chat',
-  message: 'Mensaje a quienes están cerca',
+  channels: {
+    near: { name: 'Cerca', message: 'Mensaje a los jugadores cercanos' },
+    world: { name: 'Mundo', message: 'Mensaje a todos los jugadores del mundo' },
+  },
+  switchChannel: 'Quién lo lee (Tab)',
+  lineFrom: (name) => `De ${name}`,
+  lineTo: (name) => `Para ${name}`,
+  clockTime: (time) => time.toLocaleString('es', { timeStyle: 'short' }),
+  ignoreHelp: 'deja de mostrar lo que escribe un jugador, o lo vuelve a mostrar',
+  ignored: (name) => `Ya no ves lo que escribe ${name}. Otra vez /ignore ${name} lo vuelve a mostrar.`,
+  notIgnored: (name) => `Vuelves a ver lo que escribe ${name}.`,
+  ignoringNobody: 'No ignoras a nadie. /ignore NOMBRE oculta lo que escribe un jugador.',
+  ignoring: (names) => `Ignoras a ${names}.`,
   hotbar: 'Barra rápida',
   block,
 
@@ -284,6 +296,7 @@ export const texts: Texts = {
     land_away: () => 'Ahora mismo no se puede llegar a este terreno. Lo que construyas espera.',
     land_back: () => 'Ya se puede llegar otra vez a este terreno.',
     recalled: () => 'Has vuelto al lugar donde lo dejaste: no se conocía cuando entraste.',
+    nobody_near: () => 'No hay nadie lo bastante cerca para leerlo. El botón del chat cambia a todo el mundo.',
     short_view: () =>
       'Los jugadores de tu dirección de Internet están muy lejos unos de otros, así que quizá veas solo el terreno a menos de 160 bloques. Acercaos para ver más lejos.',
     land_unconfirmed: (time) =>
