@@ -21,7 +21,7 @@ import (
 // crash they are read back.
 //
 // There are two journal files: commits go to one while a checkpoint moves the contents of the other into the tables.
-// docs/disk-format.md describes them.
+// doc.go describes them.
 //
 // Rows have bytes that others chose, and a file is reused over its older contents. So each generation of a file has a
 // random salt, which is in each of its records: nothing else in the file counts. The tables have the salt before it is

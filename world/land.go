@@ -13,7 +13,7 @@ import (
 )
 
 // LandTable is the table that holds the regions' land. A key starts with the region id, eight bytes big-endian;
-// docs/disk-format.md describes the rest.
+// The documentation of package store has the rest.
 const LandTable = "land"
 
 // rememberedPlayers bounds the players whose edit sequences a region keeps; the player whose last edit is oldest is

@@ -1,5 +1,7 @@
 // Package classicube serves clients of ClassiCube and Minecraft Classic: protocol 7 with the Classic Protocol Extension
-// (CPE).
+// (CPE): https://minecraft.wiki/w/Classic_server_protocol and https://wiki.vg/Classic_Protocol_Extension. login.go lists
+// the extensions. Over TCP, and in binary WebSocket messages (subprotocol ClassiCube) on the same port. Unknown packets
+// end the connection.
 //
 // An Adapter makes a Client of each connection, which translates: packets of the client become messages of a session,
 // and those of the session become packets (package games). A Client checks nothing that the session checks; it keeps

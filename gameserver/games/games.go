@@ -1,6 +1,19 @@
 // Package games is what adapters of other games and the gateway agree on. An adapter translates between a game's
 // protocol and that of sessions, connection by connection, so that its players are players like any other: the gateway
 // checks what they do, and decides what they are sent, in one place (docs/adr/0055).
+//
+// # Adding a game
+//
+// It is for games in which each player has one connection, over which the land around is sent. The model is
+// gameserver/classicube. Write a Protocol and a Client in a new package, with a fuzz test of everything that a client
+// can send. Map the blocks in package blocktable. Add its socket (n.games) and adapter (Listeners.Adapted) in
+// cmd/voxeld/start.go, its option to internal/config, a rule to .golangci.yml, its bytes to docs/protocol.md, its
+// limits to docs/operations.md, and a test with a client, as in test/testkit/classicclient.
+//
+// For other protocols the model is gameserver/legacy, which knows neither Gateway nor sessions: messages in a package
+// below wire, whose decoders check sizes before they allocate, return *wire.Error, and are fuzzed; a connection that
+// implements mirror.Subscriber; moves checked with player.Motion, building with gameserver/checks; players saved
+// through players.Store. gameserver/legacy_link.go wires it.
 package games
 
 import (

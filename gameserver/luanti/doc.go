@@ -1,4 +1,7 @@
-// Package luanti serves clients of Luanti, once called Minetest: network protocol 39, which version 5.6 speaks.
+// Package luanti serves clients of Luanti, once called Minetest: network protocol 39, which version 5.6 speaks
+// (https://github.com/luanti-org/luanti/blob/5.6.1/src/network/networkprotocol.h), over UDP, with map blocks of version
+// 28. Datagrams have at most 1,200 bytes, packets 16 KiB. The block at X, Y, Z is node X−x₀, Y, z₀−Z−1, where x₀ and z₀
+// are the multiples of 16,384 nearest to where the player joined. Unknown packets are ignored.
 //
 // A Listener gives UDP peers as connections that carry whole packets: what one Write writes is what one Read of the
 // other side returns, in order. An Adapter makes a Client of each, which translates: packets of the client become

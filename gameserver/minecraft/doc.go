@@ -1,4 +1,6 @@
-// Package minecraft serves clients of Minecraft Java 1.20.2: protocol 764.
+// Package minecraft serves clients of Minecraft Java 1.20.2: protocol 764
+// (https://wiki.vg/index.php?title=Protocol&oldid=18641), without encryption. Packets have at most 64 KiB; a keep-alive
+// must be answered within 30 s. Unknown packets are ignored.
 //
 // An Adapter makes a Client of each connection, which translates: packets of the client become messages of a session,
 // and those of the session become packets (package games). A Client checks nothing that the session checks; it keeps

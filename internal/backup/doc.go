@@ -13,7 +13,7 @@
 //	1 header   genesis, time, version of voxeld, nodes and addresses, id of the base, cells of the area
 //	2 group    region id, cell, log index, term, next replica id, recoveries, members; problem; missing; or the checksum
 //	           of unchanged rows; signatures of members; an issuer's of who the catalog's members are
-//	3 rows     of the last group: keys and values as in the tables (docs/disk-format.md), without their common prefix
+//	3 rows     of the last group: keys and values as in the tables of package store, without their common prefix
 //	4 end      of the group: number of rows, SHA-256 of its rows
 //	5 table    rows of players, of terrain that some nodes generate differently, or of commands about roles, names, bans
 //	           and claims

@@ -8,7 +8,7 @@ import "errors"
 
 // Write is one change to a durable table. A nil Value deletes the key; an empty one does not.
 type Write struct {
-	Table string // one of the table names in docs/disk-format.md
+	Table string // one of the table names in the documentation of package store
 	Key   []byte
 	Value []byte
 }

@@ -30,7 +30,7 @@ type capacity struct {
 	moveBytes  float64 // wire/nodemsg, Moves
 	nodeMemory float64 // MiB                                            bench memory
 	playerMem  float64 // MiB                                            bench memory
-	editBytes  float64 // on disk, of a changed block                    docs/disk-format.md
+	editBytes  float64 // on disk, of a changed block                    go doc ./store
 	foundings  float64 // a second                                       measured.md, The catalog
 	lookups    float64 // a second                                       measured.md, The catalog
 	rowMemory  float64 // bytes in memory on a member of the catalog     measured.md, The catalog
