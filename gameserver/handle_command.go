@@ -19,8 +19,7 @@ func (s *session) handleCommand(m sessionmsg.Command) error {
 	}
 	return s.permissions.Command(m, moderation.Gateway{
 		Here: here{g}, Elsewhere: g.Elsewhere, History: g.History, Terrain: g.Terrain, Pose: s.place.pose, Spawn: g.spawnPose, Home: s.place.home, TimeOfDay: g.timeOfDay,
-		SetHome: func(home motion.Pose) error { return setHome(s, home) }, Teleport: func(to motion.Pose) { teleport(s, to) },
-		Say: s.say, SayToWorld: s.sayToWorld,
+		SetHome: s.setHome, Teleport: s.teleport, Say: s.say, SayToWorld: s.sayToWorld,
 		Charge: func(kind policy.Kind, daily int) bool {
 			return s.limits.client.AllowDaily(map[policy.Kind]admission.Action{
 				policy.NewName: admission.NewName, policy.NewClaim: admission.NewClaim, policy.AnyCommand: admission.AnyCommand,
@@ -39,7 +38,7 @@ func (s *session) handleCommand(m sessionmsg.Command) error {
 var errOnTheWay = errors.New("you are being moved to another node: set your home there")
 
 // setHome changes the player's home.
-func setHome(s *session, home motion.Pose) error {
+func (s *session) setHome(home motion.Pose) error {
 	if !s.place.setHome(home) {
 		return errOnTheWay
 	}

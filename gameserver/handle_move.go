@@ -24,7 +24,7 @@ func (s *session) move(pose motion.Pose) error {
 		return nil
 	}
 	last := s.place.pose()
-	if bringInside(s, last) {
+	if s.bringInside(last) {
 		return nil
 	}
 	before := *s.motion
@@ -89,7 +89,7 @@ const (
 )
 
 // teleport brings a session's player to a place in the world, and leaves them their angles.
-func teleport(s *session, to motion.Pose) {
+func (s *session) teleport(to motion.Pose) {
 	last := s.place.pose()
 	to.Yaw, to.Pitch = last.Yaw, last.Pitch
 	to.Y = min(max(to.Y, 0), float64(s.g.World.Height()))
@@ -103,7 +103,7 @@ func teleport(s *session, to motion.Pose) {
 // bringInside brings a player back who is outside of the border of the world, and reports whether they were: to the
 // lowest free place in the column of blocks that is not below them, or to the top of the world if that land is not
 // known here.
-func bringInside(s *session, at motion.Pose) bool {
+func (s *session) bringInside(at motion.Pose) bool {
 	to, outside := s.permissions.BringInside(at)
 	if !outside {
 		return false
@@ -119,7 +119,7 @@ func bringInside(s *session, at motion.Pose) bool {
 	}
 	for land := s.land(); !land.Free([3]float64{to.X, to.Y, to.Z}); to.Y++ { // above the world it is
 	}
-	teleport(s, to)
+	s.teleport(to)
 	return true
 }
 

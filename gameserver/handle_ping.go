@@ -14,7 +14,7 @@ func (s *session) handlePing(m sessionmsg.Ping) error {
 	}
 	s.out.Send(sessionmsg.Pong{Nonce: m.Nonce, TimeOfDay: s.g.timeOfDay()})
 	if s.walk.teleport == nil { // who stands still sends no moves
-		bringInside(s, s.place.pose())
+		s.bringInside(s.place.pose())
 	}
 	if s.view.short && s.limits.view.Allow() {
 		s.updateView()

@@ -277,7 +277,7 @@ func TestNoEventsAfterHandover(t *testing.T) {
 		s := v.gateways[0].g.sessions.Of(guestID("p0"))
 		here := s.place.detach()
 		last := s.presence()
-		if err := setHome(s, motion.Pose{}); err == nil {
+		if err := s.setHome(motion.Pose{}); err == nil {
 			t.Error("the home is set, and forgotten")
 		}
 		v.people[0].send(sessionmsg.Chat{Text: "too late"})

@@ -29,7 +29,7 @@ func (g *Gateway) judgePlayers(ctx context.Context) {
 				s.out.End(failureOf(refused))
 				continue
 			}
-			s.limits.edit.SetLimit(editRate(s))
+			s.limits.edit.SetLimit(s.editRate())
 		}
 	}
 }
@@ -42,7 +42,7 @@ func (g *Gateway) announce(text string) {
 }
 
 // editRate returns how many blocks a second the player may change.
-func editRate(s *session) rate.Limit { return s.permissions.Edits(s.g.settings.Load().Edits()) }
+func (s *session) editRate() rate.Limit { return s.permissions.Edits(s.g.settings.Load().Edits()) }
 
 // here is a gateway as package elsewhere knows it.
 type here struct{ g *Gateway }

@@ -115,7 +115,7 @@ func (s *session) recall() {
 		s.place.setHome(*record.Home)
 	}
 	s.out.Send(sessionmsg.Notice{Code: "recalled", Text: "You are back where you left: it was not known when you joined."})
-	teleport(s, record.Pose)
+	s.teleport(record.Pose)
 }
 
 // After anything but moves and pings the session reads by itself for actedFor, since more of the same is likely and

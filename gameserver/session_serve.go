@@ -119,7 +119,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	if err := s.permissions.Judge(); err != nil { // what changed before the session had its place, judgePlayers has missed
 		return err
 	}
-	s.limits.edit.SetLimit(editRate(s))
+	s.limits.edit.SetLimit(s.editRate())
 	s.g.metrics.sessions.Inc()
 	defer s.g.metrics.sessions.Dec()
 
@@ -149,7 +149,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	s.motion = player.NewMotion(s.g.rules, s.g.now(), pose.X, pose.Y, pose.Z)
 	s.view.set(s.g.viewOf(join.View), s.g.now())
 	s.g.metrics.joins.WithLabelValues("joined").Inc()
-	s.out.Send(welcomeTo(s))
+	s.out.Send(s.welcome())
 	s.permissions.Greet()
 	s.g.world.greet(s)
 	if login := s.login; login != nil {
@@ -264,7 +264,7 @@ func (s *session) replaceOlder(ctx context.Context) error {
 	}
 }
 
-func welcomeTo(s *session) sessionmsg.Welcome {
+func (s *session) welcome() sessionmsg.Welcome {
 	g := s.g
 	return sessionmsg.Welcome{
 		Version: s.client.version,

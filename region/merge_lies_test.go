@@ -110,7 +110,7 @@ func (w *splitRegion) frozen(t *testing.T) (frozen bool, copies int) {
 		if it.peer != w.half.Leader || l == nil {
 			continue
 		}
-		structure, err := actor.CopyOf(t.Context(), l)
+		structure, err := l.StructureHere(t.Context())
 		if err != nil {
 			t.Error(err)
 		}

@@ -269,7 +269,7 @@ func (r *races) vacate(ctx context.Context, land *actor.Land) error {
 	}
 	for range 20 {
 		<-time.After(50 * time.Millisecond)
-		if structure, err := actor.CopyOf(ctx, land); err != nil || structure.Vacated != 0 {
+		if structure, err := land.StructureHere(ctx); err != nil || structure.Vacated != 0 {
 			return err
 		}
 	}

@@ -38,7 +38,7 @@ func threeIncarnations(t *testing.T) (a, b, c *node) {
 				return it.Incarnations.Answer(ctx, peer, question)
 			},
 			Held:       func() (map[uint64]uint64, error) { return replica.Replicas(o.Storage, peer) },
-			GroupPeers: func() ([]string, error) { return replica.GroupPeers(o.Storage, peer) }, OpenGroupPeers: func() []string { return replica.OpenGroupPeers(o.Replicas) },
+			GroupPeers: func() ([]string, error) { return replica.GroupPeers(o.Storage, peer) }, OpenGroupPeers: o.Replicas.OpenGroupPeers,
 			Promised: o.Replicas.Promised, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 		})
 		if err != nil {
@@ -151,8 +151,8 @@ func TestOldReplicaIsNotInvitedAgain(t *testing.T) {
 		if len(c.Incarnations.Outdated()) == 0 {
 			t.Fatal("the old copy is not noticed")
 		}
-		if _, err := c.opener.joinGroup(t.Context(), "A", invite); !errors.Is(err, replica.ErrTombstone) || replica.IsOpen(c.Replicas, id) {
-			t.Errorf("invited as the old replica: %v; it is open: %v", err, replica.IsOpen(c.Replicas, id))
+		if _, err := c.opener.joinGroup(t.Context(), "A", invite); !errors.Is(err, replica.ErrTombstone) || c.Replicas.IsOpen(id) {
+			t.Errorf("invited as the old replica: %v; it is open: %v", err, c.Replicas.IsOpen(id))
 		}
 		a.net.cut("C", false)
 		<-time.After(time.Minute)

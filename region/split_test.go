@@ -249,7 +249,7 @@ func TestMemberMissesSplit(t *testing.T) {
 			leader = a
 		}
 		// A member that goes down just after it was asked.
-		if err := actor.ProposeSplit(t.Context(), leader.regions.Loaded(g.Link.(routedLink).info.ID)); err != nil {
+		if err := leader.regions.Loaded(g.Link.(routedLink).info.ID).ProposeSplit(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		low, high := a.follow(here), a.follow(beyond)
@@ -462,7 +462,7 @@ func splitWithout(t *testing.T, away *node, others ...*node) (parent nodemsg.Reg
 	parent = g.Link.(routedLink).info
 	leader, err := away.net.node(parent.Leader)
 	if err == nil {
-		err = actor.ProposeSplit(t.Context(), leader.regions.Loaded(parent.ID))
+		err = leader.regions.Loaded(parent.ID).ProposeSplit(t.Context())
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -200,7 +200,7 @@ func (c *churn) tombstone(n *churnNode) {
 	}); err != nil {
 		c.t.Fatal(err)
 	}
-	if err := n.host.rewriteNow(5, removal(n.host, 5, rows)); err != nil {
+	if err := n.host.rewriteNow(5, n.host.removal(5, rows)); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -76,10 +76,10 @@ func (h *Host) CheckStored(group uint64) error {
 // owner's own tables), in one transaction, and leaves a tombstone: the group cannot be opened here again, only joined
 // under a later replica id. It blocks until that is durable. The error is ErrOpen, ErrStopped, or one of the storage's.
 func (h *Host) Remove(group uint64, also ...kv.Write) error {
-	return h.rewrite("remove", group, removal(h, group, also))
+	return h.rewrite("remove", group, h.removal(group, also))
 }
 
-func removal(h *Host, group uint64, also []kv.Write) func() ([]kv.Write, error) {
+func (h *Host) removal(group uint64, also []kv.Write) func() ([]kv.Write, error) {
 	return func() ([]kv.Write, error) {
 		writes, err := raftlog.Remove(h.node.Storage, h.node.Self, group)
 		return slices.Concat(also, writes), err
@@ -91,10 +91,10 @@ func removal(h *Host, group uint64, also []kv.Write) func() ([]kv.Write, error) 
 // every row of the group without reading one. The group must not be open. The error is ErrOpen, ErrStopped, or one of
 // the storage's.
 func (h *Host) Discard(group, id uint64, also ...kv.Write) error {
-	return h.rewrite("discard", group, discarding(h, group, id, also))
+	return h.rewrite("discard", group, h.discarding(group, id, also))
 }
 
-func discarding(h *Host, group, id uint64, also []kv.Write) func() ([]kv.Write, error) {
+func (h *Host) discarding(group, id uint64, also []kv.Write) func() ([]kv.Write, error) {
 	return func() ([]kv.Write, error) {
 		writes, err := raftlog.Discard(h.node.Storage, group, id)
 		return slices.Concat(also, writes), err
@@ -227,10 +227,10 @@ func GroupPeers(storage Storage, self string) ([]string, error) {
 }
 
 // IsOpen reports whether a group is open on a host.
-func IsOpen(h *Host, group uint64) bool { return h.input.open(group) != nil }
+func (h *Host) IsOpen(group uint64) bool { return h.input.open(group) != nil }
 
 // OpenGroupPeers returns the other members of the groups that are open on a host.
-func OpenGroupPeers(h *Host) []string {
+func (h *Host) OpenGroupPeers() []string {
 	var all []string
 	for _, g := range h.input.allOpen() {
 		all = append(all, g.Members()...)

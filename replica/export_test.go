@@ -60,11 +60,11 @@ func (h *Host) PostClose(g *Group) <-chan error {
 }
 
 func (h *Host) PostRemove(group uint64, also []kv.Write, reply func(error)) {
-	h.input.post(func() { reply(h.rewriteNow(group, removal(h, group, also))) })
+	h.input.post(func() { reply(h.rewriteNow(group, h.removal(group, also))) })
 }
 
 func (h *Host) PostDiscard(group, id uint64, also []kv.Write, reply func(error)) {
-	h.input.post(func() { reply(h.rewriteNow(group, discarding(h, group, id, also))) })
+	h.input.post(func() { reply(h.rewriteNow(group, h.discarding(group, id, also))) })
 }
 
 func (h *Host) PostSnapshot(peer string, group uint64, r io.Reader, reply func(error)) {

@@ -91,7 +91,7 @@ func TestRecoverRefusals(t *testing.T) {
 	if err := await(h, func() error { return h.Recover(testGroupID) }); !errors.Is(err, ErrNotOpen) {
 		t.Fatalf("recovered nothing: %v", err)
 	}
-	if err := h.rewriteNow(testGroupID, removal(h, testGroupID, nil)); err != nil {
+	if err := h.rewriteNow(testGroupID, h.removal(testGroupID, nil)); err != nil {
 		t.Fatal(err)
 	}
 	if err := await(h, func() error { return h.Recover(testGroupID) }); !errors.Is(err, ErrTombstone) {

@@ -38,7 +38,7 @@ func (n *machine) beginIncarnation() {
 	s := n.sim
 	keeper, err := integrity.OpenIncarnations(integrity.IncarnationsOptions{
 		Storage: n.disk, Held: func() (map[uint64]uint64, error) { return replica.Replicas(n.disk, n.peer) }, Promised: n.host.Promised, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
-		GroupPeers: func() ([]string, error) { return replica.GroupPeers(n.disk, n.peer) }, OpenGroupPeers: func() []string { return replica.OpenGroupPeers(n.host) },
+		GroupPeers: func() ([]string, error) { return replica.GroupPeers(n.disk, n.peer) }, OpenGroupPeers: func() []string { return n.host.OpenGroupPeers() },
 		Sign: func(text []byte) ([]byte, error) { return append([]byte(n.peer), text[len(text)-32:]...), nil },
 	})
 	if err != nil { // the disk is full

@@ -35,7 +35,7 @@ func (s segmentAt) compare(t segmentAt) int {
 func (l *Land) setBlock(index uint64, g *pinnedChunk, to Change, by player.ID, guest string, now int64, out *Outcome) {
 	before, had := g.edits.Get(to.At)
 	written := g.signs[to.At] != to.Text
-	changeBlock(l, index, g, to, out)
+	l.changeBlock(index, g, to, out)
 	if had && before == to.Block && !written || to.Block == history.Natural { // the last is no block: the leader lies
 		return
 	}
@@ -46,7 +46,7 @@ func (l *Land) setBlock(index uint64, g *pinnedChunk, to Change, by player.ID, g
 }
 
 // changeBlock changes a block, and the text of a sign.
-func changeBlock(l *Land, index uint64, g *pinnedChunk, to Change, out *Outcome) {
+func (l *Land) changeBlock(index uint64, g *pinnedChunk, to Change, out *Outcome) {
 	l.tracked.edited(index, to)
 	g.edits.Set(to.At, to.Block)
 	g.write(to.At, to.Text)
@@ -68,12 +68,12 @@ func (l *Land) addToHistory(index uint64, g *pinnedChunk, pos grid.ChunkPos, add
 	l.tracked.rowChanges(index, Part{Chunk: pos}, key, g.history.Segment(number), true)
 	l.dirtyRows.history[segmentAt{pos, number}] = struct{}{}
 	for g.history.Size() > maxChunkHistory {
-		dropOldest(l, index, pos, g)
+		l.dropOldest(index, pos, g)
 	}
 }
 
 // dropOldest drops the oldest segment of a chunk's history.
-func dropOldest(l *Land, index uint64, pos grid.ChunkPos, g *pinnedChunk) {
+func (l *Land) dropOldest(index uint64, pos grid.ChunkPos, g *pinnedChunk) {
 	number, data, _ := g.history.Oldest()
 	l.tracked.rowChanges(index, Part{Chunk: pos}, l.historyKey(pos, number), data, false)
 	g.history.DropOldest()
@@ -126,8 +126,8 @@ func decodeTrim(entry []byte) (t Trim, err error) {
 	return Trim{Before: int64(before), Bytes: int(size)}, nil
 }
 
-// trim applies a Trim to a land.
-func trim(l *Land, index uint64, t Trim) {
+// trim applies a Trim.
+func (l *Land) trim(index uint64, t Trim) {
 	type segment struct {
 		segmentAt
 		last  int64
@@ -148,7 +148,7 @@ func trim(l *Land, index uint64, t Trim) {
 		if s.last >= t.Before && size <= t.Bytes {
 			return
 		}
-		dropOldest(l, index, s.chunk, l.pinned[s.chunk])
+		l.dropOldest(index, s.chunk, l.pinned[s.chunk])
 		size -= s.bytes
 	}
 }
@@ -352,7 +352,7 @@ func (l *Land) applyMarks(index uint64, entry []byte) (Outcome, error) {
 func (l *Land) applyTrim(index uint64, entry []byte) (Outcome, error) {
 	t, err := decodeTrim(entry)
 	if err == nil && !l.structure.RefusesEdits() {
-		trim(l, index, t)
+		l.trim(index, t)
 	}
 	return Outcome{}, err
 }
@@ -396,7 +396,7 @@ func (l *Land) rollBack(index uint64, s RollbackStep) (out Outcome, err error) {
 		// A block that is what it becomes is recorded, too: then it is done with.
 		l.record(index, g, s.Chunk, history.Record{Time: s.Time, Player: history.Author(s.Number), At: c.At, Old: c.From, New: c.To})
 		if c.To != c.From || g.signs[c.At] != "" { // texts are not in the history: the sign becomes blank
-			changeBlock(l, index, g, Change{Chunk: s.Chunk, BlockAt: nodemsg.BlockAt{At: c.At, Block: c.To}}, &out)
+			l.changeBlock(index, g, Change{Chunk: s.Chunk, BlockAt: nodemsg.BlockAt{At: c.At, Block: c.To}}, &out)
 		}
 	}
 	return out, nil

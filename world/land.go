@@ -141,7 +141,7 @@ func (l *Land) Structure() Structure { return l.structure }
 const MaxEdits = wire.MaxBlocks - 1<<15
 
 // Full reports whether the chunk has MaxEdits edited blocks or more, and the place is not one of them.
-func Full(l *Land, pos grid.Pos) bool {
+func (l *Land) Full(pos grid.Pos) bool {
 	g := l.pinned[pos.Chunk()]
 	if g == nil || g.edits.Len() < MaxEdits {
 		return false

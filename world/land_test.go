@@ -347,14 +347,14 @@ func TestChunksAreFull(t *testing.T) {
 		g.edits.Set(i, chunk.Stone)
 	}
 	last, next := chunk.Index(MaxEdits-1).Pos(pos.Chunk()), chunk.Index(MaxEdits).Pos(pos.Chunk())
-	if Full(e.land, last) {
+	if e.land.Full(last) {
 		t.Error("full before it has all")
 	}
 	g.edits.Set(chunk.At(last), chunk.Stone)
-	if Full(e.land, last) || !Full(e.land, next) {
-		t.Errorf("full: an edited place %v, another %v", Full(e.land, last), Full(e.land, next))
+	if e.land.Full(last) || !e.land.Full(next) {
+		t.Errorf("full: an edited place %v, another %v", e.land.Full(last), e.land.Full(next))
 	}
-	if Full(e.land, grid.Pos{X: pos.X + grid.ChunkSize, Y: 1, Z: pos.Z}) {
+	if e.land.Full(grid.Pos{X: pos.X + grid.ChunkSize, Y: 1, Z: pos.Z}) {
 		t.Error("a chunk without edits is full")
 	}
 }

@@ -19,7 +19,7 @@ func (l *Land) applyVacate(index uint64, entry []byte) (Step, error) {
 	if len(entry) != 1 {
 		return NoStep, errBatch
 	}
-	if !Empty(l) {
+	if !l.Empty() {
 		return NoStep, nil
 	}
 	l.structure.Vacated, l.dirtyRows.structure = index, true
@@ -28,7 +28,7 @@ func (l *Land) applyVacate(index uint64, entry []byte) (Step, error) {
 
 // Empty reports whether nothing was ever built in a region, and it was never split: it has no rows. A region that was
 // given up is not Empty.
-func Empty(l *Land) bool {
+func (l *Land) Empty() bool {
 	return len(l.pinned) == 0 && len(l.recents) == 0 && l.ordersRow() == nil && l.structure == Structure{}
 }
 

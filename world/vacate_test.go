@@ -42,7 +42,7 @@ func TestVacateOnlyEmptyLand(t *testing.T) {
 				mustApply(t, l, uint64(i+2), entry)
 			}
 			empty := name == "nothing" || name == "a barrier" || name == "a merge of nothing"
-			if Empty(l) != empty {
+			if l.Empty() != empty {
 				t.Errorf("empty: %v", !empty)
 			}
 			step, want := mustApply(t, l, 9, EncodeVacate()), NoStep
@@ -90,7 +90,7 @@ func TestVacatedForGood(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if again.Structure() != ended || Empty(again) {
+	if again.Structure() != ended || again.Empty() {
 		t.Errorf("read again, it is %+v", again.Structure())
 	}
 	keys := func(_ string, prefix []byte, visit func([]byte) error) error {

@@ -431,7 +431,7 @@ func (n *node) beginIncarnation(ctx context.Context) (*integrity.Incarnations, e
 		},
 		Held:           func() (map[uint64]uint64, error) { return replica.Replicas(n.db, n.host.PeerID()) },
 		GroupPeers:     func() ([]string, error) { return replica.GroupPeers(n.db, n.host.PeerID()) },
-		OpenGroupPeers: func() []string { return replica.OpenGroupPeers(n.replicas) },
+		OpenGroupPeers: func() []string { return n.replicas.OpenGroupPeers() },
 		Promised:       n.replicas.Promised, Now: n.clock.Now, Logger: n.logger, Registerer: n.metrics,
 	})
 	if err != nil {

@@ -147,7 +147,7 @@ func (q *editQueue) add(s *subscriber, intent nodemsg.Intent, refused string) {
 		q.refuse(intent, wire.RefusedText)
 	case intent.Pos.Y == 0: // always bedrock
 		q.refuse(intent, wire.RefusedUnbreakable)
-	case world.Full(q.contents.land, intent.Pos):
+	case q.contents.land.Full(intent.Pos):
 		q.refuse(intent, wire.RefusedFull)
 	case refused != "", len(q.waiting) >= maxWaiting:
 		// A retry, sent because the previous leader's answer was lost, may already be applied.

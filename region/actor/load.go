@@ -23,7 +23,7 @@ type LoadSample struct {
 
 // SampleLoad sends what was counted in the region since the last call, if this node leads it, and it has its land.
 // Answer must have room for it.
-func SampleLoad(l *Land, answer chan<- LoadSample) {
+func (l *Land) SampleLoad(answer chan<- LoadSample) {
 	l.enqueue(func(l *land) {
 		used := l.budget.take()
 		s := LoadSample{Busy: used.busy, Ticks: used.ticks, Chunks: make(map[grid.ChunkPos]ChunkLoad)}

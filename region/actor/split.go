@@ -64,7 +64,7 @@ func (s *splitter) begin(c replica.Committed) {
 	split := Split{Region: l.info, Children: l.contents.land.Children(c.Index), Led: l.leading}
 	split.Region.Split = c.Index
 	if l.leading {
-		split.Crowd = bodies(l)
+		split.Crowd = l.bodies()
 	}
 	for i, child := range split.Children {
 		split.Forks[i] = replica.Fork{
@@ -191,14 +191,14 @@ const placeholderTicks = 60
 const placeholder = 0
 
 // bodies lists the avatars in a region.
-func bodies(l *land) (all []nodemsg.Body) {
+func (l *land) bodies() (all []nodemsg.Body) {
 	l.contents.crowd.Count(func(at grid.ChunkPos, _ int) { all = append(all, l.contents.crowd.Inside(at)...) })
 	return all
 }
 
 // ShowAvatars has a region show avatars of the one that it came from until their gateways enter them themselves.
 // Otherwise everybody would vanish for a moment before the eyes of those whose gateway comes first.
-func ShowAvatars(l *Land, shown []nodemsg.Body) {
+func (l *Land) ShowAvatars(shown []nodemsg.Body) {
 	l.enqueue(func(l *land) {
 		for _, body := range shown {
 			if !l.contents.crowd.Has(body.Player) {
@@ -210,10 +210,10 @@ func ShowAvatars(l *Land, shown []nodemsg.Body) {
 }
 
 // PassAvatars has another region show the avatars of one that this node leads.
-func PassAvatars(l, to *Land) {
+func (l *Land) PassAvatars(to *Land) {
 	l.enqueue(func(l *land) {
 		if l.leading {
-			ShowAvatars(to, bodies(l))
+			to.ShowAvatars(l.bodies())
 		}
 	})
 }
@@ -234,7 +234,7 @@ func (s *splitter) tick() {
 }
 
 // ResolveFreeze has resolved now what a region is frozen or given up for.
-func ResolveFreeze(l *Land) {
+func (l *Land) ResolveFreeze() {
 	l.enqueue(func(l *land) {
 		if l.edits.frozen {
 			l.Resolve(l.handle, l.contents.land.Structure(), l.leading)
@@ -271,15 +271,15 @@ func ledElsewhere(err error) error {
 	return err
 }
 
-func propose(ctx context.Context, l *Land, entry []byte, refuse func(world.Structure) error, done func(world.Structure) bool) error {
+func (l *Land) propose(ctx context.Context, entry []byte, refuse func(world.Structure) error, done func(world.Structure) bool) error {
 	answer := make(chan error, 1)
 	err, failed := Await(ctx, l.Actor, answer, l.enqueue(func(l *land) { l.splitter.propose(entry, refuse, done, answer) }))
 	return cmp.Or(failed, err)
 }
 
 // ProposeSplit splits a region, which this node must lead, and waits until this node has applied that.
-func ProposeSplit(ctx context.Context, l *Land) error {
-	return propose(ctx, l, world.EncodeSplit(), func(s world.Structure) error {
+func (l *Land) ProposeSplit(ctx context.Context) error {
+	return l.propose(ctx, world.EncodeSplit(), func(s world.Structure) error {
 		switch {
 		case s.Split != 0:
 			return ErrSplit
@@ -299,7 +299,7 @@ var ErrInUse = errors.New("the region is in use")
 
 // ProposeVacate gives up a region, which this node must lead. The error is ErrInUse if it is watched, or something was
 // built there.
-func ProposeVacate(ctx context.Context, l *Land) error {
+func (l *Land) ProposeVacate(ctx context.Context) error {
 	answer := make(chan error, 1)
 	err, failed := Await(ctx, l.Actor, answer, l.enqueue(func(l *land) {
 		if l.hub.len() > 0 || !l.edits.empty() {
@@ -307,7 +307,7 @@ func ProposeVacate(ctx context.Context, l *Land) error {
 			return
 		}
 		l.splitter.propose(world.EncodeVacate(), func(s world.Structure) error {
-			if s.Vacated == 0 && !world.Empty(l.contents.land) {
+			if s.Vacated == 0 && !l.contents.land.Empty() {
 				return ErrInUse
 			}
 			return nil
@@ -318,8 +318,8 @@ func ProposeVacate(ctx context.Context, l *Land) error {
 
 // Freeze freezes a child, which this node must lead, for an attempt of its parent, and returns its land for
 // world.EncodeMerge. Passed is the number of the last rollback that is complete there, or does not concern it.
-func Freeze(ctx context.Context, l *Land, attempt uint64, passed int64) ([]byte, error) {
-	err := propose(ctx, l, world.EncodeFreeze(attempt), func(s world.Structure) error {
+func (l *Land) Freeze(ctx context.Context, attempt uint64, passed int64) ([]byte, error) {
+	err := l.propose(ctx, world.EncodeFreeze(attempt), func(s world.Structure) error {
 		switch {
 		case s.Split != 0:
 			return ErrSplit
@@ -357,15 +357,15 @@ func Freeze(ctx context.Context, l *Land, attempt uint64, passed int64) ([]byte,
 }
 
 // ProposeThaw ends the freeze of a child by an attempt of its parent.
-func ProposeThaw(ctx context.Context, l *Land, attempt uint64) error {
-	return propose(ctx, l, world.EncodeThaw(attempt), func(world.Structure) error { return nil },
+func (l *Land) ProposeThaw(ctx context.Context, attempt uint64) error {
+	return l.propose(ctx, world.EncodeThaw(attempt), func(world.Structure) error { return nil },
 		func(s world.Structure) bool { return s.Frozen != attempt+1 })
 }
 
 // ProposeMerge merges the children of a region, which this node must lead, in an attempt. Rows are what Freeze
 // returned.
-func ProposeMerge(ctx context.Context, l *Land, attempt uint64, rows [2][]byte) error {
-	err := propose(ctx, l, world.EncodeMerge(attempt, rows), func(s world.Structure) error {
+func (l *Land) ProposeMerge(ctx context.Context, attempt uint64, rows [2][]byte) error {
+	err := l.propose(ctx, world.EncodeMerge(attempt, rows), func(s world.Structure) error {
 		if s.Split == 0 || s.Attempt != attempt {
 			return ErrOtherAttempt
 		}
@@ -374,20 +374,20 @@ func ProposeMerge(ctx context.Context, l *Land, attempt uint64, rows [2][]byte) 
 	if err != nil {
 		return err
 	}
-	if _, s, err := StructureOf(ctx, l); err != nil || s.Split != 0 {
+	if _, s, err := l.Structure(ctx); err != nil || s.Split != 0 {
 		return cmp.Or(err, ErrOtherAttempt)
 	}
 	return nil
 }
 
 // ProposeAbandon ends an attempt to merge the children of a region, and all before it, unless they are over.
-func ProposeAbandon(ctx context.Context, l *Land, attempt uint64) error {
-	return propose(ctx, l, world.EncodeAbandon(attempt), func(world.Structure) error { return nil },
+func (l *Land) ProposeAbandon(ctx context.Context, attempt uint64) error {
+	return l.propose(ctx, world.EncodeAbandon(attempt), func(world.Structure) error { return nil },
 		func(s world.Structure) bool { return s.Split == 0 || s.Attempt > attempt })
 }
 
-// StructureOf returns the region and its structure, with everything that was committed before. This node must lead it.
-func StructureOf(ctx context.Context, l *Land) (info nodemsg.Region, s world.Structure, err error) {
+// Structure returns the region and its structure, with everything that was committed before. This node must lead it.
+func (l *Land) Structure(ctx context.Context) (info nodemsg.Region, s world.Structure, err error) {
 	if _, err := l.raft.ReadIndex(ctx); err != nil {
 		return info, s, ledElsewhere(err)
 	}
@@ -408,26 +408,26 @@ func StructureOf(ctx context.Context, l *Land) (info nodemsg.Region, s world.Str
 	return got.info, got.structure, cmp.Or(err, got.err)
 }
 
-// CopyOf returns a region's structure as the copy on this node has it, led here or not.
-func CopyOf(ctx context.Context, l *Land) (world.Structure, error) {
+// StructureHere returns a region's structure as the copy on this node has it, led here or not.
+func (l *Land) StructureHere(ctx context.Context) (world.Structure, error) {
 	answer := make(chan world.Structure, 1)
 	return Await(ctx, l.Actor, answer, l.enqueue(func(l *land) { l.deliver(); answer <- l.contents.land.Structure() }))
 }
 
 // EndMerged ends a child on this node because it was merged into the parent, to which the gateways are sent; nil if
 // that is not known.
-func EndMerged(l *Land, parent *nodemsg.Region) {
+func (l *Land) EndMerged(parent *nodemsg.Region) {
 	l.enqueue(func(l *land) {
 		l.hub.parent = parent
 		l.removed = true
 	})
 }
 
-// UseOf reports whether a gateway watches a region, and whether nothing was ever built there, as the copy on this node
+// Use reports whether a gateway watches a region, and whether nothing was ever built there, as the copy on this node
 // has it.
-func UseOf(ctx context.Context, l *Land) (watched, empty bool, err error) {
+func (l *Land) Use(ctx context.Context) (watched, empty bool, err error) {
 	type use struct{ watched, empty bool }
 	answer := make(chan use, 1)
-	got, err := Await(ctx, l.Actor, answer, l.enqueue(func(l *land) { l.deliver(); answer <- use{l.hub.len() > 0, world.Empty(l.contents.land)} }))
+	got, err := Await(ctx, l.Actor, answer, l.enqueue(func(l *land) { l.deliver(); answer <- use{l.hub.len() > 0, l.contents.land.Empty()} }))
 	return got.watched, got.empty, err
 }

@@ -15,11 +15,11 @@ func TestVoidStepIsRefused(t *testing.T) {
 		l, g := scripted()
 		l.LandOptions.Split = func(_ Split, done func(error)) { done(nil) }
 		split, freeze := make(chan error, 1), make(chan error, 1)
-		go func() { split <- ProposeSplit(t.Context(), l.handle) }()
+		go func() { split <- l.handle.ProposeSplit(t.Context()) }()
 		synctest.Wait()
 		l.runInbox()
 		go func() {
-			_, err := Freeze(t.Context(), l.handle, 0, 0)
+			_, err := l.handle.Freeze(t.Context(), 0, 0)
 			freeze <- err
 		}()
 		synctest.Wait()

@@ -266,7 +266,7 @@ func (e *Executor) Abandon(ctx context.Context, replicas map[uint64]uint64) erro
 	}
 	closed := make(map[*actor.Actor]bool)
 	for id := range replicas {
-		for replica.IsOpen(e.Replicas, id) {
+		for e.Replicas.IsOpen(id) {
 			if a := e.openActor(id); a != nil && !closed[a] {
 				closed[a] = true
 				a.Close(errEarlier.Error())

@@ -124,7 +124,7 @@ func (l *AutoSplit) round(ctx context.Context) {
 	for _, land := range lands {
 		if asked[land] = l.asked[land]; asked[land] == nil {
 			asked[land] = make(chan actor.LoadSample, 1)
-			actor.SampleLoad(land, asked[land])
+			land.SampleLoad(asked[land])
 		}
 	}
 	l.asked = asked

@@ -136,7 +136,7 @@ func (s *Splitter) copyHere(ctx context.Context, id uint64) (nodemsg.Region, uin
 	var err error
 	if l := s.Regions.Loaded(id); l != nil {
 		info.Cell = l.Cell()
-		structure, err = actor.CopyOf(ctx, l)
+		structure, err = l.StructureHere(ctx)
 	} else if has, failed := s.Replicas.Has(id); has && failed == nil {
 		var stored nodemsg.Region
 		stored, err = s.Registry.Region(id)

@@ -117,7 +117,7 @@ func (s *Splitter) MergeHere(ctx context.Context, peer string, id uint64) error 
 	if err != nil {
 		return err
 	}
-	parent, structure, err := actor.StructureOf(ctx, l)
+	parent, structure, err := l.Structure(ctx)
 	if err == nil && structure.Split == 0 {
 		err = errors.New("it is not split")
 	}
@@ -174,7 +174,7 @@ func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Re
 		err = checkOrders(rows)
 	}
 	if err == nil {
-		err = actor.ProposeMerge(ctx, l, attempt, rows)
+		err = l.ProposeMerge(ctx, attempt, rows)
 	}
 	if err != nil {
 		if !ledElsewhere(err) {
@@ -182,7 +182,7 @@ func (s *Splitter) attempt(ctx context.Context, l *actor.Land, parent nodemsg.Re
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTime)
 		defer cancel()
-		if abandoned := actor.ProposeAbandon(ctx, l, attempt); abandoned != nil {
+		if abandoned := l.ProposeAbandon(ctx, attempt); abandoned != nil {
 			s.Logger.Warn("merge not abandoned; the regions thaw when another node has done so", "region", parent.ID, "error", abandoned)
 		}
 		return err
@@ -224,7 +224,7 @@ func (s *Splitter) inform(ctx context.Context, child nodemsg.Region, leader stri
 // ResolveHere has a child that is frozen here find out what has become of the merge.
 func (s *Splitter) ResolveHere(id uint64) {
 	if l := s.Regions.Loaded(id); l != nil {
-		actor.ResolveFreeze(l)
+		l.ResolveFreeze()
 	}
 }
 
@@ -256,7 +256,7 @@ func (s *Splitter) FreezeHere(ctx context.Context, peer string, f nodemsg.Freeze
 }
 
 func (s *Splitter) freeze(ctx context.Context, l *actor.Land, peer string, attempt uint64) ([]byte, error) {
-	structure, err := actor.CopyOf(ctx, l)
+	structure, err := l.StructureHere(ctx)
 	if err == nil && structure.Parent == 0 {
 		err = fmt.Errorf("region %d is no part of another one", l.ID())
 	}
@@ -279,7 +279,7 @@ func (s *Splitter) freeze(ctx context.Context, l *actor.Land, peer string, attem
 	if err != nil {
 		return nil, err
 	}
-	return actor.Freeze(ctx, l, attempt, passed)
+	return l.Freeze(ctx, attempt, passed)
 }
 
 // StructureHere returns a region that this node leads, or comes to lead, and the number of its attempt to merge its
@@ -295,15 +295,15 @@ func (s *Splitter) StructureHere(ctx context.Context, q nodemsg.StructureRequest
 	if err != nil {
 		return nodemsg.Region{}, 0, err
 	}
-	info, structure, err := actor.StructureOf(ctx, l)
+	info, structure, err := l.Structure(ctx)
 	if _, busy := s.merging.Load(q.Region); err != nil || busy || q.Abandon <= structure.Attempt {
 		return info, structure.Attempt, err
 	}
 	// One attempt at a time: a number that nobody has reached must not end all attempts to come.
-	if err := actor.ProposeAbandon(ctx, l, structure.Attempt); err != nil {
+	if err := l.ProposeAbandon(ctx, structure.Attempt); err != nil {
 		return nodemsg.Region{}, 0, err
 	}
-	info, structure, err = actor.StructureOf(ctx, l)
+	info, structure, err = l.Structure(ctx)
 	return info, structure.Attempt, err
 }
 
@@ -336,7 +336,7 @@ func (s *Splitter) resolve(ctx context.Context, l *actor.Land, structure world.S
 	if live, err := s.live(ctx, structure.Parent, cell, false); err != nil || live {
 		return err
 	}
-	actor.EndMerged(l, nil)
+	l.EndMerged(nil)
 	return nil
 }
 
@@ -354,7 +354,7 @@ func (s *Splitter) resolveWith(ctx context.Context, l *actor.Land, listed nodems
 	switch s.await(ctx, listed, undone(structure.ParentSplit), abandoned) {
 	case 0:
 		if to := s.Regions.Loaded(listed.ID); to != nil {
-			actor.PassAvatars(l, to)
+			l.PassAvatars(to)
 		}
 		if listed.Split == structure.ParentSplit { // the catalog is a little behind
 			listed.Split, listed.Merged = 0, structure.ParentSplit+1
@@ -362,10 +362,10 @@ func (s *Splitter) resolveWith(ctx context.Context, l *actor.Land, listed nodems
 		if actor.HasMember(listed, answered.Leader) {
 			listed.Leader = answered.Leader
 		}
-		actor.EndMerged(l, &listed)
+		l.EndMerged(&listed)
 	case 1:
 		if leads {
-			return actor.ProposeThaw(ctx, l, structure.Frozen-1)
+			return l.ProposeThaw(ctx, structure.Frozen-1)
 		}
 	}
 	return nil

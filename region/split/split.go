@@ -186,7 +186,7 @@ func (s *Splitter) SplitHere(ctx context.Context, id uint64) error {
 	}
 	s.proposed.Store(id, time.Now())
 	defer s.proposed.Delete(id)
-	if err := actor.ProposeSplit(ctx, l); err != nil {
+	if err := l.ProposeSplit(ctx); err != nil {
 		return fmt.Errorf("split %v: %w", l.Cell(), err)
 	}
 	return nil
@@ -268,7 +268,7 @@ func (s *Splitter) elect(ctx context.Context, child nodemsg.Region, crowd []node
 		l, err := s.Regions.Open(ctx, child.ID, child.Cell)
 		if err == nil {
 			if len(crowd) > 0 {
-				actor.ShowAvatars(l, crowd)
+				l.ShowAvatars(crowd)
 				crowd = nil
 			}
 			if l.Raft().Status().Leader != "" {

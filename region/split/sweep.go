@@ -94,7 +94,7 @@ func (s *Splitter) sweep(ctx context.Context, info nodemsg.Region) error {
 	}
 	s.Logger.Info("copy of a merged region deleted", "region", info.ID, "cell", info.Cell.String())
 	if l := s.Regions.Loaded(info.ID); l != nil {
-		actor.EndMerged(l, nil)
+		l.EndMerged(nil)
 		return nil
 	}
 	return s.Delete(info)
@@ -139,9 +139,9 @@ func (s *Splitter) DeleteMerged(parent nodemsg.Region, split uint64) {
 func (s *Splitter) deleteMerged(parent, child nodemsg.Region) error {
 	if l := s.Regions.Loaded(child.ID); l != nil {
 		if to := s.Regions.Loaded(parent.ID); to != nil {
-			actor.PassAvatars(l, to)
+			l.PassAvatars(to)
 		}
-		actor.EndMerged(l, &parent)
+		l.EndMerged(&parent)
 		return nil
 	}
 	stored, err := s.Registry.Region(child.ID)

@@ -196,7 +196,7 @@ func (l *Vacater) responsible(ctx context.Context, info nodemsg.Region) (bool, e
 	if land := l.Regions.Loaded(info.ID); land != nil {
 		ctx, cancel := context.WithTimeout(ctx, useTime)
 		defer cancel()
-		watched, empty, err := actor.UseOf(ctx, land)
+		watched, empty, err := land.Use(ctx)
 		return err == nil && !watched && empty && land.Raft().Status().Self, err
 	}
 	if !l.Supervisor.Responsible(info) {
@@ -239,7 +239,7 @@ func (l *Vacater) Vacate(ctx context.Context, id uint64) error {
 	if err != nil {
 		return fmt.Errorf("vacate region %d: %w", id, err)
 	}
-	actor.ResolveFreeze(land)
+	land.ResolveFreeze()
 	select {
 	case <-land.Done():
 		return nil
@@ -261,7 +261,7 @@ func (l *Vacater) propose(ctx context.Context, id uint64) (*actor.Land, error) {
 	if err != nil {
 		return nil, err
 	}
-	return land, actor.ProposeVacate(ctx, land)
+	return land, land.ProposeVacate(ctx)
 }
 
 // inCatalog reports whether the catalog lists a region. The error is an errCatalog.
