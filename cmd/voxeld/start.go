@@ -394,12 +394,12 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 	}
 	if gate := n.access.Gate; gate != nil {
 		options.Attester = admission.Attester{Gate: gate}
-		options.Excluded = func(peer string) bool { return admission.Excluded(gate, peer) }
+		options.Excluded = gate.Excluded
 		options.Issuer = gate.Issues
-		options.Operator.Charter = func() uint64 { return admission.Charter(gate).Number }
-		options.Operator.WasOpen = admission.CountsOpen(gate)
+		options.Operator.Charter = func() uint64 { return gate.Charter().Number }
+		options.Operator.WasOpen = gate.CountsOpen()
 		options.Issued = func(charter uint64, node ed25519.PublicKey) (bool, error) {
-			issued, known := admission.Issued(gate, charter, node)
+			issued, known := gate.Issued(charter, node)
 			if !known {
 				return false, policy.ErrUnknownCharter
 			}

@@ -14,10 +14,10 @@ import (
 // node of a world begins so, and any other one may take over when the issuers are lost. A node that
 // has a certificate, and is revoked, remains an issuer without a valid one: with the root key it may have to dismiss
 // whoever revoked it.
-func Appoint(g *Gate, operator string, roots ...trust.Signer) error {
+func (g *Gate) Appoint(operator string, roots ...trust.Signer) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err := addIssuer(g, g.self.Key(), operator, roots...); err != nil {
+	if err := g.addIssuer(g.self.Key(), operator, roots...); err != nil {
 		return err
 	}
 	if _, err := g.mu.authority.Check(g.mu.own, g.self.Key(), g.now()); g.mu.own != nil && err == nil {
@@ -32,7 +32,7 @@ func Appoint(g *Gate, operator string, roots ...trust.Signer) error {
 }
 
 // addIssuer makes a node an issuer, as the root keys sign. The lock is held.
-func addIssuer(g *Gate, node trust.Key, operator string, roots ...trust.Signer) error {
+func (g *Gate) addIssuer(node trust.Key, operator string, roots ...trust.Signer) error {
 	next := g.mu.authority.Charter().Next(g.now())
 	if next.Issues(node) {
 		return nil
@@ -41,7 +41,7 @@ func addIssuer(g *Gate, node trust.Key, operator string, roots ...trust.Signer) 
 		next.Number = trust.ClosingCharter
 	}
 	next.Issuers = append(next.Issuers, trust.Issuer{Key: node, Name: operator})
-	return succeed(g, next, roots...)
+	return g.succeed(next, roots...)
 }
 
 // succeed signs the next charter, and adds it. First it signs the revocations again that would end with the charter,
@@ -49,7 +49,7 @@ func addIssuer(g *Gate, node trust.Key, operator string, roots ...trust.Signer) 
 // and as no other node would listen to it, it could not lift them. A charter that names other root keys is followed at
 // once by one that says the same: a former root key can sign a rival of the newest charter, but not of one that another
 // has followed. The lock is held.
-func succeed(g *Gate, next trust.Charter, roots ...trust.Signer) error {
+func (g *Gate) succeed(next trust.Charter, roots ...trust.Signer) error {
 	raw, err := next.Seal(roots...)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func succeed(g *Gate, next trust.Charter, roots ...trust.Signer) error {
 		}
 		sealed = append(sealed, following)
 	}
-	own, _ := ownCertificate(g)
+	own, _ := g.ownCertificate()
 	for _, r := range g.mu.authority.NotEntitled(next) {
 		if !r.Lifted && own.Names(r.Of()) {
 			continue
@@ -80,30 +80,30 @@ func succeed(g *Gate, next trust.Charter, roots ...trust.Signer) error {
 }
 
 // AppointOther makes another node an issuer.
-func AppointOther(g *Gate, node trust.Key, operator string) error {
+func (g *Gate) AppointOther(node trust.Key, operator string) error {
 	root, err := g.Root()
 	if err != nil {
 		return fmt.Errorf("only the holder of the root key can name issuers: %w", err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return addIssuer(g, node, operator, root)
+	return g.addIssuer(node, operator, root)
 }
 
 // Dismiss makes a node an issuer no more. The certificates that it has issued stay valid, but nodes get others at once.
 // What it has revoked stays revoked.
-func Dismiss(g *Gate, node trust.Key) error {
+func (g *Gate) Dismiss(node trust.Key) error {
 	root, err := g.Root()
 	if err != nil {
 		return fmt.Errorf("only the holder of the root key can dismiss issuers: %w", err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return dismiss(g, node, root)
+	return g.dismiss(node, root)
 }
 
 // dismiss makes a node an issuer no more. The lock is held.
-func dismiss(g *Gate, node trust.Key, root trust.Signer) error {
+func (g *Gate) dismiss(node trust.Key, root trust.Signer) error {
 	next := g.mu.authority.Charter().Next(g.now())
 	switch {
 	case !next.Issues(node):
@@ -112,11 +112,11 @@ func dismiss(g *Gate, node trust.Key, root trust.Signer) error {
 		return errors.New("this node has the root key, with which it becomes an issuer at each start: dismiss it on another node to which you have moved root.key")
 	}
 	next.Issuers = slices.DeleteFunc(next.Issuers, func(i trust.Issuer) bool { return i.Key == node })
-	return succeed(g, next, root)
+	return g.succeed(next, root)
 }
 
 // ReplaceRoot replaces this node's root key by another one, which counts from now on instead.
-func ReplaceRoot(g *Gate, fresh trust.Signer) error {
+func (g *Gate) ReplaceRoot(fresh trust.Signer) error {
 	root, err := g.Root()
 	if err != nil {
 		return fmt.Errorf("only its holder can replace the root key: %w", err)
@@ -129,5 +129,5 @@ func ReplaceRoot(g *Gate, fresh trust.Signer) error {
 		return errors.New("the key in root.key is no root key of the world any more")
 	}
 	next.Roots[i] = fresh.Key()
-	return succeed(g, next, root, fresh)
+	return g.succeed(next, root, fresh)
 }

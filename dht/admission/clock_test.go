@@ -83,7 +83,7 @@ func TestRenewalAndExpiry(t *testing.T) {
 	w := newWorld(t)
 	c := new(clock)
 	founder := w.open(w.startAt(c))
-	if err := admission.Appoint(founder.Gate, "Ada", w.root); err != nil {
+	if err := founder.Gate.Appoint("Ada", w.root); err != nil {
 		t.Fatal(err)
 	}
 	awake, err := w.joinAt(founder, c)
@@ -196,7 +196,7 @@ func TestIssuerAhead(t *testing.T) {
 	w := newWorld(t)
 	c := new(clock)
 	founder := w.open(w.startAt(c))
-	if err := admission.Appoint(founder.Gate, "Ada", w.root); err != nil {
+	if err := founder.Gate.Appoint("Ada", w.root); err != nil {
 		t.Fatal(err)
 	}
 	a := w.join(founder, "Ada")
@@ -221,7 +221,7 @@ func TestRotation(t *testing.T) {
 	if err := founder.host.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := admission.Appoint(a.Gate, "Ada", w.root); err != nil {
+	if err := a.Gate.Appoint("Ada", w.root); err != nil {
 		t.Fatal(err)
 	}
 	c := w.join(a, "Cem")
@@ -245,10 +245,10 @@ func TestRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	nettest.Eventually(t, "the charter to spread", func() bool { return b.Charter().Number >= next.Number })
-	if err := admission.Appoint(b.Gate, "Ben", w.root); err == nil {
+	if err := b.Gate.Appoint("Ben", w.root); err == nil {
 		t.Error("the former root key still counts")
 	}
-	if err := admission.Appoint(b.Gate, "Ben", trust.PrivateKey(fresh)); err != nil {
+	if err := b.Gate.Appoint("Ben", trust.PrivateKey(fresh)); err != nil {
 		t.Error(err)
 	}
 	if err := c.play(t, a); err != nil {
@@ -271,10 +271,10 @@ func TestDismissal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := admission.Dismiss(founder.Gate, founder.key(t)); err == nil || !strings.Contains(err.Error(), "root.key") {
+	if err := founder.Gate.Dismiss(founder.key(t)); err == nil || !strings.Contains(err.Error(), "root.key") {
 		t.Errorf("the holder of the root key dismisses itself: %v", err)
 	}
-	if err := admission.AppointOther(founder.Gate, a.key(t), "Ada"); err != nil {
+	if err := founder.Gate.AppointOther(a.key(t), "Ada"); err != nil {
 		t.Fatal(err)
 	}
 	before, err := b.Own()
@@ -282,10 +282,10 @@ func TestDismissal(t *testing.T) {
 		t.Fatal(err)
 	}
 	nettest.Eventually(t, "the charter to be known", func() bool { return a.Issues(a.host.PeerID()) && b.Issues(a.host.PeerID()) })
-	if err := admission.Dismiss(a.Gate, b.key(t)); err == nil {
+	if err := a.Gate.Dismiss(b.key(t)); err == nil {
 		t.Error("a node that is no issuer is dismissed")
 	}
-	if err := admission.Dismiss(a.Gate, founder.key(t)); err != nil {
+	if err := a.Gate.Dismiss(founder.key(t)); err != nil {
 		t.Fatal(err)
 	}
 	nettest.Eventually(t, "new certificates", func() bool {
@@ -311,13 +311,13 @@ func TestDismissal(t *testing.T) {
 	}
 	// Revoked after that, it does not take with it the nodes that it admitted.
 	subject := trust.NodeSubject(founder.key(t))
-	if admission.Concerns(a.Gate, subject, b.host.PeerID()) {
+	if a.Gate.Concerns(subject, b.host.PeerID()) {
 		t.Error("its revocation would exclude a node that it admitted")
 	}
 	if err := a.Revoke(subject, "stolen", false); err != nil {
 		t.Fatal(err)
 	}
-	if !admission.Excluded(a.Gate, founder.host.PeerID()) || admission.Excluded(a.Gate, b.host.PeerID()) {
+	if !a.Gate.Excluded(founder.host.PeerID()) || a.Gate.Excluded(b.host.PeerID()) {
 		t.Error("the former issuer is not excluded, or who it admitted is")
 	}
 }
@@ -330,7 +330,7 @@ func TestRevocationsOutliveTheirSigner(t *testing.T) {
 	if err := out.play(t, a); err != nil {
 		t.Fatal(err)
 	}
-	if err := admission.AppointOther(founder.Gate, a.key(t), "Ada"); err != nil {
+	if err := founder.Gate.AppointOther(a.key(t), "Ada"); err != nil {
 		t.Fatal(err)
 	}
 	if err := founder.Revoke(trust.NodeSubject(out.key(t)), "it lies", false); err != nil {
@@ -344,7 +344,7 @@ func TestRevocationsOutliveTheirSigner(t *testing.T) {
 	}
 	nettest.Eventually(t, "charter and revocations to be known", func() bool { return a.Issues(a.host.PeerID()) && len(a.Revoked()) == 2 })
 	number := a.Charter().Number
-	if err := admission.Dismiss(a.Gate, founder.key(t)); err != nil {
+	if err := a.Gate.Dismiss(founder.key(t)); err != nil {
 		t.Fatal(err)
 	}
 	nettest.Eventually(t, "the dismissal to be known", func() bool { return founder.Charter().Number > number })
@@ -358,14 +358,14 @@ func TestRevocationsOutliveTheirSigner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := admission.ReplaceRoot(a.Gate, trust.PrivateKey(fresh)); err != nil {
+	if err := a.Gate.ReplaceRoot(trust.PrivateKey(fresh)); err != nil {
 		t.Fatal(err)
 	}
 	if err := out.play(t, a); err == nil || len(a.Revoked()) != 2 {
 		t.Errorf("with another root key: %v, revoked %v", err, a.Revoked())
 	}
 	again := w.open(w.startWith(a.storage))
-	if !admission.Excluded(again.Gate, out.host.PeerID()) || len(again.Revoked()) != 2 {
+	if !again.Gate.Excluded(out.host.PeerID()) || len(again.Revoked()) != 2 {
 		t.Errorf("after a restart: revoked %v", again.Revoked())
 	}
 	if err := a.Revoke(trust.OperatorSubject("Bob"), "he may", true); err != nil || len(a.Revoked()) != 1 {
@@ -378,7 +378,7 @@ func TestRevokedTokenStaysUseless(t *testing.T) {
 	w := newWorld(t)
 	c := new(clock)
 	founder := w.open(w.startAt(c))
-	if err := admission.Appoint(founder.Gate, "Ada", w.root); err != nil {
+	if err := founder.Gate.Appoint("Ada", w.root); err != nil {
 		t.Fatal(err)
 	}
 	secret, err := founder.Invite(trust.Invitation{Operator: "Ada"}, 365*24*time.Hour)
@@ -446,12 +446,12 @@ func TestRevokedIssuer(t *testing.T) {
 	restart := func(excluded bool) {
 		t.Helper()
 		founder = w.open(w.startWith(founder.storage))
-		if err := admission.Appoint(founder.Gate, "Ada", w.root); err != nil {
+		if err := founder.Gate.Appoint("Ada", w.root); err != nil {
 			t.Fatal(err)
 		}
 		err := founder.play(t, other)
 		for _, n := range []*testNode{founder, other} {
-			if out := admission.Excluded(n.Gate, founder.host.PeerID()); out != excluded || (err != nil) != excluded {
+			if out := n.Gate.Excluded(founder.host.PeerID()); out != excluded || (err != nil) != excluded {
 				t.Fatalf("the founder is excluded: %v, and served with %v", out, err)
 			}
 		}
@@ -464,7 +464,7 @@ func TestRevokedIssuer(t *testing.T) {
 	nettest.Eventually(t, "the founder to be served after it has revoked the issuer that had revoked it", func() bool { return founder.play(t, other) == nil })
 	for _, n := range []*testNode{founder, other} {
 		nettest.Eventually(t, "the dismissal", func() bool { return !n.Issues(bad.host.PeerID()) })
-		if !admission.Excluded(n.Gate, bad.host.PeerID()) {
+		if !n.Gate.Excluded(bad.host.PeerID()) {
 			t.Error("with the dismissal the revocation has ended")
 		}
 	}
@@ -513,7 +513,7 @@ func TestNoIssuerExcludesItself(t *testing.T) {
 		}
 	}
 	for _, s := range []trust.Subject{trust.OperatorSubject("Bob"), trust.TokenSubject(secret.ID())} {
-		if err := founder.Revoke(s, "it lies", false); err != nil || !admission.Excluded(founder.Gate, other.host.PeerID()) {
+		if err := founder.Revoke(s, "it lies", false); err != nil || !founder.Gate.Excluded(other.host.PeerID()) {
 			t.Errorf("another issuer: %v", err)
 		}
 		if err := founder.Revoke(s, "it does not", true); err != nil {
@@ -537,7 +537,7 @@ func TestIssuerRevokesItsOwnIssuer(t *testing.T) {
 				return w.root, nil
 			}
 		}
-		if err := admission.Appoint(w.open(founder).Gate, "Ada", w.root); err != nil {
+		if err := w.open(founder).Gate.Appoint("Ada", w.root); err != nil {
 			t.Fatal(err)
 		}
 		w.joinAsIssuer(other, founder)
@@ -610,7 +610,7 @@ func TestLiftAfterWrongClock(t *testing.T) {
 	if err := ahead.play(t, founder); err != nil {
 		t.Fatal(err)
 	}
-	if err := admission.AppointOther(founder.Gate, ahead.key(t), "Ada"); err != nil {
+	if err := founder.Gate.AppointOther(ahead.key(t), "Ada"); err != nil {
 		t.Fatal(err)
 	}
 	nettest.Eventually(t, "another issuer", func() bool { return ahead.Issues(ahead.host.PeerID()) })
@@ -636,14 +636,14 @@ func TestTokenOfTheOtherSide(t *testing.T) {
 		n.options.Roots, n.options.Registerer = []trust.Key{w.root.Key()}, prometheus.NewRegistry()
 		var gate *admission.Gate
 		for i, side := range []*testNode{wrong, right} {
-			if err := admission.Appoint(side.Gate, "Ada", w.root); err != nil {
+			if err := side.Gate.Appoint("Ada", w.root); err != nil {
 				t.Fatal(err)
 			}
 			_, fresh, err := ed25519.GenerateKey(rand.Reader)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := admission.ReplaceRoot(side.Gate, trust.PrivateKey(fresh)); err != nil {
+			if err := side.Gate.ReplaceRoot(trust.PrivateKey(fresh)); err != nil {
 				t.Fatal(err)
 			}
 			secret, err := side.Invite(trust.Invitation{Operator: "Ada", Uses: 1}, time.Hour)
@@ -693,12 +693,12 @@ func TestCharterThatIsNotStored(t *testing.T) {
 	}
 	full := errors.New("the disk is full")
 	founder.storage.Fail(full)
-	err = admission.ReplaceRoot(founder.Gate, trust.PrivateKey(fresh))
+	err = founder.Gate.ReplaceRoot(trust.PrivateKey(fresh))
 	founder.storage.Fail(nil)
 	if !errors.Is(err, full) || !founder.Charter().Equal(before) {
 		t.Errorf("root key replaced: %v, charter %+v", err, founder.Charter())
 	}
-	if err := admission.ReplaceRoot(founder.Gate, trust.PrivateKey(fresh)); err != nil || founder.Charter().Roots[0] != trust.PrivateKey(fresh).Key() {
+	if err := founder.Gate.ReplaceRoot(trust.PrivateKey(fresh)); err != nil || founder.Charter().Roots[0] != trust.PrivateKey(fresh).Key() {
 		t.Errorf("root key not replaced: %v", err)
 	}
 }
@@ -717,14 +717,14 @@ func TestContraryCharters(t *testing.T) {
 		}
 	}
 	send(stranger)
-	if c := admission.LastContrary(founder.Gate); !c.At.IsZero() {
+	if c := founder.Gate.LastContrary(); !c.At.IsZero() {
 		t.Errorf("the charter of a stranger counts as one of the root key: %v", c.Err)
 	}
 	_, fresh, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := admission.ReplaceRoot(founder.Gate, trust.PrivateKey(fresh)); err != nil {
+	if err := founder.Gate.ReplaceRoot(trust.PrivateKey(fresh)); err != nil {
 		t.Fatal(err)
 	}
 	chain := admission.Attester{Gate: founder.Gate}.Charters()
@@ -756,12 +756,12 @@ func TestContraryCharters(t *testing.T) {
 		t.Fatal(err)
 	}
 	send(thief)
-	c := admission.LastContrary(founder.Gate)
+	c := founder.Gate.LastContrary()
 	if !errors.Is(c.Err, trust.ErrContrary) || c.Peer != thief.host.PeerID() {
 		t.Errorf("last contrary charter: %+v", c)
 	}
 	send(stranger)
-	if now := admission.LastContrary(founder.Gate); now.At != c.At {
+	if now := founder.Gate.LastContrary(); now.At != c.At {
 		t.Errorf("the charter of a stranger replaces the other one: %+v", now)
 	}
 }
@@ -772,7 +772,7 @@ func TestRivalCharters(t *testing.T) {
 	w := newWorld(t)
 	c := new(clock)
 	founder := w.open(w.startAt(c))
-	if err := admission.Appoint(founder.Gate, "Ada", w.root); err != nil {
+	if err := founder.Gate.Appoint("Ada", w.root); err != nil {
 		t.Fatal(err)
 	}
 	a, err := w.joinAt(founder, c)

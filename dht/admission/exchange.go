@@ -157,7 +157,7 @@ func (g *Gate) take(id peer.ID, m message) judgement {
 	before := g.mu.authority.Charter()
 	for _, raw := range m.Charters {
 		if err := g.addCharters(raw); err != nil {
-			noteRefused(g, id, err)
+			g.noteRefused(id, err)
 			break // what follows depends on it
 		}
 	}
@@ -231,7 +231,7 @@ func (g *Gate) excluding(id peer.ID, certificate []byte) [][]byte {
 
 // noteRefused logs that this node refuses a peer's charter, and records it if root keys of the world signed it: anybody
 // can send the others. The lock is held.
-func noteRefused(g *Gate, id peer.ID, err error) {
+func (g *Gate) noteRefused(id peer.ID, err error) {
 	if !errors.Is(err, trust.ErrContrary) {
 		g.Logger.Debug("charter refused", "peer", id.String(), "error", err)
 		return

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/libp2p/go-libp2p/core/peer"
-
-	"github.com/voxelpopuli/voxeld/trust"
 )
 
 // KeepUp does what Run does once a minute.
@@ -31,9 +29,6 @@ func (g *Gate) AddCharter(raw []byte) error {
 	defer g.mu.Unlock()
 	return g.addCharters(raw)
 }
-
-// Charter returns the newest charter.
-func (g *Gate) Charter() trust.Charter { return Charter(g) }
 
 // OwnBytes returns the node's own sealed certificate.
 func OwnBytes(g *Gate) []byte {

@@ -108,7 +108,7 @@ func (g *Gate) Reload() error {
 
 // ownCertificate returns what this node's certificate says, valid or not, and who issued it. If it has none, only the
 // node is named. The lock is held.
-func ownCertificate(g *Gate) (trust.Certificate, trust.Key) {
+func (g *Gate) ownCertificate() (trust.Certificate, trust.Key) {
 	c, issuer, err := trust.ReadCertificate(g.mu.own)
 	if err != nil {
 		return trust.Certificate{Node: g.self.Key()}, trust.Key{}

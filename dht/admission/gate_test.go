@@ -111,7 +111,7 @@ func (w *testWorld) open(n *testNode) *testNode {
 func (w *testWorld) found() *testNode {
 	w.t.Helper()
 	n := w.open(w.start())
-	if err := admission.Appoint(n.Gate, "Ada", w.root); err != nil {
+	if err := n.Gate.Appoint("Ada", w.root); err != nil {
 		w.t.Fatal(err)
 	}
 	return n
@@ -348,7 +348,7 @@ func TestRevokedIssuerTakesWhatItAdmitted(t *testing.T) {
 	}
 	subject := trust.NodeSubject(second.key(t))
 	for n, want := range map[*testNode]bool{founder: false, second: true, early: false, late: true} {
-		if admission.Concerns(founder.Gate, subject, n.host.PeerID()) != want {
+		if founder.Gate.Concerns(subject, n.host.PeerID()) != want {
 			t.Errorf("the revocation would exclude %s: %t", n.host.PeerID(), !want)
 		}
 	}
@@ -357,7 +357,7 @@ func TestRevokedIssuerTakesWhatItAdmitted(t *testing.T) {
 			t.Fatal(err)
 		}
 		for n, of := range map[*testNode]bool{founder: false, second: true, early: false, late: true} {
-			if admission.Excluded(founder.Gate, n.host.PeerID()) != (of && revoked) {
+			if founder.Gate.Excluded(n.host.PeerID()) != (of && revoked) {
 				t.Errorf("revoked %t: %s is excluded: %t", revoked, n.host.PeerID(), !of || !revoked)
 			}
 		}
@@ -409,7 +409,7 @@ func TestClosingCharter(t *testing.T) {
 		first := w.start()
 		first.options.WasOpen = test.closing
 		w.open(first)
-		if err := admission.Appoint(first.Gate, "Ada", w.root); err != nil {
+		if err := first.Gate.Appoint("Ada", w.root); err != nil {
 			t.Fatal(err)
 		}
 		secret, err := first.Invite(trust.Invitation{Operator: "Bob", Uses: 1}, time.Hour)
@@ -421,7 +421,7 @@ func TestClosingCharter(t *testing.T) {
 		if err := w.enroll(n, first, secret); err != nil {
 			t.Fatal(err)
 		}
-		if got := admission.CountsOpen(w.open(n).Gate); got != test.want {
+		if got := w.open(n).Gate.CountsOpen(); got != test.want {
 			t.Errorf("%+v: %v", test, got)
 		}
 	}

@@ -27,7 +27,7 @@ func (g *Gate) Own() (trust.Certificate, error) {
 func (g *Gate) Renewable() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c, issuer := ownCertificate(g)
+	c, issuer := g.ownCertificate()
 	return g.mu.own != nil && c.Valid(g.now()) != nil && g.mu.authority.Renewable(c, issuer, g.self.Key(), g.now()) == nil
 }
 
@@ -44,7 +44,7 @@ func (g *Gate) Issues(node string) bool {
 
 // Issued reports whether the charter with a number made the node of a key an issuer. Known is false if that charter is
 // not known here.
-func Issued(g *Gate, charter uint64, node ed25519.PublicKey) (issued, known bool) {
+func (g *Gate) Issued(charter uint64, node ed25519.PublicKey) (issued, known bool) {
 	if len(node) != len(trust.Key{}) {
 		return false, true
 	}
@@ -54,14 +54,14 @@ func Issued(g *Gate, charter uint64, node ed25519.PublicKey) (issued, known bool
 }
 
 // CountsOpen reports whether what operators ordered while the world was open counts on.
-func CountsOpen(g *Gate) bool {
+func (g *Gate) CountsOpen() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.WasOpen && g.mu.authority.Closing()
 }
 
 // Charter returns the newest charter that is known here.
-func Charter(g *Gate) trust.Charter {
+func (g *Gate) Charter() trust.Charter {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.mu.authority.Charter()
@@ -81,27 +81,27 @@ func (g *Gate) Certificate(node string) (c trust.Certificate, admitted bool) {
 
 // Excluded reports whether a node is revoked, or its operator, the token that it came with, or the issuer that admitted
 // it, as far as they are known.
-func Excluded(g *Gate, node string) bool {
-	_, excluded := Exclusion(g, node)
+func (g *Gate) Excluded(node string) bool {
+	_, excluded := g.Exclusion(node)
 	return excluded
 }
 
 // Exclusion returns the revocation because of which Excluded reports true, if it does.
-func Exclusion(g *Gate, node string) (e trust.Exclusion, excluded bool) {
-	v, err := lastShown(g, node)
+func (g *Gate) Exclusion(node string) (e trust.Exclusion, excluded bool) {
+	v, err := g.lastShown(node)
 	if err != nil {
 		return e, false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if v.certificate.Node == g.self.Key() {
-		v.certificate, v.issuer = ownCertificate(g)
+		v.certificate, v.issuer = g.ownCertificate()
 	}
 	return g.mu.authority.Excluding(v.certificate, v.issuer)
 }
 
 // Invitations returns the tokens that this node has given out and that still admit nodes, the first to expire first.
-func Invitations(g *Gate) ([]trust.Invitation, error) {
+func (g *Gate) Invitations() ([]trust.Invitation, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	all, err := invitations(g.Storage)
@@ -116,13 +116,13 @@ func Invitations(g *Gate) ([]trust.Invitation, error) {
 
 // Concerns reports whether the revocation of a subject would exclude a node, as far as its certificate is known: it
 // names the node, or the issuer that admitted it. This node, if it is an issuer, certifies itself.
-func Concerns(g *Gate, s trust.Subject, node string) bool {
-	v, err := lastShown(g, node)
+func (g *Gate) Concerns(s trust.Subject, node string) bool {
+	v, err := g.lastShown(node)
 	return err == nil && v.certificate.Node != g.self.Key() && (v.certificate.Names(s) || s == trust.NodeSubject(v.issuer))
 }
 
 // lastShown returns the certificate that a node showed last, or one that only has its key.
-func lastShown(g *Gate, node string) (v verified, err error) {
+func (g *Gate) lastShown(node string) (v verified, err error) {
 	id, err := peer.Decode(node)
 	if err != nil {
 		return v, err
@@ -136,7 +136,7 @@ func lastShown(g *Gate, node string) (v verified, err error) {
 
 // LastContrary returns the last charter of another node, signed with root keys of the world, that this one has refused
 // since its start.
-func LastContrary(g *Gate) Contrary {
+func (g *Gate) LastContrary() Contrary {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.mu.contrary

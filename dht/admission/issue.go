@@ -99,7 +99,7 @@ func (g *Gate) redeem(node trust.Key, secret trust.Secret) ([]byte, error) {
 	if err != nil {
 		return raw, err
 	}
-	return raw, addIssuer(g, node, i.Operator, root)
+	return raw, g.addIssuer(node, i.Operator, root)
 }
 
 // renew issues a newer certificate for a peer that shows one, whatever its date says.
@@ -133,7 +133,7 @@ func (g *Gate) Revoke(s trust.Subject, reason string, lift bool) error {
 	if !g.mu.authority.Charter().Issues(g.self.Key()) {
 		return errNoIssuer
 	}
-	own, issuer := ownCertificate(g)
+	own, issuer := g.ownCertificate()
 	switch {
 	case s == trust.NodeSubject(own.Node):
 		return errors.New("a node can neither revoke itself nor lift that: run the command on another issuer; to lift it with the root key, dismiss the issuer that revoked this node")
@@ -159,7 +159,7 @@ func (g *Gate) Revoke(s trust.Subject, reason string, lift bool) error {
 	}
 	root, err := g.Root()
 	if err == nil {
-		err = dismiss(g, trust.Key([]byte(s.Name)), root)
+		err = g.dismiss(trust.Key([]byte(s.Name)), root)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without the root key, another node dismisses the issuer
 		return fmt.Errorf("the node is revoked, but still an issuer: %w", err)

@@ -96,7 +96,7 @@ func Impersonate(ctx context.Context, database, listen, game string, victims []s
 	if err != nil {
 		return l, err
 	}
-	l.charter = func() uint64 { return admission.Charter(gate).Number }
+	l.charter = func() uint64 { return gate.Charter().Number }
 	wg.Go(func() { gate.Run(running) }) //nolint:errcheck // it ends with the context
 	l.host.HandleAsk(admission.Protocol, gate.Answer)
 	l.host.SetGate(gate)

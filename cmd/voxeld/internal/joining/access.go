@@ -100,10 +100,10 @@ func (a Access) Status() admin.Access {
 	if a.Gate == nil {
 		return admin.Access{Open: true}
 	}
-	charter := admission.Charter(a.Gate)
+	charter := a.Gate.Charter()
 	answer := admin.Access{Issuer: a.Gate.Issues(a.Node.Host.PeerID())}
 	for _, issuer := range charter.Issuers {
-		if id, err := admission.PeerOf(issuer.Key); err == nil && !admission.Excluded(a.Gate, id.String()) {
+		if id, err := admission.PeerOf(issuer.Key); err == nil && !a.Gate.Excluded(id.String()) {
 			answer.Issuers++
 		}
 	}
@@ -125,7 +125,7 @@ func (a Access) Excluded() error {
 	if a.Gate == nil {
 		return nil
 	}
-	e, excluded := admission.Exclusion(a.Gate, a.Node.Host.PeerID())
+	e, excluded := a.Gate.Exclusion(a.Node.Host.PeerID())
 	if !excluded {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (a Access) Excluded() error {
 
 // signer names who has signed a revocation.
 func (a Access) signer(e trust.Exclusion) string {
-	if slices.Contains(admission.Charter(a.Gate).Roots, e.By) {
+	if slices.Contains(a.Gate.Charter().Roots, e.By) {
 		return "root key"
 	}
 	id, err := admission.PeerOf(e.By)
@@ -182,7 +182,7 @@ func (a Access) Examine(health region.Health) admin.Doctor {
 		return d
 	}
 	d.Notes = a.notes(d.Access, d.Nodes)
-	if c := admission.LastContrary(a.Gate); !c.At.IsZero() && a.Node.Now().Sub(c.At) < contraryFor {
+	if c := a.Gate.LastContrary(); !c.At.IsZero() && a.Node.Now().Sub(c.At) < contraryFor {
 		d.Findings = append(d.Findings, region.Finding{
 			Kind: "charter", Subject: c.Peer, What: fmt.Sprintf("another node names other root keys or issuers than this one knows, signed with a root key: %v", c.Err),
 			Do: "if one of the two nodes is right, restart the other one with --join and a new token of the former; if neither holder of the root key knows of it, replace the root key (voxeld peers replace-root)",
@@ -211,7 +211,7 @@ func (a Access) Describe(p *admin.Peer) {
 	if a.Gate == nil {
 		return
 	}
-	p.Issuer, p.Excluded = a.Gate.Issues(p.Peer), admission.Excluded(a.Gate, p.Peer)
+	p.Issuer, p.Excluded = a.Gate.Issues(p.Peer), a.Gate.Excluded(p.Peer)
 	if c, admitted := a.Gate.Certificate(p.Peer); admitted {
 		p.Operator, p.Expires, p.Token = c.Operator, c.Expires(), c.Token.String()
 	}
@@ -233,7 +233,7 @@ func (a Access) Add(mux *http.ServeMux, regions *region.Host) {
 func (a Access) answerInvitations(w http.ResponseWriter, _ *http.Request) {
 	all := []admin.Invitation{}
 	if a.Gate != nil {
-		open, err := admission.Invitations(a.Gate)
+		open, err := a.Gate.Invitations()
 		if err != nil {
 			http.Error(w, wire.ErrorText(err), http.StatusInternalServerError)
 			return
@@ -298,7 +298,7 @@ const costTime = 7 * time.Second
 func (a Access) spares(ctx context.Context, regions *region.Host, s trust.Subject) error {
 	ctx, cancel := context.WithTimeout(ctx, costTime)
 	defer cancel()
-	cost, err := regions.Examiner.Cost(ctx, func(peer string) bool { return admission.Concerns(a.Gate, s, peer) })
+	cost, err := regions.Examiner.Cost(ctx, func(peer string) bool { return a.Gate.Concerns(s, peer) })
 	if err != nil {
 		return fmt.Errorf("it is not known which regions would lose the majority of their members: %w; --force revokes all the same", err)
 	}
@@ -357,7 +357,7 @@ func (a Access) appoint(node string) error {
 	if !admitted {
 		return fmt.Errorf("%s is not connected: start it, and try again", node)
 	}
-	return admission.AppointOther(a.Gate, key, c.Operator)
+	return a.Gate.AppointOther(key, c.Operator)
 }
 
 func (a Access) dismiss(node string) error {
@@ -365,7 +365,7 @@ func (a Access) dismiss(node string) error {
 	if err != nil {
 		return err
 	}
-	return admission.Dismiss(a.Gate, key)
+	return a.Gate.Dismiss(key)
 }
 
 func (a Access) answerClose(w http.ResponseWriter, _ *http.Request) {

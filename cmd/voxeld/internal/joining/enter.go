@@ -44,11 +44,11 @@ func (n *Node) Enter(ctx context.Context, g world.Genesis, join config.Bootstrap
 	root, err := n.rootKey()
 	switch {
 	case err == nil:
-		if !slices.Contains(admission.Charter(gate).Roots, root.Key()) {
+		if !slices.Contains(gate.Charter().Roots, root.Key()) {
 			return nil, fmt.Errorf("%s is not the root key of world %q, or not any more: move it away, and keep it; if %s beside it is the root key, rename that to %s",
 				filepath.Join(n.DataDir, RootKeyFile), g.Name, formerRootKeyFile, RootKeyFile)
 		}
-		if err := admission.Appoint(gate, founder, root); err != nil {
+		if err := gate.Appoint(founder, root); err != nil {
 			return nil, err
 		}
 	case !errors.Is(err, fs.ErrNotExist):

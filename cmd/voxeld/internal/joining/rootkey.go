@@ -114,7 +114,7 @@ func replaceRootKey(dataDir string, gate *admission.Gate) error {
 	if err := storeRootKey(path, fresh); err != nil {
 		return err
 	}
-	if err := admission.ReplaceRoot(gate, fresh); err != nil {
+	if err := gate.ReplaceRoot(fresh); err != nil {
 		return fmt.Errorf("replace root key: %w; leave %s where it is, and restart this node: it then keeps the key that counts", err, path)
 	}
 	return finishReplacement(dataDir, gate)
@@ -130,7 +130,7 @@ func finishReplacement(dataDir string, gate *admission.Gate) error {
 		return nil
 	case err != nil:
 		return err
-	case !slices.Contains(admission.Charter(gate).Roots, fresh.Key()):
+	case !slices.Contains(gate.Charter().Roots, fresh.Key()):
 		return os.Remove(next)
 	}
 	if err := os.Rename(path, filepath.Join(dataDir, formerRootKeyFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -53,7 +53,7 @@ func TestFailedReplacementKeepsBothKeys(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := admission.Appoint(gate, founder, root); err != nil {
+			if err := gate.Appoint(founder, root); err != nil {
 				t.Fatal(err)
 			}
 			storage.before, storage.after = c.before, c.after
@@ -73,7 +73,7 @@ func TestFailedReplacementKeepsBothKeys(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if charter := admission.Charter(gate).Roots[0]; now.Key() != charter || (now.Key() != root.Key()) != c.replaced {
+			if charter := gate.Charter().Roots[0]; now.Key() != charter || (now.Key() != root.Key()) != c.replaced {
 				t.Errorf("the root key is %v, was %v; the charter names %v", now.Key(), root.Key(), charter)
 			}
 			if _, err := os.Stat(filepath.Join(dir, nextRootKeyFile)); !errors.Is(err, fs.ErrNotExist) {
