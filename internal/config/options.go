@@ -39,7 +39,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "announce", Kind: List, check: each(checkDialable),
-			Usage: "multiaddrs to announce to other nodes; needed behind NAT or in a container (default the addresses of this machine at which it listens)",
+			Usage: "multiaddrs to announce to other nodes; needed behind NAT or in a container (default those at which it listens)",
 		},
 		{
 			Name: "game", Kind: Address, Default: ":4002", check: hostPort(false),
@@ -63,15 +63,15 @@ var Groups = []Group{
 		},
 		{
 			Name: "advertise-game", Kind: Address, check: unlessEmpty(hostPort(true)),
-			Usage: "host:port of the game server to advertise to other nodes and original clients; needed behind NAT or in a container (default the host of --game, or an address of this machine)",
+			Usage: "host:port of the game server to advertise; needed behind NAT or in a container (default the host of --game, or an address of this machine)",
 		},
 		{
 			Name: "advertise-http", Kind: URL, check: unlessEmpty(text(checkURL)),
-			Usage: "URL at which players open this node, such as https://a.example.org; other nodes send their players there when they stop; needed behind a proxy, NAT or in a container (default http:// and the host of --http, or an address of this machine; with a certificate https:// and its name)",
+			Usage: "URL at which players open this node, such as https://a.example.org, to which other nodes send theirs when they stop; needed behind a proxy, NAT or in a container (default the host of --http, or an address of this machine; with a certificate its name)",
 		},
 		{
 			Name: "web-origin", Kind: List, check: each(checkOrigin),
-			Usage: "further origins, such as http://voxels.lan:8080, at which browsers open this node, or whose pages may play here and read metrics; known are IP addresses, names without a dot, this machine's name (also with .local), --advertise-http of all nodes, and the names of certificates",
+			Usage: "further origins, such as http://voxels.lan:8080, at which browsers open this node, or whose pages may play here and read metrics; known are IP addresses, names without a dot, this machine's name, --advertise-http of all nodes, and the names of certificates",
 		},
 	}},
 	{"HTTPS and proxies", []Option{
@@ -85,7 +85,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "acme-domain", Kind: List, check: each(checkDomain),
-			Usage: "names for which certificates are obtained by ACME; setting it accepts the authority's terms, and the authority must reach this node by these names, at port 443 or, with --http-redirect, 80",
+			Usage: "names for which certificates are obtained by ACME, which accepts the authority's terms; it must reach this node by these names, at port 443 or, with --http-redirect, 80",
 		},
 		{
 			Name: "acme-email", Kind: Text, check: unlessEmpty(text(checkEmail)),
@@ -101,7 +101,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "trusted-proxy", Kind: List, check: each(checkNetwork),
-			Usage: "addresses or networks (10.0.0.0/8) of proxies in front of this node, whose X-Forwarded-For or PROXY header names the client for limits by address; whoever is in these networks can pass for any address",
+			Usage: "addresses or networks (10.0.0.0/8) of proxies whose X-Forwarded-For or PROXY header names the client; whoever is in these networks can pass for any address",
 		},
 	}},
 	{"World", []Option{
@@ -111,7 +111,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "token-file", Kind: Path,
-			Usage: "write a join token to this file at each start, for nodes that are started together; it admits any number of nodes for a year; only a node that gives out tokens can write one",
+			Usage: "write a join token to this file at each start, for nodes that are started together; it admits any number of nodes for a year; for issuers only",
 		},
 		{
 			Name: "open", Kind: Switch, Default: "false",
@@ -183,11 +183,11 @@ var Groups = []Group{
 		},
 		{
 			Name: "backup-keep", Kind: Number, Default: "7", check: oneTo(MaxBackups),
-			Usage: "number of full scheduled backups of each kind to keep (1–10000), with the incremental ones based on them: signed, not signed and not complete; older ones are deleted",
+			Usage: "number of full scheduled backups to keep (1–10000) of each kind (signed, not signed, not complete), with the incremental ones based on them",
 		},
 		{
 			Name: "backup-incremental", Kind: Number, Default: "0", check: upTo(MaxIncremental),
-			Usage: "number of incremental backups after each full one (0–999): they have only the regions that have changed, and need all before them back to the full one",
+			Usage: "number of incremental backups after each full one (0–999): they have only what has changed, and need all before them back to the full one",
 		},
 		{
 			Name: "backup-dir", Kind: Path,
@@ -195,7 +195,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "backup-target", Kind: Text, check: text(checkTarget),
-			Usage: "where scheduled backups are copied to, off this machine: s3://BUCKET/PREFIX?endpoint=URL, with credentials in the environment, or the absolute path of a program, which is run with the file; a backup that does not get there counts as failed",
+			Usage: "where scheduled backups are copied to, off this machine: s3://BUCKET/PREFIX?endpoint=URL, with credentials in the environment, or the absolute path of a program, which is run with the file",
 		},
 	}},
 	{"Players", []Option{
@@ -221,7 +221,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "sessions-per-address", Kind: Number, Default: "64", Reload: true, check: oneTo(MaxSessionsPerAddress),
-			Usage: "maximum number of players of one IP address; up to 100 connections of the original protocol count as one; a low limit locks out a school behind one NAT, a high one lets a single machine fill the node",
+			Usage: "maximum number of players of one IP address; up to 100 connections of the original protocol count as one; a low limit locks out a school, a high one lets a single machine fill the node",
 		},
 		{
 			Name: "connections-per-address", Kind: Number, Default: "0", Reload: true, check: upTo(MaxPerAddress),
@@ -233,7 +233,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "bytes-per-address", Kind: Size, Default: "0", Reload: true, check: bytesBetween(0, MaxBytesPerAddress),
-			Usage: "bytes per second sent to all clients of one IP address, with bursts of up to 10 seconds' worth; what exceeds it waits; 0: 64KiB for each of `sessions_per_address`, at least 1MiB; what CBOR sessions get in each tick, such as movement, is not counted",
+			Usage: "bytes per second sent to all clients of one IP address, without what CBOR sessions get in each tick, in bursts of up to 10 seconds' worth; what exceeds it waits; 0: 64KiB for each of `sessions_per_address`, at least 1MiB",
 		},
 		{
 			Name: "motion-budget", Kind: Size, Default: "19200", Reload: true, check: bytesBetween(MinMotionBudget, MaxMotionBudget),
@@ -241,13 +241,13 @@ var Groups = []Group{
 		},
 		{
 			Name: "edits-per-second", Kind: Number, Default: "20", Reload: true, check: oneTo(MaxEditsPerSecond),
-			Usage: "maximum number of block changes per second of one player; all players of an IP address together: that times half of `sessions_per_address`; raise it for automated builders, which also raises what one abuser can do",
+			Usage: "maximum number of block changes per second of one player; all players of an IP address together: that times half of `sessions_per_address`",
 		},
 	}},
 	{"Monitoring and control", []Option{
 		{
 			Name: "admin", Kind: Path,
-			Usage: "path of the Unix socket that the other commands connect to; anybody with write access to it controls the node (default admin.sock in the data directory)",
+			Usage: "path of the Unix socket of the other commands; anybody with write access to it controls the node (default admin.sock in the data directory)",
 		},
 		{
 			Name: "metrics", Kind: Address, Default: "127.0.0.1:9102", check: unlessEmpty(hostPort(false)),
