@@ -6,7 +6,7 @@ import { VOID } from '../src/world/world'
 
 const STONE = 1
 const WATER = 5
-const STILL: Intent = { forward: 0, right: 0, up: false, down: false, fast: false }
+const STILL: Intent = { forward: 0, right: 0, up: false, down: false, fast: false, autoJump: false }
 
 function blocks(get: (x: number, y: number, z: number) => number) {
   return { get }
@@ -81,6 +81,59 @@ describe('body', () => {
       const body = standing(0.5, 10, 0.5)
       walk(body, world, { forward: 1, up: true }, 2)
       expect(body.z > 3.5, `${tall} high`).toBe(reached)
+    }
+  })
+
+  test('jumps as high and as far at any frame rate', () => {
+    for (const frames of [20, 30, 60, 144, 240]) {
+      const body = standing(0.5, 10, 0.5)
+      walk(body, plain, { forward: 1 }, 1)
+      const from = body.z
+      let apex = 0
+      let landed = false
+      for (let i = 0; !landed; i++) {
+        body.step(plain, { ...STILL, forward: 1, up: i === 0 }, 1 / frames)
+        apex = Math.max(apex, body.y - 10)
+        landed = body.onGround
+      }
+      expect(Math.abs(apex - 1.275), `${apex} at ${frames} frames/s`).toBeLessThan(0.03)
+      expect(Math.abs(body.z - from - 2.7), `${body.z - from} at ${frames} frames/s`).toBeLessThan(0.25)
+    }
+  })
+
+  test('stands on the ground in every frame, at any frame rate', () => {
+    for (const frames of [60, 240, 1000]) {
+      const body = standing(0.5, 10, 0.5)
+      walk(body, plain, {}, 1)
+      for (let i = 0; i < frames; i++) {
+        body.step(plain, STILL, 1 / frames)
+        expect(body.onGround, `frame ${i} of ${frames}`).toBe(true)
+      }
+    }
+  })
+
+  test.each([
+    ['a block', 1, true, true],
+    ['a block, unless the player does not want that', 1, false, false],
+    ['not two blocks', 2, true, false],
+  ])('jumps by itself onto %s', (_, tall, autoJump, reached) => {
+    const world = blocks((_x, y, z) => (y < 10 || (z >= 3 && y < 10 + tall) ? STONE : 0))
+    const body = standing(0.5, 10, 0.5)
+    let highest = 0
+    for (let i = 0; i < 120; i++) {
+      body.step(world, { ...STILL, forward: 1, autoJump }, 1 / 60)
+      highest = Math.max(highest, body.y)
+    }
+    expect(body.z > 3.5).toBe(reached)
+    if (!reached) expect(highest, 'does not jump in vain').toBeLessThan(10.01)
+  })
+
+  test('does not jump by itself below a ceiling', () => {
+    const world = blocks((_x, y, z) => (y < 10 || y === 12 || (z >= 3 && y < 11) ? STONE : 0))
+    const body = standing(0.5, 10, 0.5)
+    for (let i = 0; i < 120; i++) {
+      body.step(world, { ...STILL, forward: 1, autoJump: true }, 1 / 60)
+      expect(body.y).toBeLessThan(10.01)
     }
   })
 

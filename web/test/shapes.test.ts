@@ -9,7 +9,7 @@ import { KINDS, isSolid } from '../src/world/blocks'
 import { worldOf } from './columns'
 import { landOf, meshOf } from './land'
 
-const STILL: Intent = { forward: 0, right: 0, up: false, down: false, fast: false }
+const STILL: Intent = { forward: 0, right: 0, up: false, down: false, fast: false, autoJump: false }
 const named = (name: string) => KINDS.findIndex((kind) => kind.name === name)
 const SLAB = named('Stone slab')
 const STAIRS = named('Stone stairs')

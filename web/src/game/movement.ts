@@ -14,7 +14,7 @@ const RADIANS_PER_PIXEL = 0.0023 // of mouse movement
 const KEYS_TURN = 1.8 // radians/s, by keys
 const MAX_PITCH = Math.PI / 2 - 0.01
 const STEP = 0.05 // seconds: longer frames are simulated in several steps
-const STILL: Intent = { forward: 0, right: 0, up: false, down: false, fast: false }
+const STILL: Intent = { forward: 0, right: 0, up: false, down: false, fast: false, autoJump: false }
 
 export class Movement implements System {
   constructor(
@@ -33,7 +33,8 @@ export class Movement implements System {
     const { right, up } = this.keysTurn(dt)
     this.look(body.yaw + right, body.pitch + up)
     if (this.store.screen === 'past' || !this.world.loaded(Math.floor(body.x), Math.floor(body.z))) return
-    const intent = this.store.screen === 'play' ? this.controls.intent() : STILL
+    const { autoJump } = this.store.settings
+    const intent = this.store.screen === 'play' ? { ...this.controls.intent(), autoJump } : STILL
     const { x, y, z } = body
     for (let left = dt; left > 1e-6; left -= STEP) body.step(this.world, intent, Math.min(STEP, left))
     if (this.keptOut({ x, y, z }, body)) body.place(x, y, z)

@@ -13,7 +13,7 @@ import { installTestHook } from './test-hook'
 export function start(title: Title): Game {
   const software = drawsInSoftware()
   document.documentElement.toggleAttribute('data-software', software) // see style.css
-  const settings = loadSettings(storage, defaults(software))
+  const settings = loadSettings(storage, defaults(software, matchMedia('(pointer: coarse)').matches))
   const game = startGame(find(document, 'canvas'), find(document, 'div', '#hud'), title, gatewayOf(location), settings)
   installTestHook(game.hook)
   return game

@@ -18,7 +18,7 @@ export interface MenuStatus {
 }
 
 type Numbers = keyof typeof RANGES
-type Flags = 'invert' | 'smoothEdges' | 'horizon' | 'weather' | 'adaptive' | 'sound' | 'hints'
+type Flags = 'invert' | 'smoothEdges' | 'horizon' | 'weather' | 'adaptive' | 'sound' | 'autoJump' | 'hints'
 
 const texts = laterTexts.menu
 const SLIDERS: [Numbers, string, (value: number) => string][] = [
@@ -136,6 +136,7 @@ export class Menu {
         flag('horizon', texts.horizon),
         flag('sound', texts.sound),
         flag('weather', texts.weather),
+        flag('autoJump', texts.autoJump),
         flag('hints', texts.hints),
       ),
       button(texts.camera, 'quiet', changeCamera),

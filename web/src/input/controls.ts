@@ -117,7 +117,7 @@ export class Controls {
   }
 
   /** Returns the movement input of the keys held now. */
-  intent(): Intent {
+  intent(): Omit<Intent, 'autoJump'> {
     const { stick } = this
     const on = (action: Action) => Number(this.performs(action))
     const forward = on('forward') - on('back') + stick.forward

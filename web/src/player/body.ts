@@ -25,6 +25,7 @@ const SINK = 2.4
 const STEP = 0.4 // the longest distance moved per collision check, in blocks: less than any block
 const SKIN = 1e-3
 const STEP_UP = 0.55 // what is at most this high is walked onto without a jump: slabs, and each half of stairs
+const AUTO_JUMP = 1.1 // what is at most this high is jumped onto by itself, if the player wants that
 const CLIMB = 3.2
 const CREEP = 0.01 // a velocity this close to the target is the target: each change of the pose is sent to the server
 
@@ -39,6 +40,8 @@ export interface Intent {
   up: boolean
   down: boolean
   fast: boolean
+  /** Jump by oneself onto what is a block high. */
+  autoJump: boolean
 }
 
 export class Body {
@@ -55,6 +58,8 @@ export class Body {
   inWater = false
   private blockedSideways = false
   private walks = false // and may step up
+  private autoJump = false // of the intent
+  private jumps = false // with the next step, by itself
   /** How far the eyes are below their place, for a smooth view of steps. */
   stepped = 0
 
@@ -80,14 +85,16 @@ export class Body {
     this.vy = Math.max(this.vy, KNOCKBACK_UP)
   }
 
-  /** One step of dt seconds (at most 0.05). */
+  /** One step of dt seconds (at most 0.05). How high and far a jump leads does not depend on how many steps it takes. */
   step(blocks: Blocks, intent: Intent, dt: number): void {
+    const { vx, vz } = this // the body moves with the mean of the velocities before and after
     this.inWater = blocks.get(Math.floor(this.x), Math.floor(this.y + 0.4), Math.floor(this.z)) === WATER
     this.steer(intent, dt)
-    if (this.flying) this.fly(intent, dt)
-    else if (this.inWater) this.swim(intent, dt)
-    else if (isLadder(blocks.get(Math.floor(this.x), Math.floor(this.y), Math.floor(this.z)))) this.climb(intent)
-    else this.fall(intent, dt)
+    let rise: number // blocks/s
+    if (this.flying) rise = this.fly(intent, dt)
+    else if (this.inWater) rise = this.swim(intent, dt)
+    else if (isLadder(blocks.get(Math.floor(this.x), Math.floor(this.y), Math.floor(this.z)))) rise = this.climb(intent)
+    else rise = this.fall(intent, dt)
     if (overlapsSolid(blocks, this.x, this.y, this.z, false)) {
       // a block was placed inside the body: rise out of it
       this.y += 6 * dt
@@ -96,15 +103,17 @@ export class Body {
     }
     const sneaking = intent.down && this.onGround && !this.flying
     this.walks = this.onGround && !this.flying && this.vy <= 0
+    this.autoJump = intent.autoJump && !sneaking
+    if (this.walks && !this.inWater) rise = Math.min(rise, (-2 * SKIN) / dt) // onto the ground below the skin
     this.resetContacts()
     const steps = Math.max(
       1,
       Math.ceil((Math.max(Math.abs(this.vx), Math.abs(this.vy), Math.abs(this.vz)) * dt) / STEP),
     )
     for (let i = 0; i < steps; i++) {
-      this.moveAlong(blocks, 'y', (this.vy * dt) / steps, false)
-      this.moveAlong(blocks, 'x', (this.vx * dt) / steps, sneaking)
-      this.moveAlong(blocks, 'z', (this.vz * dt) / steps, sneaking)
+      this.moveAlong(blocks, 'y', (rise * dt) / steps, false)
+      this.moveAlong(blocks, 'x', (((vx + this.vx) / 2) * dt) / steps, sneaking)
+      this.moveAlong(blocks, 'z', (((vz + this.vz) / 2) * dt) / steps, sneaking)
     }
     if (this.onGround && this.flying && intent.down) this.flying = false
   }
@@ -139,25 +148,35 @@ export class Body {
     this.vz = approach(this.vz, targetVZ, blend)
   }
 
-  private fly(intent: Intent, dt: number): void {
+  // Each of these changes the vertical velocity, and returns its mean during the step.
+
+  private fly(intent: Intent, dt: number): number {
     const target = (Number(intent.up) - Number(intent.down)) * FLY_RISE
-    this.vy = approach(this.vy, target, 1 - Math.exp(-10 * dt))
+    const before = this.vy
+    this.vy = approach(before, target, 1 - Math.exp(-10 * dt))
+    return (before + this.vy) / 2
   }
 
-  private swim(intent: Intent, dt: number): void {
+  private swim(intent: Intent, dt: number): number {
+    const before = this.vy
     let target = intent.up ? SWIM_RISE : intent.down ? -SWIM_RISE : -SINK
     if (intent.up && this.blockedSideways) target = JUMP * 0.8 // climb out onto the shore
     this.vy += (target - this.vy) * (1 - Math.exp(-5 * dt))
+    return (before + this.vy) / 2
   }
 
   /** Moves along a ladder: up by jumping or by walking against something, and down otherwise; crouching holds. */
-  private climb(intent: Intent): void {
+  private climb(intent: Intent): number {
     this.vy = intent.up || this.blockedSideways ? CLIMB : intent.down ? 0 : Math.max(-CLIMB, this.vy - 1)
+    return this.vy
   }
 
-  private fall(intent: Intent, dt: number): void {
-    if (intent.up && this.onGround) this.vy = JUMP
-    this.vy = Math.max(-FALL, this.vy - GRAVITY * dt)
+  private fall(intent: Intent, dt: number): number {
+    if ((intent.up || this.jumps) && this.onGround) this.vy = JUMP
+    this.jumps = false
+    const before = this.vy
+    this.vy = Math.max(-FALL, before - GRAVITY * dt)
+    return (before + this.vy) / 2
   }
 
   private moveAlong(blocks: Blocks, axis: 'x' | 'y' | 'z', by: number, keepFooting: boolean): void {
@@ -192,7 +211,7 @@ export class Body {
     }
   }
 
-  /** Steps onto what the body has run into, if it is low enough; reports whether it did. */
+  /** Steps onto what the body has run into, if it is low enough, and reports whether it did; or begins to jump onto it. */
   private stepUp(blocks: Blocks): boolean {
     let top = this.y
     anyObstacle(blocks, this.x, this.y, this.z, true, (box) => {
@@ -200,7 +219,11 @@ export class Body {
       return false
     })
     const height = top - this.y
-    if (height > STEP_UP || overlapsSolid(blocks, this.x, top, this.z)) return false
+    if (overlapsSolid(blocks, this.x, top, this.z)) return false
+    if (height > STEP_UP) {
+      this.jumps ||= this.autoJump && height <= AUTO_JUMP
+      return false
+    }
     this.y = top
     this.stepped += height
     this.onGround = true

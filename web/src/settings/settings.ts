@@ -32,6 +32,8 @@ export interface Settings {
   sound: boolean
   /** Of all sounds, 0 to 1. */
   volume: number
+  /** Jump by oneself onto what is a block high. */
+  autoJump: boolean
   /** Show what a newcomer tries first. */
   hints: boolean
   /** Rain and snow. */
@@ -66,7 +68,8 @@ export const SLOTS = 9
 const KEY = 'voxeld.settings'
 const HOTBAR = [2, 1, 17, 16, 6, 18, 19, 20, 4] // grass, stone, cobblestone, planks, log, glass, brick, lamp, sand
 
-export function defaults(software: boolean): Settings {
+/** Returns the settings of who has chosen none, on a device that draws in software, or that is touched. */
+export function defaults(software: boolean, touch = false): Settings {
   return {
     name: '',
     guest: false,
@@ -84,6 +87,7 @@ export function defaults(software: boolean): Settings {
     adaptive: true,
     sound: true,
     volume: 0.7,
+    autoJump: touch,
     hints: true,
     weather: true,
     channel: 'world',
@@ -107,7 +111,7 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     return typeof value === 'number' && value >= min && value <= max ? value : fallback[key]
   }
   const flag = (
-    key: 'guest' | 'invert' | 'smoothEdges' | 'horizon' | 'weather' | 'adaptive' | 'sound' | 'hints',
+    key: 'guest' | 'invert' | 'smoothEdges' | 'horizon' | 'weather' | 'adaptive' | 'sound' | 'autoJump' | 'hints',
   ): boolean => {
     const value = stored[key]
     return typeof value === 'boolean' ? value : fallback[key]
@@ -129,6 +133,7 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     adaptive: flag('adaptive'),
     sound: flag('sound'),
     volume: number('volume'),
+    autoJump: flag('autoJump'),
     hints: 'hints' in stored ? flag('hints') : typeof stored.name !== 'string', // whoever has a name is no newcomer
     weather: flag('weather'),
     channel: stored.channel === 'near' || stored.channel === 'world' ? stored.channel : fallback.channel,

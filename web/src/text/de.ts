@@ -355,6 +355,7 @@ export const laterTexts: LaterTexts = {
     needsReload: ' (nach dem Neuladen)',
     sound: 'Geräusche',
     weather: 'Regen und Schnee',
+    autoJump: 'Von selbst auf Blöcke springen',
     hints: 'Erste Schritte zeigen',
     language: 'Sprache',
     browserLanguage: 'Wie im Browser',

@@ -39,6 +39,7 @@ export const enLater = {
     needsReload: ' (needs reload)',
     sound: 'Sounds',
     weather: 'Rain and snow',
+    autoJump: 'Jump onto blocks by itself',
     hints: 'Show the first steps',
     language: 'Language',
     browserLanguage: 'As in the browser',

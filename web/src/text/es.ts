@@ -354,6 +354,7 @@ export const laterTexts: LaterTexts = {
     needsReload: ' (al recargar)',
     sound: 'Sonidos',
     weather: 'Lluvia y nieve',
+    autoJump: 'Saltar sobre los bloques sin pulsar nada',
     hints: 'Mostrar los primeros pasos',
     language: 'Idioma',
     browserLanguage: 'El del navegador',
