@@ -176,7 +176,7 @@ function compress(): Plugin {
     apply: 'build',
     closeBundle() {
       for (const name of readdirSync(DIST, { recursive: true, encoding: 'utf8' })) {
-        if (!/\.(css|html|js|svg)$/.test(name)) continue
+        if (!/\.(css|html|js|json|svg)$/.test(name)) continue
         const path = join(DIST, name)
         const text = readFileSync(path)
         writeFileSync(

@@ -6,7 +6,7 @@ import "net/http"
 // Sessions may be opened, and surface tiles fetched, at any node, because a node that stops sends its players to
 // others; a page loaded over https opens only wss and https. The icons of blocks are data URLs.
 const (
-	policy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data:; " +
+	policy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data:; manifest-src 'self'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src 'self' wss: https:"
 	plainPolicy = policy + " ws: http:"
 )

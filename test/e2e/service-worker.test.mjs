@@ -151,3 +151,20 @@ test('without the node the page opens and says so, and joins when the node is ba
   const others = ada.troubles.filter((trouble) => !trouble.includes('net::ERR_EMPTY_RESPONSE')) // of the icon, which is not kept
   assert.deepEqual(others, [])
 })
+
+test('browsers offer to install the page, and links to it have a preview', async () => {
+  const devtools = await ada.page.context().newCDPSession(ada.page)
+  const { errors, data } = await devtools.send('Page.getAppManifest')
+  assert.deepEqual(errors, [])
+  const problems = await devtools.send('Page.getInstallabilityErrors')
+  assert.deepEqual(
+    problems.installabilityErrors.filter(({ errorId }) => errorId !== 'in-incognito'), // as the pages of tests are
+    [],
+  )
+  const { icons } = JSON.parse(data)
+  const image = await ada.page.getAttribute('meta[property="og:image"]', 'content')
+  for (const src of [image, ...icons.map(({ src }) => src)]) {
+    const answer = await fetch(new URL(src, daemon.url))
+    assert.match(answer.headers.get('content-type'), /^image\//, src)
+  }
+})

@@ -28,6 +28,28 @@ after(async () => {
   await daemon?.remove()
 })
 
+test('the title fits a small phone, in the language with the longest words', async () => {
+  const [width, height] = [360, 640]
+  const small = await Player.open(daemon.url, 'small', {
+    device: { viewport: { width, height }, hasTouch: true, isMobile: true },
+    settings: { language: 'de' },
+  })
+  await small.page.waitForFunction(() => document.querySelector('.title button.primary').textContent === 'Spielen')
+  await small.picture('touch-small-title')
+  const boxes = await small.page.$$eval('.title-card, .title-card > *:not(.hidden)', (parts) =>
+    parts.map((part) => {
+      const { left, right, top, bottom } = part.getBoundingClientRect()
+      return [part.className, left, right, top, bottom]
+    }),
+  )
+  for (const [name, left, right, top, bottom] of boxes)
+    assert.ok(
+      left >= 0 && right <= width && top >= 0 && bottom <= height,
+      `${name}: ${left} to ${right}, ${top} to ${bottom}`,
+    )
+  await small.close()
+})
+
 for (const { name, width, height } of PHONES) {
   let fingers
 
