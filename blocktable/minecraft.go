@@ -21,6 +21,17 @@ type minecraftRow struct {
 	items []uint16
 }
 
+// MinecraftTag is a name that the game's client knows blocks by, and the numbers of those in its registry, which are not
+// those of their states.
+type MinecraftTag struct {
+	Name   string
+	Blocks []uint16
+}
+
+// MinecraftTags returns the tags of the images. The client goes by them, not by the blocks, in what can be climbed, for
+// example.
+func MinecraftTags() []MinecraftTag { return minecraftTags[:] }
+
 var minecraftByBlock, minecraftByItem = minecraftTables()
 
 // minecraftTables returns the images of the known blocks, and the blocks by items.

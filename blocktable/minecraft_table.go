@@ -8,6 +8,18 @@ const minecraftStates = 24276
 // minecraftBeside is what a state becomes less by when the block is joined to the east, west, south or north, or is the upper half of a door.
 var minecraftBeside = [...]uint16{16, 1, 4, 8, 8}
 
+// minecraftTags name blocks by their numbers in the game's registry.
+var minecraftTags = [...]MinecraftTag{
+	{"minecraft:climbable", []uint16{196}},
+	{"minecraft:fences", []uint16{254, 576, 575}},
+	{"minecraft:wooden_fences", []uint16{254, 576, 575}},
+	{"minecraft:dirt", []uint16{8, 9}},
+	{"minecraft:sand", []uint16{34}},
+	{"minecraft:dead_bush_may_place_on", []uint16{8, 9, 34, 494}},
+	{"minecraft:snow", []uint16{249}},
+	{"minecraft:impermeable", []uint16{94, 269, 277, 276, 284, 281, 283, 270, 273, 274, 282, 278, 272, 280, 279, 271, 275}},
+}
+
 // minecraftRows are our blocks. Some are of later versions.
 var minecraftRows = [...]minecraftRow{
 	{"air", minecraftImage{0, 0, 0}, []uint16{}},

@@ -266,6 +266,11 @@ func TestMinecraftPlayers(t *testing.T) {
 	bob.do("dig", above.X, above.Y, above.Z)
 	ada.sees(above, "air")
 
+	for block, tag := range map[string]string{"ladder": "climbable", "spruce_fence": "wooden_fences"} {
+		if string(ada.do("tagged", block, tag)) != "true" {
+			t.Errorf("%s is not %s", block, tag)
+		}
+	}
 	session.put(beside, chunk.Brick)
 	fence := grid.Pos{X: beside.X, Y: beside.Y, Z: beside.Z + 1}
 	session.put(fence, chunk.PlankFence)

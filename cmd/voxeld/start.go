@@ -474,7 +474,13 @@ func (n *node) startGateway(_ context.Context, parts *stack) error {
 	if err != nil {
 		return err
 	}
-	status := func() minecraft.Status { return minecraft.Status{Text: n.world.Name, Players: len(n.gateway.Online())} }
+	status := func() minecraft.Status {
+		s := minecraft.Status{Text: n.world.Name}
+		for _, p := range n.gateway.Online() {
+			s.Players = append(s.Players, p.Name)
+		}
+		return s
+	}
 	for _, a := range []gameserver.Adapted{
 		{Listener: n.games["classicube"], Protocol: classicube.New(n.metrics)},
 		{Listener: n.games["luanti"], Protocol: other},

@@ -43,6 +43,9 @@ func (a *Adapter) Subprotocol() string { return "" }
 // Open reads a connection's handshake: it is for the status, or for a login.
 func (a *Adapter) Open(_ context.Context, c net.Conn) (games.Client, sessionmsg.Join, error) {
 	in := newFrameReader(c)
+	if first, err := in.in.Peek(1); err == nil && first[0] == oldPing {
+		return nil, sessionmsg.Join{}, answerOldPing(c, a.status())
+	}
 	version, want, err := readHandshake(in)
 	if err != nil {
 		return nil, sessionmsg.Join{}, err

@@ -2,8 +2,10 @@ package minecraft
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"image/png"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -66,17 +68,73 @@ func TestStatus(t *testing.T) {
 		t.Fatalf("the client is sent %x", got)
 	}
 	var status struct {
-		Version     struct{ Protocol int }
-		Players     struct{ Online, Max int }
+		Version struct{ Protocol int }
+		Players struct {
+			Online, Max int
+			Sample      []struct{ Name, ID string }
+		}
 		Description struct{ Text string }
+		Favicon     string
 	}
 	f := fields{data: got[0][1:]}
-	if err := json.Unmarshal([]byte(f.text(1000)), &status); err != nil {
+	if err := json.Unmarshal([]byte(f.text(math.MaxInt16)), &status); err != nil {
 		t.Fatal(err)
 	}
 	if status.Version.Protocol != 764 || status.Players.Online != 3 || status.Players.Max != 4 || status.Description.Text != "a world" {
 		t.Errorf("the status is %+v", status)
 	}
+	if s := status.Players.Sample; len(s) != 3 || s[2].Name != "eve" || len(s[2].ID) != 36 {
+		t.Errorf("the players are %+v", s)
+	}
+	encoded, _ := strings.CutPrefix(status.Favicon, "data:image/png;base64,")
+	drawn, err := png.DecodeConfig(base64.NewDecoder(base64.StdEncoding, strings.NewReader(encoded)))
+	if err != nil || drawn.Width != 64 || drawn.Height != 64 { // the client takes no other size
+		t.Errorf("the icon is %+v, %v", drawn, err)
+	}
+}
+
+// The ping of old clients is answered at once, without waiting for a frame.
+func TestOldPing(t *testing.T) {
+	s := gamestest.NewScript([]byte{0xfe, 1})
+	if _, _, err := newTestAdapter().Open(t.Context(), s); err != errStatus {
+		t.Fatal(err)
+	}
+	want := "\xff\x00\x19"
+	for _, letter := range "§1\x00127\x001.20.2\x00a world\x003\x004" {
+		want += string([]byte{0, byte(letter)})
+	}
+	if got := s.Out.String(); got != want {
+		t.Errorf("it is answered by %q, want %q", got, want)
+	}
+}
+
+// The client climbs ladders, and knows fences, by the tags of their numbers in the game's registry.
+func TestTags(t *testing.T) {
+	const ladder, oakFence = 196, 254
+	for _, p := range configure(256) {
+		if p[0] != packetConfigTags {
+			continue
+		}
+		f, all := fields{data: p[1:]}, make(map[string][]int32)
+		for range f.varint() {
+			registry := f.text(64)
+			for range f.varint() {
+				name := registry + " " + f.text(64)
+				for range f.varint() {
+					all[name] = append(all[name], f.varint())
+				}
+			}
+		}
+		if f.bad || len(f.data) > 0 {
+			t.Fatal("the packet cannot be read")
+		}
+		if !slices.Equal(all["minecraft:block minecraft:climbable"], []int32{ladder}) || !slices.Contains(all["minecraft:block minecraft:fences"], oakFence) ||
+			!slices.Equal(all["minecraft:fluid minecraft:water"], []int32{2, 1}) {
+			t.Errorf("the tags are %v", all)
+		}
+		return
+	}
+	t.Error("there are no tags")
 }
 
 // What the client is told about the world is what the library of another project reads.

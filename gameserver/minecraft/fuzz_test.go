@@ -32,7 +32,7 @@ func received(t testing.TB, s *gamestest.Script, compressed bool) (packets [][]b
 }
 
 func newTestAdapter() *Adapter {
-	return New(prometheus.NewRegistry(), func() Status { return Status{Text: "a world", Players: 3} })
+	return New(prometheus.NewRegistry(), func() Status { return Status{Text: "a world", Players: []string{"ada", "bob", "eve"}} })
 }
 
 // hello is what a client of a version sends first.

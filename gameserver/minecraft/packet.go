@@ -27,6 +27,7 @@ const (
 	// Status and login, to the client.
 	packetStatus       = 0x00
 	packetStatusPong   = 0x01
+	packetOldKick      = 0xff // of versions before 1.7, without the length before it
 	packetLoginRefused = 0x00
 	packetLoginSuccess = 0x02
 	packetCompress     = 0x03

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/Tnze/go-mc/nbt"
+
+	"github.com/voxelpopuli/voxeld/blocktable"
 )
 
 // What the client is told about the game before it plays. There is one kind of world, called overworld, with one biome.
@@ -126,12 +128,25 @@ func marshal(v any) []byte {
 
 // configure returns the packets that tell the client about a world of a height in blocks.
 func configure(height int32) []packet {
-	// Only the tags that the client's physics need: flowing water and water, which players swim in.
-	tags := begin(packetConfigTags).varint(1).text("minecraft:fluid").varint(1).text("minecraft:water").varint(2).varint(1).varint(2)
+	tags := begin(packetConfigTags).varint(2).
+		tags("minecraft:fluid", blocktable.MinecraftTag{Name: "minecraft:water", Blocks: []uint16{2, 1}}). // flowing water, and water
+		tags("minecraft:block", blocktable.MinecraftTags()...)
 	return []packet{
 		append(begin(packetConfigRegistry), registriesFor(height)...),
 		begin(packetConfigFeatures).varint(1).text("minecraft:vanilla"),
 		tags,
 		begin(packetConfigFinished),
 	}
+}
+
+// tags appends the tags of a registry.
+func (p packet) tags(registry string, all ...blocktable.MinecraftTag) packet {
+	p = p.text(registry).varint(len(all))
+	for _, tag := range all {
+		p = p.text(tag.Name).varint(len(tag.Blocks))
+		for _, number := range tag.Blocks {
+			p = p.varint(int(number))
+		}
+	}
+	return p
 }

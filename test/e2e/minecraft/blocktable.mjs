@@ -1,5 +1,5 @@
-// Writes blocktable/minecraft_table.go, or the file that is named: the states and items of Minecraft Java 1.20.2 that our blocks become, and
-// which of our blocks each item becomes. go generate ./blocktable runs it.
+// Writes blocktable/minecraft_table.go, or the file that is named: the states and items of Minecraft Java 1.20.2 that our blocks become, which
+// of our blocks each item becomes, and the tags of the blocks that are shown. go generate ./blocktable runs it.
 import { writeFileSync } from 'node:fs'
 import minecraftData from 'minecraft-data'
 
@@ -121,6 +121,19 @@ for (const facing of Object.keys(opposite)) {
   }
 }
 
+// The tags that decide in the game's own client what a block does: what can be climbed, what fences join, what makes grass snowy, what plants
+// stand on (else they vanish for a moment when something is built beside them), what does not drip. Of each, the blocks that are images here.
+const tags = {
+  climbable: /^ladder$/,
+  fences: /_fence$/,
+  wooden_fences: /_fence$/,
+  dirt: /^(dirt|grass_block)$/,
+  sand: /^sand$/,
+  dead_bush_may_place_on: /^(dirt|grass_block|sand|terracotta)$/,
+  snow: /^snow_block$/,
+  impermeable: /^glass$|_stained_glass$/,
+}
+
 // What items become that are no image of a block: the first that matches their name. Each has one here that any world has.
 const others = [
   [/glass/, 'glass'],
@@ -180,6 +193,11 @@ const rows = Object.entries(images).map(([ours, [name, properties = {}, item = n
   if (id > 0) becomes.get(ours).push(id)
   return { ours, head: `"${ours}", minecraftImage{${state(block, properties)}, ${id}, ${block.emitLight}}` }
 })
+const shown = [...new Set(Object.values(images).map(([name]) => name))]
+const tagged = Object.entries(tags).map(([tag, pattern]) => {
+  const ids = shown.filter((name) => pattern.test(name)).map((name) => data.blocksByName[name].id)
+  return `\t{"minecraft:${tag}", []uint16{${ids.join(', ')}}},`
+})
 // Blocks that any world has are images of the first kind; the items of others become one of those, too, in a world without the others.
 const taken = new Set([...becomes].filter(([ours]) => firsts.has(ours)).flatMap(([, ids]) => ids))
 for (const item of data.itemsArray) {
@@ -231,6 +249,11 @@ const minecraftStates = ${Math.max(...data.blocksArray.map((b) => b.maxStateId))
 
 // minecraftBeside is what a state becomes less by when the block is joined to the east, west, south or north, or is the upper half of a door.
 var minecraftBeside = [...]uint16{${[...joined, upper].join(', ')}}
+
+// minecraftTags name blocks by their numbers in the game's registry.
+var minecraftTags = [...]MinecraftTag{
+${tagged.join('\n')}
+}
 
 // minecraftRows are our blocks. Some are of later versions.
 var minecraftRows = [...]minecraftRow{

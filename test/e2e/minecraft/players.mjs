@@ -34,6 +34,7 @@ const join = (name, host, port, version = '1.20.2') => {
     else note()
   })
   bot.on('physicsTick', () => p.walk?.())
+  bot._client.on('tags', ({ tags }) => (p.tags = tags))
 }
 
 // look returns what a player sees; `from` is how many lines of the chat are known.
@@ -56,6 +57,13 @@ const block = ({ bot }, x, y, z) => bot.blockAt(vec3(x, y, z))?.name ?? ''
 
 // state returns a block's properties, as Minecraft has them.
 const state = ({ bot }, x, y, z) => bot.blockAt(vec3(x, y, z))?.getProperties() ?? {}
+// tagged returns whether a block has a tag: the game's own client goes by them, mineflayer by names.
+const tagged = ({ bot, tags }, block, tag) =>
+  tags
+    .find((registry) => registry.tagType === 'minecraft:block')
+    .tags.find(({ tagName }) => tagName === `minecraft:${tag}`)
+    .entries.includes(bot.registry.blocksByName[block].id)
+
 // sign returns the lines of a sign, as the server has sent them.
 const sign = ({ bot }, x, y, z) => bot.blockAt(vec3(x, y, z))?.blockEntity?.front_text?.messages ?? []
 
@@ -123,6 +131,7 @@ const actions = {
   look,
   block,
   state,
+  tagged,
   sign,
   choose,
   place,
