@@ -174,7 +174,7 @@ func (d *daemon) rootKey() string { return filepath.Join(d.dir, joining.RootKeyF
 // invite returns a join token.
 func (d *daemon) invite() string {
 	d.t.Helper()
-	token, err := d.Invite(d.t.Context())
+	token, err := d.Invite(d.t.Context(), true)
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -216,7 +216,7 @@ func newWorldOf(t *testing.T, options []kit.Options) []*node {
 		all = append(all, n)
 		if invitation == "" {
 			var err error
-			if invitation, err = n.Invite(t.Context()); err != nil {
+			if invitation, err = n.Invite(t.Context(), true); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -230,7 +230,7 @@ func TestSkewedClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := newWorld(t, 1)[0]
-	invitation, err := a.Invite(t.Context())
+	invitation, err := a.Invite(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}

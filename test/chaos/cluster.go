@@ -124,7 +124,7 @@ func (c *Cluster) invite(ctx context.Context, whom *Node) string {
 		if n == whom || !n.Serves() {
 			continue
 		}
-		if token, err := n.Invite(ctx); err == nil {
+		if token, err := n.Invite(ctx, true); err == nil {
 			c.token = token
 			break
 		}

@@ -18,7 +18,7 @@ import (
 
 // ownNode makes this program a node of the daemons' DHT. stop removes it again.
 func ownNode(ctx context.Context, d *daemon.Daemon, dir string) (node *dht.DHT, stop func(), err error) {
-	invite, err := d.Invite(ctx)
+	invite, err := d.Invite(ctx, false)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -156,10 +156,11 @@ func (d *Daemon) request(ctx context.Context, method, path string) ([]byte, erro
 	return data, nil
 }
 
-// Invite returns a join token for any number of nodes, which may give out tokens, too.
-func (d *Daemon) Invite(ctx context.Context) (string, error) {
+// Invite returns a join token for any number of nodes; if issuers, they may give out tokens, too (a world has room for
+// trust.MaxIssuers of them).
+func (d *Daemon) Invite(ctx context.Context, issuers bool) (string, error) {
 	var invite struct{ Token, Error string }
-	err := d.ask(ctx, http.MethodPost, "/invite?uses=0&issuer=true", &invite)
+	err := d.ask(ctx, http.MethodPost, fmt.Sprintf("/invite?uses=0&issuer=%t", issuers), &invite)
 	if err != nil && strings.Contains(err.Error(), http.StatusText(http.StatusMethodNotAllowed)) {
 		err = d.Ask(ctx, "/invite", &invite) // a binary from before certificates
 	}

@@ -47,7 +47,7 @@ func Network(ctx context.Context, o Options, n int, seed int64, started func(n i
 			started(len(all))
 		}
 		if i == 0 {
-			if invitation, err = d.Invite(ctx); err != nil {
+			if invitation, err = d.Invite(ctx, false); err != nil {
 				return all, err
 			}
 		}
