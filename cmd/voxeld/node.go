@@ -105,7 +105,7 @@ func (n *node) ready() error {
 	}
 	// Without another node, the catalog must have a leader all the same: then this node is all that is left of the
 	// world.
-	if n.alone() && !n.regions.States().CatalogQuorum {
+	if !n.regions.States().CatalogQuorum && n.alone() {
 		return errors.New("no other node of the world is connected, and the catalog has no leader")
 	}
 	if err := n.impaired(); err != nil && n.regions.OthersReady() {

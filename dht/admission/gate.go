@@ -109,11 +109,11 @@ func (g *Gate) Reload() error {
 // ownCertificate returns what this node's certificate says, valid or not, and who issued it. If it has none, only the
 // node is named. The lock is held.
 func (g *Gate) ownCertificate() (trust.Certificate, trust.Key) {
-	c, issuer, err := trust.ReadCertificate(g.mu.own)
+	v, err := g.Seen.read(g.Host.LibP2P().ID(), g.mu.own)
 	if err != nil {
 		return trust.Certificate{Node: g.self.Key()}, trust.Key{}
 	}
-	return c, issuer
+	return v.certificate, v.issuer
 }
 
 // certifySelf issues this node's own certificate. The lock is held.
