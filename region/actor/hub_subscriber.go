@@ -28,17 +28,12 @@ type contents struct {
 	crowd *crowd.Crowd
 }
 
-// subscriber is a gateway that follows a region.
+// subscriber is a gateway that follows a region, which is the other end of its Subscription.
 type subscriber struct {
-	reading bool // it accepts a read-only subscription where the disk refuses writes and no leader is known
-
-	peer     string // its node
-	number   uint64 // identifies it to the crowd
-	out      *Mailbox[nodemsg.FromRegion]
-	buffered []nodemsg.FromRegion // belongs to the receiving goroutine
-	credit   chan struct{}        // holds a token for each message that the region has not handled yet
-
-	// The fields below belong to the region's goroutine.
+	peer          string // its node
+	reading       bool   // it accepts a read-only subscription where the disk refuses writes and no leader is known
+	number        uint64 // identifies it to the crowd
+	out           *Mailbox[nodemsg.FromRegion]
 	pendingSince  time.Time // it is pending since then; zero if it is not
 	readOnlyUntil time.Time // it is subscribed read-only, and until then
 	watch         map[grid.ChunkPos]struct{}
@@ -54,11 +49,10 @@ type subscriber struct {
 // newSubscriber returns a subscriber, the gateway of a node, to be attached to a hub.
 func newSubscriber(peer string) *subscriber {
 	return &subscriber{
-		peer:   peer,
-		out:    NewMailbox[nodemsg.FromRegion](linkBacklog),
-		credit: make(chan struct{}, linkCredit),
-		watch:  make(map[grid.ChunkPos]struct{}),
-		shown:  make(map[grid.ChunkPos]struct{}),
+		peer:  peer,
+		out:   NewMailbox[nodemsg.FromRegion](linkBacklog),
+		watch: make(map[grid.ChunkPos]struct{}),
+		shown: make(map[grid.ChunkPos]struct{}),
 	}
 }
 

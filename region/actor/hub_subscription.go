@@ -15,7 +15,10 @@ var ErrLinkClosed = errors.New("link closed")
 // Subscription is a link within one process. It is also the region's side of every remote link.
 type Subscription struct {
 	region     *Land
-	subscriber *subscriber
+	subscriber *subscriber // for functions in the region's inbox
+	out        *Mailbox[nodemsg.FromRegion]
+	credit     chan struct{}        // holds a token for each message that the region has not handled yet
+	buffered   []nodemsg.FromRegion // received, and not returned yet
 }
 
 // Send sends a message to the region. It blocks while too many messages of the gateway wait.
@@ -35,7 +38,7 @@ func (l *Subscription) proven(edits []nodemsg.Intent) []bool {
 // enqueue queues a message for the region; the caller holds a credit for it.
 func (l *Subscription) enqueue(msg nodemsg.ToRegion, proven []bool) bool {
 	return l.region.inbox.Put(func() { // as Land.enqueue does, in one closure
-		<-l.subscriber.credit
+		<-l.credit
 		if r := l.region.land; r.hub.attached(l.subscriber) {
 			r.handleMessage(l.subscriber, msg, proven)
 		}
@@ -46,12 +49,12 @@ func (l *Subscription) enqueue(msg nodemsg.ToRegion, proven []bool) bool {
 // is closed meanwhile, the message is lost, as it is when Send fails.
 func (l *Subscription) TrySend(take func() nodemsg.ToRegion) bool {
 	select {
-	case <-l.subscriber.out.Ended():
+	case <-l.out.Ended():
 		return false
 	default:
 	}
 	select {
-	case l.subscriber.credit <- struct{}{}:
+	case l.credit <- struct{}{}:
 		msg := take()
 		l.enqueue(msg, l.proven(msg.Edits))
 		return true
@@ -63,14 +66,14 @@ func (l *Subscription) TrySend(take func() nodemsg.ToRegion) bool {
 // await waits for a credit to send one more message. It reports false if the link is closed.
 func (l *Subscription) await() bool {
 	select {
-	case <-l.subscriber.out.Ended():
+	case <-l.out.Ended():
 		return false
 	default:
 	}
 	select {
-	case l.subscriber.credit <- struct{}{}:
+	case l.credit <- struct{}{}:
 		return true
-	case <-l.subscriber.out.Ended():
+	case <-l.out.Ended():
 		return false
 	}
 }
@@ -90,13 +93,13 @@ func (l *Subscription) ReceiveOrAlive(ctx context.Context, alive time.Duration) 
 		silent = timer.C
 	}
 	for {
-		if len(l.subscriber.buffered) > 0 {
-			frame := l.subscriber.buffered[0]
-			l.subscriber.buffered = l.subscriber.buffered[1:]
+		if len(l.buffered) > 0 {
+			frame := l.buffered[0]
+			l.buffered = l.buffered[1:]
 			return frame, nil
 		}
 		var open bool
-		if l.subscriber.buffered, open = l.subscriber.out.Drain(); len(l.subscriber.buffered) > 0 {
+		if l.buffered, open = l.out.Drain(); len(l.buffered) > 0 {
 			continue
 		}
 		if !open {
@@ -107,14 +110,14 @@ func (l *Subscription) ReceiveOrAlive(ctx context.Context, alive time.Duration) 
 			return nodemsg.FromRegion{}, ctx.Err()
 		case <-silent:
 			return nodemsg.FromRegion{Alive: true}, nil
-		case <-l.subscriber.out.Wake():
+		case <-l.out.Wake():
 		}
 	}
 }
 
 // Close ends the subscription. It never fails.
 func (l *Subscription) Close() error {
-	l.subscriber.out.Close()
+	l.out.Close()
 	l.region.enqueue(func(r *land) { r.hub.detach(l.subscriber) })
 	return nil
 }

@@ -15,7 +15,7 @@ func (l *Land) Subscribe(peer string, reading bool) *Subscription {
 	if !l.enqueue(func(l *land) { l.attach(s) }) {
 		return nil
 	}
-	return &Subscription{l, s}
+	return &Subscription{region: l, subscriber: s, out: s.out, credit: make(chan struct{}, linkCredit)}
 }
 
 func (l *land) attach(s *subscriber) {
