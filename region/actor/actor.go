@@ -127,10 +127,16 @@ func (a *Actor) Remove(discard bool) bool {
 	return a.enqueue(func(c *core) { c.removed, c.discarded = true, discard })
 }
 
-// Await waits for the answer of a function that was enqueued, which may come later than the function returns. The
-// answer channel must have room for it. The error is ErrNotHere if the function was not enqueued, or the actor has
-// ended.
-func Await[A any](ctx context.Context, a *Actor, answer <-chan A, enqueued bool) (A, error) {
+// Ask has question called in the actor's goroutine and returns its answer: enqueue is the actor's. The error is
+// ErrNotHere if the actor has ended.
+func Ask[State, Answer any](ctx context.Context, a *Actor, enqueue func(func(State)) bool, question func(State) Answer) (Answer, error) {
+	answer := make(chan Answer, 1)
+	return await(ctx, a, answer, enqueue(func(s State) { answer <- question(s) }))
+}
+
+// await is Ask for answers that may come after the question has returned, or never: the question was enqueued, and
+// answers on the channel, which must have room for it.
+func await[A any](ctx context.Context, a *Actor, answer <-chan A, enqueued bool) (A, error) {
 	var none A
 	if !enqueued {
 		return none, ErrNotHere
@@ -147,8 +153,7 @@ func Await[A any](ctx context.Context, a *Actor, answer <-chan A, enqueued bool)
 
 // Info returns the region as this member has it, with everything applied that is committed.
 func (a *Actor) Info(ctx context.Context) (nodemsg.Region, error) {
-	answer := make(chan nodemsg.Region, 1)
-	return Await(ctx, a, answer, a.enqueue(func(c *core) { c.deliver(); answer <- c.info }))
+	return Ask(ctx, a, a.enqueue, func(c *core) nodemsg.Region { c.deliver(); return c.info })
 }
 
 // runInbox runs the closures that others have queued.

@@ -186,21 +186,19 @@ func (c *Catalog) list(ctx context.Context, stored func(from []byte, visit func(
 			return err
 		}
 		more := err != nil
-		answer := make(chan error, 1)
-		failed, err := Await(ctx, c.Actor, answer, c.enqueue(func(c *catalog) {
+		failed, err := Ask(ctx, c.Actor, c.enqueue, func(c *catalog) error {
 			for _, row := range rows {
 				region, added, err := state.List(row.key, row.value)
 				if err != nil || c.state != state {
-					answer <- err
-					return
+					return err
 				}
 				if added {
 					c.handle.Regions.Put(region)
 				}
 			}
 			c.whole = !more && c.state == state
-			answer <- nil
-		}))
+			return nil
+		})
 		if err != nil || failed != nil || !more {
 			return errors.Join(err, failed)
 		}

@@ -61,7 +61,7 @@ func (c *Catalog) Enter(ctx context.Context, act nodemsg.Act) (number uint64, er
 		return 0, err
 	}
 	answer := make(chan entered, 1)
-	a, err := Await(ctx, c.Actor, answer, c.enqueue(func(c *catalog) {
+	a, err := await(ctx, c.Actor, answer, c.enqueue(func(c *catalog) {
 		of := entering{player.IDOf(act.Key), act.Seq}
 		switch {
 		case !c.serves():
@@ -96,7 +96,7 @@ func (c *Catalog) Acts(ctx context.Context, q nodemsg.ActsRequest) ([]nodemsg.Ac
 		err  error
 	}
 	answer := make(chan page, 1)
-	p, err := Await(ctx, c.Actor, answer, c.enqueue(func(c *catalog) {
+	p, err := await(ctx, c.Actor, answer, c.enqueue(func(c *catalog) {
 		if c.fault != nil {
 			return
 		}

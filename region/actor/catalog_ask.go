@@ -36,19 +36,16 @@ func (c *Catalog) Find(ctx context.Context, id uint64) (nodemsg.Region, error) {
 
 // lookUp looks something up, if this node may answer for the catalog.
 func (c *Catalog) lookUp(ctx context.Context, look func(*catalog) (nodemsg.Region, bool)) (nodemsg.Region, error) {
-	answer := make(chan founded, 1)
-	a, err := Await(ctx, c.Actor, answer, c.enqueue(func(c *catalog) {
+	a, err := Ask(ctx, c.Actor, c.enqueue, func(c *catalog) founded {
 		if !c.serves() {
-			answer <- founded{err: errCatalogElsewhere}
-			return
+			return founded{err: errCatalogElsewhere}
 		}
 		region, ok := look(c)
 		if !ok {
-			answer <- founded{err: ErrNotFounded}
-			return
+			return founded{err: ErrNotFounded}
 		}
-		answer <- founded{region: region}
-	}))
+		return founded{region: region}
+	})
 	if err != nil {
 		return nodemsg.Region{}, fmt.Errorf("ask the catalog: %w", err)
 	}
@@ -93,7 +90,7 @@ func (c *Catalog) change(ctx context.Context, to nodemsg.Region, entry []byte) (
 	ctx, cancel := context.WithTimeout(ctx, foundTime)
 	defer cancel()
 	answer := make(chan founded, 1)
-	a, err := Await(ctx, c.Actor, answer, c.enqueue(func(c *catalog) { c.propose(to, entry, answer) }))
+	a, err := await(ctx, c.Actor, answer, c.enqueue(func(c *catalog) { c.propose(to, entry, answer) }))
 	if err != nil {
 		return nodemsg.Region{}, fmt.Errorf("change cell %v: %w", to.Cell, err)
 	}
@@ -146,7 +143,7 @@ func (c *Catalog) Page(ctx context.Context, after uint64) ([]nodemsg.Region, err
 		err     error
 	}
 	answer := make(chan page, 1)
-	p, err := Await(ctx, c.Actor, answer, c.enqueue(func(c *catalog) {
+	p, err := await(ctx, c.Actor, answer, c.enqueue(func(c *catalog) {
 		switch {
 		case c.fault != nil:
 		case !c.whole:
@@ -161,7 +158,7 @@ func (c *Catalog) Page(ctx context.Context, after uint64) ([]nodemsg.Region, err
 // Within lists a page of the regions that have land in the area, with ids above after, as this member knows them.
 func (c *Catalog) Within(ctx context.Context, area grid.Area, after uint64) ([]nodemsg.Region, error) {
 	answer := make(chan []nodemsg.Region, 1)
-	return Await(ctx, c.Actor, answer, c.enqueue(func(c *catalog) {
+	return await(ctx, c.Actor, answer, c.enqueue(func(c *catalog) {
 		if c.fault == nil {
 			answer <- c.state.Within(area, after, nodemsg.MaxRangeRoutes)
 		}

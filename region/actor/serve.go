@@ -52,14 +52,12 @@ func (l *Land) ServePart(ctx context.Context, peer string, at nodemsg.PartAt) no
 
 // serveMember has the region answer another member.
 func (l *Land) serveMember(ctx context.Context, peer string, serve func(*land) nodemsg.Fetched) nodemsg.Fetched {
-	answer := make(chan nodemsg.Fetched, 1)
-	served, err := Await(ctx, l.Actor, answer, l.enqueue(func(l *land) {
+	served, err := Ask(ctx, l.Actor, l.enqueue, func(l *land) nodemsg.Fetched {
 		if !l.member(peer) {
-			answer <- nodemsg.Fetched{Error: "only members may ask"}
-			return
+			return nodemsg.Fetched{Error: "only members may ask"}
 		}
-		answer <- serve(l)
-	}))
+		return serve(l)
+	})
 	if errors.Is(err, ErrNotHere) {
 		return nodemsg.Fetched{Error: "the region has been closed here"}
 	}
@@ -80,20 +78,18 @@ func (l *Land) Flush() {
 // EndIfIdle ends the region at the end of this tick if it is idle. Least is the index that must have been applied. It
 // returns an error if the region is in use.
 func (l *Land) EndIfIdle(ctx context.Context, least uint64) error {
-	answer := make(chan error, 1)
-	refused, err := Await(ctx, l.Actor, answer, l.enqueue(func(l *land) {
+	refused, err := Ask(ctx, l.Actor, l.enqueue, func(l *land) error {
 		l.deliver()
 		l.report()
 		switch {
 		case l.hub.len() > 0, !l.unloadable():
-			answer <- errors.New("the region is in use")
+			return errors.New("the region is in use")
 		case l.raft.Status().Applied < least:
-			answer <- errors.New("this member lags behind")
-		default:
-			l.hibernating = true
-			answer <- nil
+			return errors.New("this member lags behind")
 		}
-	}))
+		l.hibernating = true
+		return nil
+	})
 	if errors.Is(err, ErrNotHere) {
 		return nil // it has ended
 	}

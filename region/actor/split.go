@@ -273,7 +273,7 @@ func ledElsewhere(err error) error {
 
 func (l *Land) propose(ctx context.Context, entry []byte, refuse func(world.Structure) error, done func(world.Structure) bool) error {
 	answer := make(chan error, 1)
-	err, failed := Await(ctx, l.Actor, answer, l.enqueue(func(l *land) { l.splitter.propose(entry, refuse, done, answer) }))
+	err, failed := await(ctx, l.Actor, answer, l.enqueue(func(l *land) { l.splitter.propose(entry, refuse, done, answer) }))
 	return cmp.Or(failed, err)
 }
 
@@ -301,7 +301,7 @@ var ErrInUse = errors.New("the region is in use")
 // built there.
 func (l *Land) ProposeVacate(ctx context.Context) error {
 	answer := make(chan error, 1)
-	err, failed := Await(ctx, l.Actor, answer, l.enqueue(func(l *land) {
+	err, failed := await(ctx, l.Actor, answer, l.enqueue(func(l *land) {
 		if l.hub.len() > 0 || !l.edits.empty() {
 			answer <- ErrInUse
 			return
@@ -338,21 +338,18 @@ func (l *Land) Freeze(ctx context.Context, attempt uint64, passed int64) ([]byte
 		rows []byte
 		err  error
 	}
-	answer := make(chan packed, 1)
-	got, err := Await(ctx, l.Actor, answer, l.enqueue(func(l *land) {
+	got, err := Ask(ctx, l.Actor, l.enqueue, func(l *land) packed {
 		l.deliver()
 		if l.contents.land.Structure().Frozen != attempt+1 {
-			answer <- packed{err: ErrOtherAttempt}
-			return
+			return packed{err: ErrOtherAttempt}
 		}
 		arrived, all := l.marks.last(l)
 		if !all {
-			answer <- packed{err: errors.New("a rollback or a claim has just been ordered there")}
-			return
+			return packed{err: errors.New("a rollback or a claim has just been ordered there")}
 		}
 		rows, err := l.contents.land.PackedRows(passed, arrived)
-		answer <- packed{rows, err}
-	}))
+		return packed{rows, err}
+	})
 	return got.rows, cmp.Or(err, got.err)
 }
 
@@ -396,22 +393,19 @@ func (l *Land) Structure(ctx context.Context) (info nodemsg.Region, s world.Stru
 		structure world.Structure
 		err       error
 	}
-	answer := make(chan known, 1)
-	got, err := Await(ctx, l.Actor, answer, l.enqueue(func(l *land) {
+	got, err := Ask(ctx, l.Actor, l.enqueue, func(l *land) known {
 		l.deliver()
 		if !l.leading || l.paused {
-			answer <- known{err: ErrNotHere}
-			return
+			return known{err: ErrNotHere}
 		}
-		answer <- known{info: l.info, structure: l.contents.land.Structure()}
-	}))
+		return known{info: l.info, structure: l.contents.land.Structure()}
+	})
 	return got.info, got.structure, cmp.Or(err, got.err)
 }
 
 // StructureHere returns a region's structure as the copy on this node has it, led here or not.
 func (l *Land) StructureHere(ctx context.Context) (world.Structure, error) {
-	answer := make(chan world.Structure, 1)
-	return Await(ctx, l.Actor, answer, l.enqueue(func(l *land) { l.deliver(); answer <- l.contents.land.Structure() }))
+	return Ask(ctx, l.Actor, l.enqueue, func(l *land) world.Structure { l.deliver(); return l.contents.land.Structure() })
 }
 
 // EndMerged ends a child on this node because it was merged into the parent, to which the gateways are sent; nil if
@@ -427,7 +421,6 @@ func (l *Land) EndMerged(parent *nodemsg.Region) {
 // has it.
 func (l *Land) Use(ctx context.Context) (watched, empty bool, err error) {
 	type use struct{ watched, empty bool }
-	answer := make(chan use, 1)
-	got, err := Await(ctx, l.Actor, answer, l.enqueue(func(l *land) { l.deliver(); answer <- use{l.hub.len() > 0, l.contents.land.Empty()} }))
+	got, err := Ask(ctx, l.Actor, l.enqueue, func(l *land) use { l.deliver(); return use{l.hub.len() > 0, l.contents.land.Empty()} })
 	return got.watched, got.empty, err
 }

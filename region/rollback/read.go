@@ -45,8 +45,7 @@ type state struct {
 
 // read returns the state of a region, and the history of its chunks in a box since a time.
 func read(ctx context.Context, l *actor.Land, box grid.Box, since int64) (state, error) {
-	answer := make(chan state, 1)
-	return actor.Await(ctx, l.Actor, answer, l.Enqueue(func(tx actor.Tx) {
+	return actor.Ask(ctx, l.Actor, l.Enqueue, func(tx actor.Tx) state {
 		land := tx.Contents()
 		structure := land.Structure()
 		s := state{
@@ -63,8 +62,8 @@ func read(ctx context.Context, l *actor.Land, box grid.Box, since int64) (state,
 			}
 		}
 		slices.SortFunc(s.chunks, func(a, b chunkHistory) int { return a.pos.Compare(b.pos) })
-		answer <- s
-	}))
+		return s
+	})
 }
 
 // answerTime bounds one question about a region.

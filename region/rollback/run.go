@@ -376,14 +376,12 @@ func (k *Keeper) ground(ctx context.Context, pos grid.ChunkPos, base [32]byte) (
 
 // propose proposes an entry, if this node still leads the region.
 func propose(ctx context.Context, l *actor.Land, entry []byte) error {
-	answer := make(chan error, 1)
-	err, failed := actor.Await(ctx, l.Actor, answer, l.Enqueue(func(tx actor.Tx) {
+	err, failed := actor.Ask(ctx, l.Actor, l.Enqueue, func(tx actor.Tx) error {
 		if !tx.Leads() {
-			answer <- actor.ErrNotHere
-			return
+			return actor.ErrNotHere
 		}
-		answer <- tx.Raft().Propose(entry)
-	}))
+		return tx.Raft().Propose(entry)
+	})
 	return cmp.Or(failed, err)
 }
 
