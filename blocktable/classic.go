@@ -2,12 +2,13 @@ package blocktable
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 )
 
-// classicCustomBlocks is how many blocks Minecraft Classic has, with the 16 of CPE's CustomBlocks.
-const classicCustomBlocks = 66
+// classicPlainBlocks is how many blocks Minecraft Classic has, and classicCustomBlocks with the 16 of CPE's CustomBlocks.
+const classicPlainBlocks, classicCustomBlocks = 50, 66
 
 // ClassicLevel is the set of blocks that a client of Classic has.
 type ClassicLevel uint8
@@ -195,4 +196,30 @@ func FromClassic(id byte) (b chunk.Block, known bool) {
 		return classicShaped[shaped], true
 	}
 	return fromClassic[id], true
+}
+
+// ClassicInventory returns the blocks of Classic that are seen as what they were chosen as when they are placed, in the
+// order of ours. Of shaped blocks there are those that are placed in any state, and upper slabs: the client does not say
+// which half was clicked.
+func ClassicInventory(level ClassicLevel) (ids []byte) {
+	for b := chunk.Air + 1; b.Known(); b++ {
+		id := ToClassic(b, level)
+		back, _ := FromClassic(id)
+		chosen := b.Base() == b || strings.HasSuffix(b.Name(), "_slab_upper")
+		if back == b && b.Placeable() && chosen {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// ClassicBlocks returns how many blocks a client has.
+func ClassicBlocks(level ClassicLevel) int {
+	switch level {
+	case ClassicPlain:
+		return classicPlainBlocks
+	case ClassicCustom:
+		return classicCustomBlocks
+	}
+	return classicCustomBlocks + len(classicShaped)
 }

@@ -7,9 +7,6 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 )
 
-// classicBlocks is how many blocks a client without CustomBlocks has.
-const classicBlocks = 50
-
 // passable are the blocks of Classic that do not stop a body.
 var passable = []byte{0, 6, 8, 9, 10, 11, 37, 38, 39, 40, 51, 54}
 
@@ -25,7 +22,7 @@ func TestEveryBlockHasAnImageInClassic(t *testing.T) {
 	}
 	for b := chunk.Air; b.Known(); b++ {
 		custom, plain := ToClassic(b, ClassicCustom), ToClassic(b, ClassicPlain)
-		if custom >= classicCustomBlocks || plain >= classicBlocks {
+		if custom >= classicCustomBlocks || plain >= classicPlainBlocks {
 			t.Errorf("%s: there is no block %d, %d", b.Name(), custom, plain)
 		}
 		if _, own := classicMaterials[b]; b >= chunk.StoneBricks && !b.Shaped() && !own {
@@ -92,5 +89,38 @@ func TestClassicShapes(t *testing.T) {
 	}
 	if ToClassic(chunk.StoneStairs, ClassicShaped) != 1 || len(numbers) > 256-classicCustomBlocks {
 		t.Errorf("%d shapes, and stairs are %d", len(numbers), ToClassic(chunk.StoneStairs, ClassicShaped))
+	}
+}
+
+// What is in the inventory is seen as what it was chosen as, each of our blocks once, in our order; doors and stairs in
+// one state.
+func TestClassicInventory(t *testing.T) {
+	for level, c := range map[ClassicLevel]struct{ in, out []byte }{
+		ClassicPlain:  {[]byte{1, 2, 9, 27, 44}, []byte{0, 7, 8, 10, 11, 19, 26, 40, 46}},
+		ClassicCustom: {[]byte{1, 35, 36, 44, 50, 51, 54, 59, 62}, []byte{27, 53, 55, 58, 61, 64, ToClassic(chunk.Door, ClassicShaped)}},
+		ClassicShaped: {
+			[]byte{1, ToClassic(chunk.Door, ClassicShaped), ToClassic(chunk.CobbleSlab+1, ClassicShaped), ToClassic(chunk.Torch, ClassicShaped)},
+			[]byte{44, 50, 51, 54, ToClassic(chunk.Door+2, ClassicShaped), ToClassic(chunk.Torch+1, ClassicShaped), ToClassic(chunk.Ladder+1, ClassicShaped)},
+		},
+	} {
+		ids := ClassicInventory(level)
+		var last chunk.Block
+		for _, id := range ids {
+			b, known := FromClassic(id)
+			if !known || b <= last || ToClassic(b, level) != id || int(id) >= ClassicBlocks(level) {
+				t.Errorf("level %d: %d is %s, after %s", level, id, b.Name(), last.Name())
+			}
+			last = b
+		}
+		for _, id := range c.in {
+			if !slices.Contains(ids, id) {
+				t.Errorf("level %d: %d is hidden", level, id)
+			}
+		}
+		for _, id := range c.out {
+			if slices.Contains(ids, id) {
+				t.Errorf("level %d: %d is not hidden", level, id)
+			}
+		}
 	}
 }

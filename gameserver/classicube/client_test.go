@@ -224,16 +224,42 @@ func TestDoors(t *testing.T) {
 	}
 }
 
+// The hotbar, the inventory and the shapes are sent once: the client's own hotbar outlasts another level, and a login.
+func TestHotbarIsKept(t *testing.T) {
+	cl, s := playing(t, []byte{packetCustomBlocks, 1}, extSetHotbar, extInventoryOrder, extCustomBlocks, extBlockDefs, extBlockDefsExt)
+	kinds := [][]byte{begin(packetSetHotbar).u8(62, 8), begin(packetInventoryOrder).u8(1, 1), begin(packetInventoryOrder).u8(44, 0), begin(packetDefineBlockExt)}
+	for _, p := range kinds {
+		if !strings.Contains(s.Out.String(), string(p)) {
+			t.Errorf("the client is not sent %x", p)
+		}
+	}
+	s.Out.Reset()
+	gamestest.Receive(t, cl, cl.mu.welcome)
+	for x := int32(-1); x <= 1; x++ {
+		for z := int32(-1); z <= 1; z++ {
+			gamestest.Receive(t, cl, gamestest.Floor(t, grid.ChunkPos{X: x, Z: z}))
+		}
+	}
+	if !cl.mu.loaded {
+		t.Fatal("there is no other level")
+	}
+	for _, p := range kinds {
+		if strings.Contains(s.Out.String(), string(p)) {
+			t.Errorf("the client is sent %x again", p)
+		}
+	}
+}
+
 // Each extension is used by clients that have it, and only by them.
 func TestExtensionsAreUsed(t *testing.T) {
 	packets := map[string]byte{ // what a client is sent
 		extClickDistance: packetClickDistance, extCustomBlocks: packetCustomBlocks, extPlayerList: packetAddPlayerName, extEnvColors: packetEnvColor,
-		extMapAspect: packetMapProperty, extHackControl: packetHackControl, extSetHotbar: packetSetHotbar, extBlockDefsExt: packetDefineBlockExt,
+		extMapAspect: packetMapProperty, extHackControl: packetHackControl, extSetHotbar: packetSetHotbar, extInventoryOrder: packetInventoryOrder, extBlockDefsExt: packetDefineBlockExt,
 	}
 	sizes := map[byte]int{
 		packetIdentification: 130, packetPing: 0, packetLevelBegin: 0, packetLevelData: 1027, packetLevelEnd: 6, packetSpawn: 73, packetTeleport: 9, packetMessage: 65,
 		packetExtInfo: 66, packetExtEntry: 68, packetClickDistance: 2, packetCustomBlocks: 1, packetAddPlayerName: 195, packetEnvColor: 7, packetHackControl: 7,
-		packetAddEntity2: 137, packetDefineBlockExt: 87, packetMapProperty: 5, packetSetHotbar: 2,
+		packetAddEntity2: 137, packetDefineBlockExt: 87, packetMapProperty: 5, packetSetHotbar: 2, packetInventoryOrder: 2,
 	}
 	for _, e := range extensions {
 		var sent []byte

@@ -22,6 +22,7 @@ const (
 	extLongerMessages = "LongerMessages"
 	extTwoWayPing     = "TwoWayPing"
 	extFastMap        = "FastMap"
+	extInventoryOrder = "InventoryOrder"
 	extSetHotbar      = "SetHotbar"
 	extPlayerClick    = "PlayerClick"
 	extBlockDefs      = "BlockDefinitions"
@@ -43,6 +44,7 @@ var extensions = []struct {
 	{extLongerMessages, 1},
 	{extTwoWayPing, 1},
 	{extFastMap, 1},
+	{extInventoryOrder, 1},
 	{extSetHotbar, 1},
 	{extPlayerClick, 1},
 	{extBlockDefs, 1},

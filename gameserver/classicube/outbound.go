@@ -60,18 +60,40 @@ func (cl *Client) enter(m sessionmsg.Welcome) error {
 	if _, err := cl.mu.avatars.Begin(m); err != nil {
 		return err
 	}
+	if cl.mu.welcome.Player == "" {
+		cl.showInventory()
+	}
 	now := time.Now()
 	cl.mu.welcome, cl.mu.since = m, now
 	cl.mu.player.Begin(m.Pose, now)
 	cl.mu.edits.Begin(m.NextSeq, now)
 	clear(cl.mu.lands)
-	if cl.features.level() == blocktable.ClassicShaped {
+	cl.put(begin(packetIdentification).u8(protocolVersion).text(m.WorldName).text("The land is being loaded.").u8(0))
+	return cl.retarget()
+}
+
+// showInventory tells the client which blocks there are, and gives it a hotbar. It keeps both as long as it is connected.
+func (cl *Client) showInventory() {
+	level := cl.features.level()
+	if level == blocktable.ClassicShaped {
 		for _, s := range blocktable.ClassicShapes() {
 			cl.put(defineBlock(s))
 		}
 	}
-	cl.put(begin(packetIdentification).u8(protocolVersion).text(m.WorldName).text("The land is being loaded.").u8(0))
-	return cl.retarget()
+	if cl.features[extInventoryOrder] {
+		order := make([]byte, blocktable.ClassicBlocks(level))
+		for i, id := range blocktable.ClassicInventory(level) {
+			order[id] = byte(i + 1) //nolint:gosec // at most as many as blocks
+		}
+		for id, place := range order[1:] { // 0 hides a block
+			cl.put(begin(packetInventoryOrder).u8(byte(id+1), place)) //nolint:gosec // at most 255
+		}
+	}
+	if cl.features[extSetHotbar] {
+		for i, b := range games.AtHand {
+			cl.put(begin(packetSetHotbar).u8(blocktable.ToClassic(b, level), byte(i)))
+		}
+	}
 }
 
 // How a block is drawn and stops bodies, and the usual speed on it.
@@ -209,11 +231,6 @@ func (cl *Client) showSelf() {
 	if cl.features[extMapAspect] { // nothing around the level, and clouds above it
 		for property, value := range []uint32{0, 0, 0, uint32(cl.mu.window.height) + 2} { //nolint:gosec // positive
 			cl.put(begin(packetMapProperty).u8(byte(property)).u32(value))
-		}
-	}
-	if cl.features[extSetHotbar] {
-		for i, b := range games.AtHand {
-			cl.put(begin(packetSetHotbar).u8(blocktable.ToClassic(b, cl.features.level()), byte(i)))
 		}
 	}
 	cl.mu.clock = clock{}

@@ -39,6 +39,7 @@ const (
 	packetDefineBlockExt   = 0x25
 	packetMapProperty      = 0x29
 	packetTwoWayPing       = 0x2b
+	packetInventoryOrder   = 0x2c
 	packetSetHotbar        = 0x2d
 )
 

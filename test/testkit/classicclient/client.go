@@ -31,7 +31,7 @@ type Options struct {
 // Usual are the extensions of ClassiCube that tests need.
 var Usual = []string{
 	"ClickDistance", "CustomBlocks", "EnvColors", "EnvMapAspect", "MessageTypes", "HackControl", "FullCP437", "LongerMessages", "TwoWayPing",
-	"FastMap", "SetHotbar", "ExtPlayerList", "PlayerClick", "SomethingElse",
+	"FastMap", "SetHotbar", "InventoryOrder", "ExtPlayerList", "PlayerClick", "SomethingElse",
 }
 
 // Place is a place in a level: X, Y (of the feet) and Z in blocks.
@@ -225,7 +225,7 @@ func (c *Client) read(extensions []string) error {
 		}
 		size, known := map[byte]int{
 			0x00: 130, 0x01: 0, 0x02: 0, 0x03: 1027, 0x04: 6, 0x06: 7, 0x07: 73, 0x08: 9, 0x0c: 1, 0x0d: 65, 0x0e: 64, 0x0f: 1,
-			0x10: 66, 0x11: 68, 0x12: 2, 0x13: 1, 0x16: 196 - 1, 0x18: 2, 0x19: 7, 0x20: 7, 0x21: 137, 0x29: 5, 0x2b: 3, 0x2d: 2,
+			0x10: 66, 0x11: 68, 0x12: 2, 0x13: 1, 0x16: 196 - 1, 0x18: 2, 0x19: 7, 0x20: 7, 0x21: 137, 0x29: 5, 0x2b: 3, 0x2c: 2, 0x2d: 2,
 		}[kind]
 		if !known {
 			return fmt.Errorf("the server sent packet %#x", kind)
