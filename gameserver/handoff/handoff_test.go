@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,6 +56,67 @@ func TestFind(t *testing.T) {
 			})
 		})
 	}
+}
+
+// asked counts the questions to each of some nodes, which answer at once.
+type asked struct {
+	sync.Mutex
+	nodes
+
+	questions map[string]int
+}
+
+func (a *asked) Connected() []string {
+	a.Lock()
+	defer a.Unlock()
+	return a.nodes.Connected()
+}
+
+func (a *asked) Ask(ctx context.Context, peer, protocol string, question []byte) ([]byte, error) {
+	a.Lock()
+	defer a.Unlock()
+	a.questions[peer]++
+	return a.nodes.Ask(ctx, peer, protocol, question)
+}
+
+// A node that has answered is asked again only after half an hour, or for an origin that nobody is known to have; one
+// that has come is asked within a minute.
+func TestOriginsAreAskedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		others := &asked{nodes: nodes{"a": 0}, questions: make(map[string]int)}
+		o := NewOrigins(others)
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { o.Run(ctx) })
+		defer running.Wait()
+		defer stop()
+		expect := func(when string, want map[string]int) {
+			t.Helper()
+			synctest.Wait()
+			others.Lock()
+			defer others.Unlock()
+			if !maps.Equal(others.questions, want) {
+				t.Errorf("%s: questions %v, want %v", when, others.questions, want)
+			}
+		}
+		time.Sleep(5 * time.Minute)
+		expect("alone with a", map[string]int{"a": 1})
+		others.Lock()
+		others.nodes["b"] = 0
+		others.Unlock()
+		time.Sleep(2 * time.Minute)
+		expect("b has come", map[string]int{"a": 1, "b": 1})
+		if !o.Known(ctx, "http://b") {
+			t.Error("b's origin is not known")
+		}
+		expect("for a known origin", map[string]int{"a": 1, "b": 1})
+		if o.Known(ctx, "http://c") {
+			t.Error("c's origin is known")
+		}
+		expect("for an origin that nobody has", map[string]int{"a": 2, "b": 2})
+		time.Sleep(askAllEvery + askEvery)
+		expect("half an hour later", map[string]int{"a": 3, "b": 3})
+	})
 }
 
 func TestTargetsAssign(t *testing.T) {

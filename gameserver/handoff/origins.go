@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// askEvery is how often the connected nodes are asked for the origins of their pages, askAgain how soon they are
-	// for an origin that is not known.
-	askEvery, askAgain = time.Minute, 2 * time.Second
+	// askEvery is how often connected nodes of which nothing is known are asked for the origins of their pages,
+	// askAllEvery how often all are, and askAgain how soon all are for an origin that is not known.
+	askEvery, askAllEvery, askAgain = time.Minute, 30 * time.Minute, 2 * time.Second
 	// maxKnown is the number of nodes whose origins are remembered: of those that answered last.
 	maxKnown = 256
 )
@@ -26,8 +26,8 @@ type Origins struct {
 	nodes Nodes
 
 	mu struct {
-		sync.Mutex // held while nodes are asked: whoever waits needs the answers, too
-		asked      time.Time
+		sync.Mutex                              // held while nodes are asked: whoever waits needs the answers, too
+		asked      time.Time                    // when all were, last
 		known      *lru.Cache[string, []string] // by peer
 	}
 }
@@ -49,7 +49,11 @@ func (o *Origins) Run(ctx context.Context) {
 	defer every.Stop()
 	for {
 		o.mu.Lock()
-		o.ask(ctx)
+		if time.Since(o.mu.asked) < askAllEvery {
+			o.ask(ctx, slices.DeleteFunc(o.nodes.Connected(), o.mu.known.Contains))
+		} else {
+			o.askAll(ctx)
+		}
 		o.mu.Unlock()
 		select {
 		case <-ctx.Done():
@@ -70,7 +74,7 @@ func (o *Origins) Known(ctx context.Context, origin string) bool {
 	if time.Since(o.mu.asked) < askAgain {
 		return false
 	}
-	o.ask(ctx)
+	o.askAll(ctx)
 	return o.has(origin)
 }
 
@@ -78,8 +82,14 @@ func (o *Origins) has(origin string) bool {
 	return slices.ContainsFunc(o.mu.known.Values(), func(all []string) bool { return slices.Contains(all, origin) })
 }
 
-// ask asks the connected nodes, for answerTimeout at most.
-func (o *Origins) ask(ctx context.Context) {
+// askAll asks all connected nodes.
+func (o *Origins) askAll(ctx context.Context) {
+	o.ask(ctx, o.nodes.Connected())
+	o.mu.asked = time.Now()
+}
+
+// ask asks nodes, for answerTimeout at most.
+func (o *Origins) ask(ctx context.Context, peers []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout) // others use the answers, too
 	defer cancel()
 	question, err := nodemsg.EncodeHandoffRequest(nodemsg.HandoffRequest{})
@@ -87,7 +97,6 @@ func (o *Origins) ask(ctx context.Context) {
 		panic(err) // every request is valid
 	}
 	var wg sync.WaitGroup
-	peers := o.nodes.Connected()
 	for _, peer := range peers[:min(len(peers), maxPeers)] {
 		wg.Go(func() {
 			reply, err := o.nodes.Ask(ctx, peer, Protocol, question)
@@ -101,5 +110,4 @@ func (o *Origins) ask(ctx context.Context) {
 		})
 	}
 	wg.Wait()
-	o.mu.asked = time.Now()
 }
