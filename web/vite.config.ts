@@ -37,8 +37,8 @@ export default defineConfig({
 /** The shaders of three.js that the client draws with: those of LineBasicMaterial. All others are its own. */
 const SHADERS = ['meshbasic_vert', 'meshbasic_frag']
 
-/** What replaces parts of three.js that the client never uses: headsets, shadow maps, groups of uniforms, environments, morph targets, and the tables of
- * physically based materials. */
+/** What replaces parts of three.js that the client never uses: headsets, shadow maps, groups of uniforms, environments, morph targets,
+ * compressed textures, and the tables of physically based materials. */
 const STUBS: [name: string, part: RegExp, stub: string][] = [
   [
     'WebXRManager',
@@ -66,6 +66,7 @@ const STUBS: [name: string, part: RegExp, stub: string][] = [
     'function WebGLMorphtargets() { this.update = () => {} }',
   ],
   ['PMREMGenerator', /^class PMREMGenerator \{$.*?^\}$/ms, 'class PMREMGenerator {}'],
+  ['compressed textures', /^\t\t\/\/ S3TC$.*?(?=^\t\t\/\/$)/ms, ''],
   ['the DFG table', /^const DATA = new Uint16Array\( \[$.*?^\] \);$/ms, 'const DATA = new Uint16Array( 512 );'],
 ]
 

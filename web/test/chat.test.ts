@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { partsOf, visitCommand } from '../src/hud/chat-text'
-import { toggleIgnored } from '../src/game/ignore'
+import { toggleIgnored } from '../src/game/chat-control'
 import { MAX_IGNORED, defaults, loadSettings } from '../src/settings/settings'
 
 const show = (text: string, name = 'ada') =>

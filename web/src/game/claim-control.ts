@@ -5,7 +5,7 @@ import type { Session } from '../net/session'
 import type { BlockInteraction } from '../player/block-interaction'
 import type { Body } from '../player/body'
 import type { ClaimWalls, ShownBox } from '../render/claim-walls'
-import { texts } from '../text/texts'
+import { laterTexts } from '../text/later-texts'
 import { contains, otherOwner, type Claim } from '../world/claims'
 import type { World } from '../world/world'
 import type { ClaimDraft } from './claim-draft'
@@ -48,7 +48,7 @@ export class ClaimControl implements System {
   toggleFar(): void {
     this.far = !this.far
     this.walls?.setFar(this.far)
-    this.hud.messages.toast(this.far ? texts.claimsFar : texts.claimsNear)
+    this.hud.messages.toast(this.far ? laterTexts.claimsFar : laterTexts.claimsNear)
   }
 
   /** Begins to choose a claim if the command has no corners; returns false if it is not such a command. */
@@ -74,14 +74,14 @@ export class ClaimControl implements System {
   mayEdit(x: number, y: number, z: number): boolean {
     const claim = this.session.claims.at(x, y, z)
     if (!claim || claim.build) return true
-    this.hud.messages.toast(texts.inClaim(this.otherOwner(claim)))
+    this.hud.messages.toast(laterTexts.inClaim(this.otherOwner(claim)))
     return false
   }
 
   /** Reports whether a claim keeps the player from a step, and says so if it does. */
   keepsOut(from: Body | { x: number; y: number; z: number }, to: Body): boolean {
     const claim = this.session.claims.keepingOut(from, to)
-    if (claim) this.hud.messages.toast(texts.membersOnly(this.otherOwner(claim)))
+    if (claim) this.hud.messages.toast(laterTexts.membersOnly(this.otherOwner(claim)))
     return claim !== null
   }
 
@@ -108,9 +108,9 @@ export class ClaimControl implements System {
     const now = this.store.inWorld ? session.claims.at(body.x, body.y, body.z) : null
     this.inside = now
     if (now?.owner === inside?.owner && now?.name === inside?.name) return
-    if (now) this.hud.claimLine.show(texts.claimEntered(this.otherOwner(now), now.name), noteOf(now))
+    if (now) this.hud.claimLine.show(laterTexts.claimEntered(this.otherOwner(now), now.name), noteOf(now))
     else if (inside && !contains(inside, body.x, body.y, body.z))
-      this.hud.claimLine.show(texts.claimLeft(this.otherOwner(inside)), inside.name)
+      this.hud.claimLine.show(laterTexts.claimLeft(this.otherOwner(inside)), inside.name)
   }
 
   private otherOwner(claim: Claim): string | null {
@@ -144,6 +144,6 @@ function colourOf({ member, build, enter }: Claim): readonly [number, number, nu
 }
 
 function noteOf({ member, build }: Claim): string {
-  if (member) return texts.mayBuild
-  return build ? texts.mayBuildToo : texts.membersBuild
+  if (member) return laterTexts.mayBuild
+  return build ? laterTexts.mayBuildToo : laterTexts.membersBuild
 }

@@ -29,7 +29,6 @@ import { FrameCounter, FrameLoop, type System } from './frame-loop'
 import type { HintControl } from './hint-control'
 import { HorizonControl, ShownChunks } from './horizon-control'
 import { HotbarControl } from './hotbar-control'
-import { toggleIgnored } from './ignore'
 import { Lazy, LazySystem } from './lazy'
 import { Movement } from './movement'
 import { Panels } from './panels'
@@ -134,11 +133,11 @@ export function startGame(
       disconnected: (reason) => screens.disconnected(reason),
       refused: (reason) => screens.showTitle(reason),
       toast: (text) => hud.messages.toast(text),
-      chat: ({ player, name, text }) => {
-        hud.chat.addMessage(player, name, text)
-        if (text === WAVE) avatars.wave(player)
+      chat: (event) => {
+        chat.use((part) => part.showNearby(event))
+        if (event.text === WAVE) avatars.wave(event.player)
       },
-      line: (line) => hud.chat.addLine(line),
+      line: (line) => chat.use((part) => part.showFar(line)),
       hit: (event) => {
         players.use((part) => part.showHit(event))
         effects.part?.interacted('hit', event.to)
@@ -197,6 +196,13 @@ export function startGame(
   const hotbar = new HotbarControl(store, hud.hotbar, view.hand)
   const quality = new QualityControl(store, session, meshes, view, hud)
   const screens = new Screens(store, world, body, session, controls, view, hud, quality)
+  const chat = new Lazy(
+    () =>
+      import('./chat-control').then(
+        ({ ChatControl }) => new ChatControl(hud.chat, settings, () => session.welcome?.name ?? ''),
+      ),
+    partMissing,
+  )
   const players = new Lazy(
     () =>
       import('./player-interaction').then(
@@ -340,8 +346,10 @@ export function startGame(
       inspect.use((part) => part.toggle())
     } else if (line.toLowerCase() === 'past') openPast()
     else if (/^ignore\b/i.test(line)) {
-      hud.chat.addNotice(toggleIgnored(settings, line.slice('ignore'.length).trim()))
-      store.save()
+      chat.use((part) => {
+        part.toggleIgnored(line.slice('ignore'.length).trim())
+        store.save()
+      })
     } else if (/^claim\b/i.test(line)) {
       let sent = true
       claims.use((part) => {
@@ -384,6 +392,7 @@ export function startGame(
       .then(({ keepPage }) => keepPage((text) => hud.chat.addNotice(text)))
       .catch(() => undefined)
     effects.use((part) => part.applySettings())
+    chat.use()
     players.use()
     claims.use((part) => part.update())
     signs.use() // it shows them

@@ -1,6 +1,6 @@
 // Hits and gifts between players.
 
-import type { ChatPart } from '../hud/chat'
+import { interactionLine, type ChatPart } from '../hud/chat-lines'
 import type { Hud } from '../hud/hud'
 import type { GiftEvent, HitEvent } from '../net/protocol'
 import type { Session } from '../net/session'
@@ -78,7 +78,7 @@ export class PlayerInteraction {
       '{gift}': gift,
     }
     const line = (this.isSelf(to) ? toYou : text).split(/({\w+})/)
-    this.hud.chat.addInteraction(...line.map((part) => parts[part] ?? part))
+    this.hud.chat.add(interactionLine(...line.map((part) => parts[part] ?? part)))
   }
 
   private isSelf(player: string): boolean {

@@ -1,11 +1,8 @@
 // The chat log and its input line, with suggestions for commands.
 
-import { EMOTE, clipChat, type CommandHelp, type Line } from '../net/protocol'
-import { appearanceOf } from '../render/figure'
+import { clipChat, type CommandHelp } from '../net/protocol'
 import type { Channel } from '../settings/settings'
 import { texts } from '../text/texts'
-import { partsOf, visitCommand } from './chat-text'
-import { readableInChat } from './contrast'
 import { button, el, show } from './dom'
 
 const MAX_LINES = 100
@@ -14,22 +11,14 @@ const MAX_SUGGESTIONS = 8
 /** How many lines of the player the arrow keys bring back. */
 const MAX_HISTORY = 50
 
-/** Who is playing, and what they have chosen. */
 export interface ChatOptions {
-  /** Returns the player's name; empty before they join. */
-  ownName: () => string
   channel: () => Channel
   /** Chooses the other channel. */
   switchChannel: () => void
-  /** Reports whether the player does not want to read what somebody writes. */
-  ignored: (name: string) => boolean
   /** Sends a line; returns false if it cannot be sent now: it stays. */
   send: (text: string) => boolean
   closed: () => void
 }
-
-/** Text, or a player with their colour. */
-export type ChatPart = string | { player: string; name: string }
 
 export class Chat {
   readonly root: HTMLElement
@@ -126,7 +115,7 @@ export class Chat {
   }
 
   /** Replaces what is in the input. */
-  private setText(text: string): void {
+  setText(text: string): void {
     this.input.value = text
     this.suggest()
     this.input.focus()
@@ -172,78 +161,15 @@ export class Chat {
     this.options.closed()
   }
 
-  /** Adds a line of a player nearby. */
-  addMessage(player: string, name: string, text: string): void {
-    if (this.options.ignored(name)) return
-    if (text.startsWith(EMOTE))
-      this.addText('emote', el('span', '', '* '), nameLabel(player, name), text.slice(EMOTE.length))
-    else this.addText('', nameLabel(player, name), text)
-  }
-
-  /** Adds a line to the whole world, or between the player and another one. */
-  addLine({ channel, player = '', name, text, at }: Line): void {
-    if (channel !== 'to' && this.options.ignored(name)) return
-    const label = nameLabel(player, name)
-    const parts: HTMLElement[] = []
-    if (at !== undefined) parts.push(el('time', 'chat-tag', texts.clockTime(new Date(at))))
-    if (channel === 'world') parts.push(el('span', 'chat-tag', texts.channels.world.name))
-    else label.textContent = channel === 'from' ? texts.lineFrom(name) : texts.lineTo(name)
-    this.addText(channel === 'world' ? '' : 'private', ...parts, label, text)
-  }
-
-  /** Adds a line with what is before its text, and with links in it. */
-  private addText(kind: string, ...content: [...HTMLElement[], string]): void {
-    const text = content.pop() as string
-    const own = this.options.ownName()
-    const parts = partsOf(text, own)
-    const line = el('div', `chat-line ${kind}`, ...content)
-    line.classList.toggle(
-      'mention',
-      parts.some((part) => part.kind === 'name'),
-    )
-    const body = el('span')
-    for (const { kind, text } of parts) {
-      if (kind === 'link') body.append(linkTo(text))
-      else if (kind === 'place') body.append(button(text, 'chat-place', () => this.setText(visitCommand(text))))
-      else body.append(kind === 'name' ? el('mark', '', text) : text)
-    }
-    line.append(body)
-    this.add(line)
-  }
-
-  /** Adds a line about a hit or a gift. */
-  addInteraction(...parts: ChatPart[]): void {
-    const shown = parts.map((part) => {
-      if (typeof part === 'string') return el('span', '', part)
-      return nameLabel(part.player, part.name)
-    })
-    this.add(el('div', 'chat-line interaction', ...shown))
-  }
-
   addNotice(text: string): void {
     this.add(el('div', 'chat-line notice', text))
   }
 
-  private add(line: HTMLElement): void {
+  /** Adds a line, which chat-lines.ts makes of what players write and do. */
+  add(line: HTMLElement): void {
     this.log.append(line)
     while (this.log.childElementCount > MAX_LINES) this.log.firstElementChild?.remove()
     this.log.scrollTop = this.log.scrollHeight
     window.setTimeout(() => line.classList.add('old'), FADE_MS)
   }
-}
-
-/** Returns a name in its player's colour. Without a player it has none. */
-function nameLabel(player: string, name: string): HTMLElement {
-  const label = el('b', '', name)
-  if (player) label.style.color = readableInChat(appearanceOf(player).css)
-  return label
-}
-
-/** Returns a link to a page, which is told nothing of this one. */
-function linkTo(url: string): HTMLElement {
-  const link = el('a', '', url)
-  link.href = url
-  link.target = '_blank'
-  link.rel = 'noopener noreferrer nofollow ugc'
-  return link
 }

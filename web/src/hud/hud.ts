@@ -70,13 +70,11 @@ export class Hud {
     this.hotbar = new Hotbar(SLOTS, events.selectSlot)
     this.status = { welcome: null, quality: settings }
     this.chat = new Chat({
-      ownName: () => this.status.welcome?.name ?? '',
       channel: () => settings.channel,
       switchChannel: () => {
         settings.channel = settings.channel === 'near' ? 'world' : 'near'
         events.settingsChanged()
       },
-      ignored: (name) => settings.ignored.includes(name.toLowerCase()),
       send: events.chat,
       closed: events.chatClosed,
     })

@@ -1,6 +1,8 @@
 // The texts in English that the page needs later: they are loaded with the panels and tools that show them.
 
-import { claimOf } from './en'
+/** owner is null if the claim is the player's own. */
+const claimOf = (owner: string | null) => (owner === null ? 'your claim' : `${owner}’s claim`)
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
 const blocks = (count: number) => (count === 1 ? '1 block' : `${number(count)} blocks`)
 const number = (value: number) => value.toLocaleString('en')
@@ -19,6 +21,23 @@ export const enLater = {
   hitYou: '{player} hit you',
   gave: '{player} gave {to} {gift}',
   gaveYou: '{player} gave you {gift}',
+  claimsFar: 'Claims are shown from afar.',
+  claimsNear: 'Claims are shown when you are near.',
+  inClaim: (owner: string | null) => `This is ${claimOf(owner)}.`,
+  membersOnly: (owner: string | null) => `Only members may enter ${claimOf(owner)}.`,
+  claimEntered: (owner: string | null, name: string) => `${capital(claimOf(owner))}: ${name}`,
+  claimLeft: (owner: string | null) => `You left ${claimOf(owner)}`,
+  mayBuild: 'You may build here.',
+  mayBuildToo: 'You may build here, too.',
+  membersBuild: 'Only members build here.',
+  /** Before a private line. */
+  lineFrom: (name: string) => `From ${name}`,
+  lineTo: (name: string) => `To ${name}`,
+  clockTime: (time: Date) => time.toLocaleString('en', { timeStyle: 'short' }),
+  ignored: (name: string) => `You do not see any more what ${name} writes. /ignore ${name} again shows it.`,
+  notIgnored: (name: string) => `You see what ${name} writes again.`,
+  ignoringNobody: 'You ignore nobody. /ignore NAME hides what a player writes.',
+  ignoring: (names: string) => `You ignore ${names}.`,
 
   menu: {
     title: 'Menu',

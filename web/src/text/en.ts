@@ -4,10 +4,6 @@
 /** A line of the help: keys, with actions in braces, and what they do. */
 export type HelpLine = [keys: string, what: string]
 
-/** owner is null if the claim is the player's own. */
-export const claimOf = (owner: string | null) => (owner === null ? 'your claim' : `${owner}’s claim`)
-const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
-
 export const en = {
   /** Of index.html, which has the same texts in English. */
   page: {
@@ -67,15 +63,7 @@ export const en = {
     world: { name: 'World', message: 'Message all players of the world' },
   },
   switchChannel: 'Who reads it (Tab)',
-  /** Before a private line. */
-  lineFrom: (name: string) => `From ${name}`,
-  lineTo: (name: string) => `To ${name}`,
-  clockTime: (time: Date) => time.toLocaleString('en', { timeStyle: 'short' }),
   ignoreHelp: 'stop showing what a player writes, or show it again',
-  ignored: (name: string) => `You do not see any more what ${name} writes. /ignore ${name} again shows it.`,
-  notIgnored: (name: string) => `You see what ${name} writes again.`,
-  ignoringNobody: 'You ignore nobody. /ignore NAME hides what a player writes.',
-  ignoring: (names: string) => `You ignore ${names}.`,
   hotbar: 'Hotbar',
   /** Returns what a block of the block table is called. */
   block: (name: string) => name,
@@ -108,16 +96,6 @@ export const en = {
   playersMissing: 'Some land did not answer: there may be others.',
   guest: 'guest',
   you: 'you',
-
-  claimsFar: 'Claims are shown from afar.',
-  claimsNear: 'Claims are shown when you are near.',
-  inClaim: (owner: string | null) => `This is ${claimOf(owner)}.`,
-  membersOnly: (owner: string | null) => `Only members may enter ${claimOf(owner)}.`,
-  claimEntered: (owner: string | null, name: string) => `${capital(claimOf(owner))}: ${name}`,
-  claimLeft: (owner: string | null) => `You left ${claimOf(owner)}`,
-  mayBuild: 'You may build here.',
-  mayBuildToo: 'You may build here, too.',
-  membersBuild: 'Only members build here.',
 
   /** Why the server refused an edit, a hit or a gift, by its code. */
   refusals: {
