@@ -14,14 +14,15 @@ import (
 
 // Adapted is a socket for clients of another game.
 type Adapted struct {
+	Game     string // by which nodes tell each other of it
 	Listener net.Listener
 	Protocol games.Protocol
 }
 
 // adapted returns the server of a game.
-func (g *Gateway) adapted(p games.Protocol, accounts *games.Accounts) *games.Server {
+func (g *Gateway) adapted(a Adapted, accounts *games.Accounts) *games.Server {
 	return &games.Server{
-		Protocol: p,
+		Protocol: a.Protocol,
 		Admit: func(remote net.Addr) (func(), error) {
 			release, err := g.limits.Admit(remote, admission.PlayerWeight)
 			if err != nil {
@@ -30,7 +31,7 @@ func (g *Gateway) adapted(p games.Protocol, accounts *games.Accounts) *games.Ser
 			return release, err
 		},
 		Session: func(ctx context.Context, c *games.Conn, remote net.Addr, join sessionmsg.Join) {
-			g.serveSession(ctx, adaptedConn{c, remote}, &join)
+			g.serveSession(ctx, adaptedConn{c, a.Game, remote}, &join)
 		},
 		MayLogIn: func(remote net.Addr) bool { return g.limits.Client(remote).Allow(admission.LogIn) },
 		Pages:    g.pages, Accounts: accounts, Panics: g.metrics.panics, Logger: g.Logger,
@@ -40,7 +41,16 @@ func (g *Gateway) adapted(p games.Protocol, accounts *games.Accounts) *games.Ser
 // adaptedConn is the conn of a client of another game.
 type adaptedConn struct {
 	*games.Conn
+	game string
 	addr net.Addr
+}
+
+// gameOf returns the game of a client of another game; empty for others.
+func gameOf(c conn) string {
+	if adapted, is := c.(adaptedConn); is {
+		return adapted.game
+	}
+	return ""
 }
 
 func (c adaptedConn) read() ([]byte, error) { return c.Read() }

@@ -83,7 +83,7 @@ func (g *Gateway) AnswerHandoff(_ context.Context, _ string, question []byte) ([
 		return nil, err
 	}
 	return nodemsg.EncodeHandoffOffer(nodemsg.HandoffOffer{
-		HTTP: g.HTTP, Game: g.Game, Origins: g.Origins[:min(len(g.Origins), nodemsg.MaxOrigins)],
+		HTTP: g.HTTP, Game: g.Game, Games: g.Games, Origins: g.Origins[:min(len(g.Origins), nodemsg.MaxOrigins)],
 		Sessions: uint64(len(g.sessions.All())), Ready: g.Ready() == nil, Draining: g.shuttingDown(),
 	})
 }
@@ -94,7 +94,7 @@ func (g *Gateway) redirectAll(ctx context.Context) {
 	outcomes := make(chan string)
 	sessions := g.sessions.All()
 	for _, s := range sessions {
-		homes := g.shutdown.targets.Assign()
+		homes := g.shutdown.targets.Assign(gameOf(s.conn))
 		wg.Go(func() { outcomes <- s.redirect(ctx, homes) })
 	}
 	count := make(map[string]int)

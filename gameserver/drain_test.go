@@ -136,7 +136,7 @@ func TestDrainSharesPlayersOut(t *testing.T) {
 			{Step: StepTargets, Sessions: 4, Targets: []handoff.Target{{Peer: "c", URL: "http://c:8080", Sessions: 1}, {Peer: "b", URL: "http://b:8080", Sessions: 3}}},
 			{Step: StepSessions, Followed: 4},
 		}
-		if diff := cmp.Diff(want, steps, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".address" }, cmp.Ignore())); diff != "" {
+		if diff := cmp.Diff(want, steps, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".offer" }, cmp.Ignore())); diff != "" {
 			t.Error(diff)
 		}
 		if n := r.moved(followed); n != 4 {
@@ -486,10 +486,14 @@ func TestAnswerHandoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unready := errors.New("alone")
 		var trouble error
-		r := newHarness(t, func(o *Options) { o.Ready = func() error { return trouble } })
+		r := newHarness(t, func(o *Options) {
+			o.Ready = func() error { return trouble }
+			o.Games = map[string]uint16{"luanti": 30000}
+		})
 		r.join("ann", 1)
 		want := nodemsg.HandoffOffer{
 			HTTP: "http://192.0.2.7:8080", Origins: []string{"http://192.0.2.7:8080"}, Game: "192.0.2.7:4002", Sessions: 1, Ready: true,
+			Games: map[string]uint16{"luanti": 30000},
 		}
 		if offer := offerOf(t, r.g); !cmp.Equal(offer, want) {
 			t.Errorf("it offered %+v, want %+v", offer, want)

@@ -55,11 +55,12 @@ type Options struct {
 	// Terrain of chunks that Terrain generates differently from what their edits were made on; nil: such chunks are not
 	// shown.
 	Bases     mirror.Bases
-	Peer      string   // this node's peer id
-	Version   string   // of the daemon, sent to clients
-	HTTP      string   // URL under which players open this gateway
-	Origins   []string // of the pages that may reach it, that of HTTP among them; see package weborigin
-	Game      string   // host:port of its game server, reachable by others
+	Peer      string            // this node's peer id
+	Version   string            // of the daemon, sent to clients
+	HTTP      string            // URL under which players open this gateway
+	Origins   []string          // of the pages that may reach it, that of HTTP among them; see package weborigin
+	Game      string            // host:port of its game server, reachable by others
+	Games     map[string]uint16 // the ports of the other games, by Adapted.Game
 	Regions   Regions
 	Ranges    surroundings.Query // nil: players have no map, whatever the settings
 	Nodes     handoff.Nodes
@@ -227,14 +228,14 @@ func (g *Gateway) shuttingDown() bool {
 	}
 }
 
-// refuseJoin returns the answer to a join during shutdown.
-func (g *Gateway) refuseJoin(ctx context.Context) error {
+// refuseJoin returns the answer to a join during shutdown, from a client of another game or, if that is empty, of none.
+func (g *Gateway) refuseJoin(ctx context.Context, game string) error {
 	select {
 	case <-g.shutdown.asked:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	homes := g.shutdown.targets.Assign()
+	homes := g.shutdown.targets.Assign(game)
 	reason := reasonMove
 	if len(homes) == 0 {
 		reason = reasonAlone
@@ -244,8 +245,8 @@ func (g *Gateway) refuseJoin(ctx context.Context) error {
 
 // refuseUnread refuses a join because the player's record cannot be read here, and redirects the player, if another
 // node takes players.
-func (g *Gateway) refuseUnread(ctx context.Context, why error) error {
-	homes := handoff.Find(ctx, g.Nodes, 1, g.Logger).Assign()
+func (g *Gateway) refuseUnread(ctx context.Context, game string, why error) error {
+	homes := handoff.Find(ctx, g.Nodes, 1, g.Logger).Assign(game)
 	if len(homes) == 0 {
 		return why
 	}

@@ -142,7 +142,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 	for _, a := range l.Adapted {
 		running++
 		wg.Go(func() {
-			ended <- g.adapted(a.Protocol, accounts).Serve(front, l.Proxies.Listener(a.Listener, wire.HandshakeTimeout))
+			ended <- g.adapted(a, accounts).Serve(front, l.Proxies.Listener(a.Listener, wire.HandshakeTimeout))
 		})
 	}
 	defer close(g.stop)

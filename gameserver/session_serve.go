@@ -103,7 +103,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	}
 	join := *opening
 	if s.g.shuttingDown() {
-		return s.g.refuseJoin(ctx)
+		return s.g.refuseJoin(ctx, gameOf(s.conn))
 	}
 	if !s.limits.client.Allow(admission.Join) {
 		return &wire.Error{Code: wire.FailRate, Message: "Too many players are joining from your address. Try again in a few seconds."}
@@ -125,7 +125,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 
 	record, known, err := s.g.players.Load(ctx, s.body.Player)
 	if err != nil {
-		return s.g.refuseUnread(ctx, err)
+		return s.g.refuseUnread(ctx, gameOf(s.conn), err)
 	}
 	if s.login != nil && record.Login != nil && record.Login.At >= s.login.At { // the clocks of gateways differ
 		if err := s.challenge(s.login.Key[:], record.Login.At+1); err != nil {
@@ -243,7 +243,7 @@ func (s *session) replaceOlder(ctx context.Context) error {
 		older, err := s.g.sessions.Take(s.body.Player, s)
 		switch {
 		case errors.Is(err, sessions.ErrClosed):
-			return s.g.refuseJoin(ctx)
+			return s.g.refuseJoin(ctx, gameOf(s.conn))
 		case err != nil:
 			return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf(
 				"a guest called %s is playing, with VoxelPopuli's own client: choose another name", s.body.Name)}

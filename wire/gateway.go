@@ -15,7 +15,7 @@ const (
 // Gateway holds the addresses of a gateway for players.
 type Gateway struct {
 	URL  string `json:"url"`  // URL of its WebSocket: ws:// or wss://
-	Game string `json:"game"` // host:port of its game server
+	Game string `json:"game"` // host:port of its game server; for a client of another game, that of the game
 }
 
 // Valid returns an *Error if an address is invalid.

@@ -252,5 +252,5 @@ func TestClassicEnds(t *testing.T) {
 	onPage := &classicPlayer{Client: page, t: t}
 	onPage.until("the level", func(s *classicclient.State) bool { return s.Levels > 0 && len(s.Players) > 0 })
 
-	drainUnder(t, all[0], all[1], plain.ended, onPage.ended)
+	drainUnder(t, all[0], all[1], classicPort, plain.ended, onPage.ended)
 }

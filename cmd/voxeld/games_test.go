@@ -86,12 +86,12 @@ func (w *gameWorld) hears(name, text string) {
 
 // drainUnder drains a daemon while clients play there, and checks that they are told to go on at another one. A
 // client's reason is empty until it has ended.
-func drainUnder(t *testing.T, d, other *daemon, reasons ...func() string) {
+func drainUnder(t *testing.T, d, other *daemon, port string, reasons ...func() string) {
 	t.Helper()
 	d.drain()
 	for _, reason := range reasons {
 		eventually(t, "the end", patience, func() bool { return reason() != "" })
-		if why := reason(); !strings.Contains(why, "oin again at "+other.ip) {
+		if why := reason(); !strings.Contains(why, "oin again at "+other.ip+port) {
 			t.Errorf("the reason is %q", why)
 		}
 	}

@@ -196,5 +196,5 @@ func TestLuantiEnds(t *testing.T) {
 			return kicked
 		})
 	}
-	drainUnder(t, all[0], all[1], stays.ended)
+	drainUnder(t, all[0], all[1], luantiPort, stays.ended)
 }

@@ -386,5 +386,5 @@ func TestMinecraftEnds(t *testing.T) {
 			return v.Ended != ""
 		})
 	}
-	drainUnder(t, all[0], all[1], func() string { return ada.look().Ended })
+	drainUnder(t, all[0], all[1], minecraftPort, func() string { return ada.look().Ended })
 }

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -447,9 +448,17 @@ func (n *node) makeGateway(context.Context, *stack) error {
 	if err != nil {
 		return err
 	}
+	ports := make(map[string]uint16)
+	for game, l := range n.games {
+		address, err := netip.ParseAddrPort(l.Addr().String())
+		if err != nil {
+			return fmt.Errorf("port of %s: %w", game, err)
+		}
+		ports[game] = address.Port()
+	}
 	n.gateway = gameserver.New(gameserver.Options{
 		World: n.world, Terrain: generator, Bases: n.regions, Peer: n.host.PeerID(), Version: version(),
-		HTTP: n.playerURL(), Origins: n.pageOrigins(), Game: n.gameAddress(),
+		HTTP: n.playerURL(), Origins: n.pageOrigins(), Game: n.gameAddress(), Games: ports,
 		Regions: n.regions, Ranges: n.regions.Ranges.Query, Nodes: n.peers(), Players: n.dht, Storage: store.NewBounded(n.db),
 		Client:    client(),
 		Admission: admissionSettings(n.cfg.Players),
@@ -482,11 +491,11 @@ func (n *node) startGateway(_ context.Context, parts *stack) error {
 		return s
 	}
 	for _, a := range []gameserver.Adapted{
-		{Listener: n.games["classicube"], Protocol: classicube.New(n.metrics)},
-		{Listener: n.games["luanti"], Protocol: other},
-		{Listener: n.games["minecraft"], Protocol: minecraft.New(n.metrics, status)},
+		{Game: "classicube", Protocol: classicube.New(n.metrics)},
+		{Game: "luanti", Protocol: other},
+		{Game: "minecraft", Protocol: minecraft.New(n.metrics, status)},
 	} {
-		if a.Listener != nil { // the metrics of the others are there, too
+		if a.Listener = n.games[a.Game]; a.Listener != nil { // the metrics of the others are there, too
 			listeners.Adapted = append(listeners.Adapted, a)
 		}
 	}

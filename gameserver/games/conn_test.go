@@ -234,11 +234,11 @@ func TestNoticesAndEnds(t *testing.T) {
 	send(t, a, sessionmsg.Struck{To: "somebody else", Name: "bob"})
 	send(t, a, sessionmsg.Struck{To: a.welcome.Player, Name: "bob"})
 	send(t, a, sessionmsg.History{Changes: []int64{}, Names: []string{}})
-	send(t, a, sessionmsg.Reconnect{Gateways: []wire.Gateway{{URL: "wss://b.example.org/ws", Game: "b.example.org:4002"}}, Reason: "Stopping."})
+	send(t, a, sessionmsg.Reconnect{Gateways: []wire.Gateway{{URL: "wss://b.example.org/ws", Game: "b.example.org:25565"}}, Reason: "Stopping."})
 	if len(c.told) != 3 || c.told[0] != "bob hit you." || !strings.Contains(c.told[1], "Nobody has changed") || c.told[2] != "Stopping." {
 		t.Errorf("the player is told %q", c.told)
 	}
-	if c.ended != "This node is stopping. Join again at b.example.org." {
+	if c.ended != "This node is stopping. Join again at b.example.org:25565." {
 		t.Errorf("the reason is %q", c.ended)
 	}
 	send(t, a, sessionmsg.Reconnect{Gateways: []wire.Gateway{}, Reason: "Stopping."})

@@ -1,7 +1,6 @@
 package games
 
 import (
-	"net/url"
 	"strings"
 	"unicode/utf8"
 
@@ -28,10 +27,8 @@ var refusals = map[string]string{
 
 // elsewhere returns the text about where to go on when the node is stopping.
 func elsewhere(m sessionmsg.Reconnect) string {
-	for _, g := range m.Gateways {
-		if u, err := url.Parse(g.URL); err == nil {
-			return "This node is stopping. Join again at " + u.Hostname() + "."
-		}
+	if len(m.Gateways) > 0 {
+		return "This node is stopping. Join again at " + m.Gateways[0].Game + "."
 	}
 	return "This node is stopping. Come back in a while."
 }

@@ -39,7 +39,7 @@ type Target struct {
 	Peer     string `json:"peer"`
 	URL      string `json:"url"`      // the URL for players
 	Sessions uint64 `json:"sessions"` // that it has, including those redirected there
-	address  wire.Gateway
+	offer    nodemsg.HandoffOffer
 }
 
 // Find queries the connected nodes concurrently which of them would take that many sessions. It returns within
@@ -68,7 +68,7 @@ func Find(ctx context.Context, nodes Nodes, sessions int, log *slog.Logger) *Tar
 				log.Debug("gateway accepts no players", "peer", peer, "error", err)
 				return
 			}
-			found.add(Target{Peer: peer, URL: offer.HTTP, Sessions: offer.Sessions, address: offer.Gateway()})
+			found.add(Target{Peer: peer, URL: offer.HTTP, Sessions: offer.Sessions, offer: offer})
 			if time.Since(begun) >= answerTimeout {
 				cancel()
 			}
@@ -111,16 +111,24 @@ func (t *Targets) sort() {
 	slices.SortFunc(t.mu.list, func(a, b Target) int { return cmp.Or(cmp.Compare(a.Sessions, b.Sessions), cmp.Compare(a.Peer, b.Peer)) })
 }
 
-// Assign returns the targets for one player, the least loaded first, and counts the player there.
-func (t *Targets) Assign() []wire.Gateway {
+// Assign returns the targets for one player, the least loaded first, and counts the player there. If the player's client
+// is one of another game, they are those that serve the game.
+func (t *Targets) Assign(game string) []wire.Gateway {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	addresses := make([]wire.Gateway, 0, wire.MaxGateways)
-	for _, target := range t.mu.list[:min(len(t.mu.list), wire.MaxGateways)] {
-		addresses = append(addresses, target.address)
+	addresses, first := make([]wire.Gateway, 0, wire.MaxGateways), 0
+	for i, target := range t.mu.list {
+		address, served := target.offer.Gateway(game)
+		if !served || len(addresses) == wire.MaxGateways {
+			continue
+		}
+		if len(addresses) == 0 {
+			first = i
+		}
+		addresses = append(addresses, address)
 	}
-	if len(t.mu.list) > 0 {
-		t.mu.list[0].Sessions++
+	if len(addresses) > 0 {
+		t.mu.list[first].Sessions++
 		t.sort()
 	}
 	return addresses

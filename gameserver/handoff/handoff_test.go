@@ -121,16 +121,16 @@ func TestOriginsAreAskedOnce(t *testing.T) {
 
 func TestTargetsAssign(t *testing.T) {
 	var targets Targets
-	if addresses := targets.Assign(); addresses == nil || len(addresses) != 0 {
+	if addresses := targets.Assign(""); addresses == nil || len(addresses) != 0 {
 		t.Errorf("without targets: %v", addresses)
 	}
 	for i := range uint64(wire.MaxGateways + 2) {
 		host := string(rune('a' + i))
-		targets.add(Target{Peer: host, Sessions: i * i, address: wire.Gateway{Game: host}})
+		targets.add(Target{Peer: host, Sessions: i * i, offer: nodemsg.HandoffOffer{HTTP: "http://" + host, Game: host, Games: map[string]uint16{"luanti": 30000 * uint16(i%2)}}})
 	}
 	var first []byte
 	for range 12 {
-		addresses := targets.Assign()
+		addresses := targets.Assign("")
 		if len(addresses) != wire.MaxGateways {
 			t.Fatalf("%d addresses", len(addresses))
 		}
@@ -139,6 +139,13 @@ func TestTargetsAssign(t *testing.T) {
 	// a has 0, b 1, c 4, d 9: the least loaded is next, the first of equals by name.
 	if want := "aababababcab"; string(first) != want {
 		t.Errorf("players go to %s, want %s", first, want)
+	}
+	// Of another game, to those who serve it: b first, which has ten now.
+	if addresses := targets.Assign("luanti"); len(addresses) != 5 || addresses[0].Game != "b:30000" || addresses[1].Game != "d:30000" {
+		t.Errorf("players of another game go to %v", addresses)
+	}
+	if addresses := targets.Assign("minecraft"); addresses == nil || len(addresses) > 0 {
+		t.Errorf("players of a game that nobody serves go to %v", addresses)
 	}
 }
 

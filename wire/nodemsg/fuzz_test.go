@@ -63,8 +63,10 @@ func FuzzNode(f *testing.F) {
 		fuzzCBOR[HandoffRequest](t, data)
 		fuzzCBOR[HandoffOffer](t, data)
 		if o, err := DecodeHandoffOffer(data); err == nil {
-			if err := o.Gateway().Valid(); err != nil {
-				t.Fatalf("%+v offers what clients refuse: %v", o, err)
+			for _, game := range []string{"", "minecraft"} {
+				if at, _ := o.Gateway(game); at.Valid() != nil {
+					t.Fatalf("%+v offers what clients refuse: %v", o, at.Valid())
+				}
 			}
 		}
 		fuzzCBOR[Fetch](t, data)

@@ -1,6 +1,9 @@
 package nodemsg
 
 import (
+	"net"
+	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/wire"
@@ -25,10 +28,12 @@ type HandoffOffer struct {
 	Draining bool   `cbor:"5,keyasint,omitempty"` // it is shutting down itself
 	// Origins are further ones of its pages, beside that of HTTP: players who come from there stay on them.
 	Origins []string `cbor:"6,keyasint,omitempty"`
+	// Games are the ports at which clients of other games are served, at the host of HTTP.
+	Games map[string]uint16 `cbor:"7,keyasint,omitempty"`
 }
 
-// MaxOrigins is the most origins of a HandoffOffer.
-const MaxOrigins = 16
+// MaxOrigins is the most origins of a HandoffOffer, and MaxGames the most games.
+const MaxOrigins, MaxGames = 16, 16
 
 // Valid returns an error if the offer is invalid.
 func (o HandoffOffer) Valid() error {
@@ -43,13 +48,28 @@ func (o HandoffOffer) Valid() error {
 			return err
 		}
 	}
-	return o.Gateway().Valid()
+	if len(o.Games) > MaxGames {
+		return wire.Refuse(wire.FailTooLong, "%d games; at most %d are allowed", len(o.Games), MaxGames)
+	}
+	gateway, _ := o.Gateway("")
+	return gateway.Valid()
 }
 
-// Gateway returns the offered addresses in the form for clients. The offer must be valid.
-func (o HandoffOffer) Gateway() wire.Gateway {
+// Gateway returns the offered addresses in the form for clients, and reports whether they are served: clients of
+// another game are where that is. The offer must be valid.
+func (o HandoffOffer) Gateway(game string) (gateway wire.Gateway, served bool) {
 	socket := "ws" + strings.TrimPrefix(o.HTTP, "http") // https becomes wss
-	return wire.Gateway{URL: strings.TrimSuffix(socket, "/") + "/ws", Game: o.Game}
+	gateway = wire.Gateway{URL: strings.TrimSuffix(socket, "/") + "/ws", Game: o.Game}
+	if game == "" {
+		return gateway, true
+	}
+	port, served := o.Games[game]
+	u, err := url.Parse(o.HTTP)
+	if !served || port == 0 || err != nil {
+		return gateway, false
+	}
+	gateway.Game = net.JoinHostPort(u.Hostname(), strconv.Itoa(int(port)))
+	return gateway, true
 }
 
 // EncodeHandoffRequest encodes the question in CBOR.

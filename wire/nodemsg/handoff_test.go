@@ -3,6 +3,7 @@ package nodemsg
 import (
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,7 +22,7 @@ func TestHandoffMessages(t *testing.T) {
 	if got, err := DecodeHandoffRequest(b); err != nil || got != (HandoffRequest{Sessions: 40}) {
 		t.Errorf("question came back as %+v, %v", got, err)
 	}
-	for _, o := range []HandoffOffer{anOffer(), {HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002", Draining: true, Origins: []string{"http://box.local"}}} {
+	for _, o := range []HandoffOffer{anOffer(), {HTTP: "http://192.0.2.7:8080", Game: "192.0.2.7:4002", Draining: true, Origins: []string{"http://box.local"}, Games: map[string]uint16{"luanti": 30000}}} {
 		b, err := EncodeHandoffOffer(o)
 		if err != nil {
 			t.Fatal(err)
@@ -43,9 +44,17 @@ func TestGatewayOfOffer(t *testing.T) {
 		"http://[2001:db8::7]:8080": "ws://[2001:db8::7]:8080/ws",
 	} {
 		o := HandoffOffer{HTTP: url, Game: "b:1"}
-		if err := o.Valid(); err != nil || o.Gateway() != (wire.Gateway{URL: want, Game: "b:1"}) {
-			t.Errorf("%s: %+v, %v; want %s", url, o.Gateway(), err, want)
+		if got, served := o.Gateway(""); o.Valid() != nil || !served || got != (wire.Gateway{URL: want, Game: "b:1"}) {
+			t.Errorf("%s: %+v, %v; want %s", url, got, o.Valid(), want)
 		}
+	}
+	o := anOffer()
+	o.Games = map[string]uint16{"luanti": 30000}
+	if got, served := o.Gateway("luanti"); !served || got.Game != "b.example:30000" || got.Valid() != nil {
+		t.Errorf("players of Luanti are sent to %+v", got)
+	}
+	if _, served := o.Gateway("classicube"); served {
+		t.Error("a game is served that is not offered")
 	}
 }
 
@@ -59,6 +68,12 @@ func TestOfferRefuses(t *testing.T) {
 		"game port 0":  func(o *HandoffOffer) { o.Game = "b:0" },
 		"control sign": func(o *HandoffOffer) { o.HTTP = "http://b/\n" },
 		"bad origin":   func(o *HandoffOffer) { o.Origins = []string{"null"} },
+		"many games": func(o *HandoffOffer) {
+			o.Games = make(map[string]uint16)
+			for i := range MaxGames + 1 {
+				o.Games[strconv.Itoa(i)] = 1
+			}
+		},
 		"many origins": func(o *HandoffOffer) { o.Origins = slices.Repeat([]string{"http://b"}, MaxOrigins+1) },
 	} {
 		o := anOffer()
