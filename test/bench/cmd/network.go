@@ -106,6 +106,7 @@ func usedBy(targets []target) (sum time.Duration) {
 }
 
 func (b *network) report(moments []moment, r reading, before idleUsage, joined float64) error {
+	logf("all daemons use %.1f %% of a core", percent(r.TotalCPU()))
 	if why := r.Caveat(); why != "" {
 		return unreliable(why)
 	}
