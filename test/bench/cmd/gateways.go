@@ -41,7 +41,7 @@ func newGateways(b *bench) *cobra.Command {
 // incoming bytes, for the leader what gateways send. None of the functions calls another.
 var (
 	receiveFuncs = []string{module + "gameserver/mirror.(*feed).receive"}
-	leadFuncs    = []string{module + "region/actor.(*Land).loop", module + "region.(*Host).ServeLink", module + "region/transport.(*remoteLink).pump"}
+	leadFuncs    = []string{module + "region/actor.(*land).loop", module + "region.(*Host).ServeLink", module + "region/transport.(*remoteLink).pump"}
 	streamFuncs  = []string{"github.com/libp2p/go-yamux/v5.(*Session).recvLoop"}
 )
 
