@@ -7,6 +7,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -36,6 +37,14 @@ func (g *Gateway) adapted(a Adapted, accounts *games.Accounts) *games.Server {
 		MayLogIn: func(remote net.Addr) bool { return g.limits.Client(remote).Allow(admission.LogIn) },
 		Pages:    g.pages, Accounts: accounts, Panics: g.metrics.panics, Logger: g.Logger,
 	}
+}
+
+// HasPlayed reports whether a name is registered, or that of a guest who has played, as far as this node can find out
+// for a client at an address; if it cannot, they may have.
+func (g *Gateway) HasPlayed(ctx context.Context, remote net.Addr, name string) bool {
+	guest := player.GuestID(name)
+	return g.enforcer.Registered(name) || g.sessions.Of(guest) != nil ||
+		!g.limits.Client(remote).Allow(admission.LogIn) || g.players.Known(ctx, guest)
 }
 
 // adaptedConn is the conn of a client of another game.

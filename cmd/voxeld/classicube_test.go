@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -223,6 +224,21 @@ func TestClassicEnds(t *testing.T) {
 	all := gameCluster(t, 2, "--classicube", classicPort)
 	plain := joinClassic(t, all[0], "plain", nil)
 	plain.hears("You are at")
+
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.3")}}
+	c, err := dialer.DialContext(t.Context(), "tcp", all[0].ip+classicPort)
+	if err != nil {
+		t.Fatal(err)
+	}
+	thief, err := classicclient.New(c, classicclient.Options{Name: "plain"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(thief.Leave)
+	(&classicPlayer{Client: thief, t: t}).hears("The name plain is taken: you are the guest")
+	if why := plain.ended(); why != "" {
+		t.Errorf("a stranger has taken the place of a guest who plays: %s", why)
+	}
 
 	for name, o := range map[string]classicclient.Options{
 		"blanks":  {Name: "with blanks"},

@@ -138,7 +138,7 @@ func TestLuantiPlayers(t *testing.T) {
 	w := newGameWorld(t, "--luanti", luantiPort)
 	start, others, session := w.start, w.others, w.session
 	ada := joinLuanti(t, others[0], luanticlient.Options{Name: "ada"})
-	bob := joinLuanti(t, others[1], luanticlient.Options{Name: "bob", First: true})
+	bob := joinLuanti(t, others[1], luanticlient.Options{Name: "bob", Register: true})
 	ada.Look(func(s *luanticlient.State) {
 		if s.Nodes < 30 || len(s.Media) < 40 || !strings.Contains(s.Inventory, "voxeld:brick") {
 			t.Errorf("%d nodes, %d files, inventory %q", s.Nodes, len(s.Media), s.Inventory)
@@ -176,12 +176,33 @@ func TestLuantiPlayers(t *testing.T) {
 	walk(t, crowd, w.border, *luantiWalk, func() { w.leader.kill() })
 }
 
-// Names that a guest may not have are refused with a reason, and so is another version; who plays while their node
-// drains is told where to go on.
+// Names that a guest may not have are refused with a reason, and so is another version; the buttons Login and Register
+// do what they say; who plays while their node drains is told where to go on.
 func TestLuantiEnds(t *testing.T) {
 	t.Parallel()
 	all := gameCluster(t, 2, "--luanti", luantiPort)
-	stays := joinLuanti(t, all[0], luanticlient.Options{Name: "stays"})
+	stays := joinLuanti(t, all[0], luanticlient.Options{Name: "stays", Register: true})
+	joinLuanti(t, all[0], luanticlient.Options{Name: "back", Register: true}).Leave()
+	presses := func(d *daemon, o luanticlient.Options) (err error) {
+		c, err := luanticlient.Dial(d.ip+luantiPort, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Leave()
+		eventually(t, o.Name+" is in, or not", patience, func() (known bool) {
+			c.Look(func(s *luanticlient.State) { known, err = s.Err != nil || s.Puts > 0, s.Err })
+			return known
+		})
+		return err
+	}
+	eventually(t, "who has played may log in at another node", patience, func() bool {
+		return presses(all[1], luanticlient.Options{Name: "back", Login: true}) == nil
+	})
+	for _, o := range []luanticlient.Options{{Name: "stays", Register: true}, {Name: "nobody", Login: true}} {
+		if err := presses(all[0], o); err == nil {
+			t.Errorf("%+v is served", o)
+		}
+	}
 	for why, o := range map[string]luanticlient.Options{
 		"letters":     {Name: "with blanks"},
 		"protocol 39": {Name: "old", Version: 36},

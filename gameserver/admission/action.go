@@ -18,7 +18,7 @@ const (
 	Register                 // register in a chunk, as original clients do at each border
 	FindPlayer               // ask where a player is who is not here, as original clients do before they register
 	Edit                     // change a block
-	LogIn                    // try a password, in another game
+	LogIn                    // try a password or a name, in another game
 	Tile                     // request surface tiles, or their hashes
 	NewName                  // register a name; see AllowDaily
 	NewClaim                 // claim land; see AllowDaily

@@ -29,13 +29,14 @@ type landKey struct {
 // Adapter is the games.Protocol of Luanti.
 type Adapter struct {
 	games.Metrics
+	known       func(ctx context.Context, remote net.Addr, name string) bool
 	columns     *games.Shared[landKey, [][]byte]
 	definitions definitions
 	uniform     uniforms
 }
 
-// New returns an Adapter.
-func New(r prometheus.Registerer) (*Adapter, error) {
+// New returns an Adapter. Known reports whether somebody has played under a name before, to a client at an address.
+func New(r prometheus.Registerer, known func(ctx context.Context, remote net.Addr, name string) bool) (*Adapter, error) {
 	d, err := define()
 	if err != nil {
 		return nil, fmt.Errorf("textures for Luanti: %w", err)
@@ -44,7 +45,7 @@ func New(r prometheus.Registerer) (*Adapter, error) {
 	return &Adapter{
 		Metrics:     games.NewMetrics(r, "luanti", "Luanti", land),
 		columns:     games.NewShared[landKey](maxColumns, maxColumn, games.SizeOf),
-		definitions: d,
+		definitions: d, known: known,
 	}, nil
 }
 
@@ -52,12 +53,12 @@ func New(r prometheus.Registerer) (*Adapter, error) {
 func (a *Adapter) Subprotocol() string { return "" }
 
 // Open reads a connection's handshake.
-func (a *Adapter) Open(_ context.Context, c net.Conn) (games.Client, sessionmsg.Join, error) {
+func (a *Adapter) Open(ctx context.Context, c net.Conn) (games.Client, sessionmsg.Join, error) {
 	to, ok := c.(games.PacketConn)
 	if !ok {
 		return nil, sessionmsg.Join{}, fmt.Errorf("%T is not a connection of a luanti.Listener", c)
 	}
-	name, err := readLogin(c)
+	name, err := readLogin(c, func(name string) bool { return a.known(ctx, c.RemoteAddr(), name) })
 	if err != nil {
 		return nil, sessionmsg.Join{}, err
 	}

@@ -42,12 +42,25 @@ func TestLogin(t *testing.T) {
 		"ends at a byte": {[][]byte{{1}, initOf("ada", 99, 99)}, wire.FailWrongVersion},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := readLogin(&script{in: c.sent})
+			got, err := readLogin(&script{in: c.sent}, isKnown)
 			refused, _ := errors.AsType[*wire.Error](err)
 			if c.code == "" && (err != nil || got != "ada") || c.code != "" && (refused == nil || refused.Code != c.code) {
 				t.Fatalf("%q, %v, want %q", got, err, c.code)
 			}
 		})
+	}
+}
+
+// A client whose name is known is asked to log in, another one to register: its game has a button for each.
+func TestLoginOrRegister(t *testing.T) {
+	for name, way := range map[string]byte{"ada": authSRP, "bob": authFirstSRP} {
+		s := &script{in: [][]byte{initOf(name, 37, 39)}}
+		if _, err := readLogin(s, func(name string) bool { return name == "ada" }); err != io.EOF {
+			t.Fatal(err)
+		}
+		if hello := s.sent(toHello); len(hello) != 1 || !bytes.Equal(hello[0][5:9], []byte{0, 0, 0, way}) {
+			t.Errorf("%s is greeted with %x", name, hello)
+		}
 	}
 }
 
@@ -141,13 +154,14 @@ func TestEditsAreCorrected(t *testing.T) {
 	at := grid.Pos{X: 1, Y: 9, Z: 3}
 	cl, s := playing(t, moveTo(start), interact(interactDug, 0, at, at))
 	gamestest.Read[sessionmsg.Edit](t, cl)
+	before := len(s.sent(toChatMessage))
 	gamestest.Receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Stone), Error: wire.RefusedClaimed})
 	added := s.sent(toAddNode)
 	if len(added) != 1 || !bytes.Equal(added[0][:8], packet(nil).node(node{1, 9, -4}).u16(blocktable.ToLuanti(chunk.Stone))) {
 		t.Errorf("added %x", added)
 	}
-	if chat := s.sent(toChatMessage); len(chat) != 1 {
-		t.Errorf("%d lines", len(chat))
+	if chat := s.sent(toChatMessage); len(chat) != before+1 {
+		t.Errorf("%d lines more", len(chat)-before)
 	}
 }
 
@@ -449,7 +463,7 @@ func TestLoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if name, err := readLogin(c); err != nil || name != "ada" {
+	if name, err := readLogin(c, isKnown); err != nil || name != "ada" {
 		t.Fatalf("%q, %v", name, err)
 	}
 	const lines = 100

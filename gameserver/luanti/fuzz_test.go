@@ -1,6 +1,7 @@
 package luanti
 
 import (
+	"context"
 	"encoding/binary"
 	"io"
 	"math"
@@ -45,6 +46,7 @@ func (s *script) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+func (s *script) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 func (s *script) Backlog() int                     { return 0 }
 func (s *script) SetReadDeadline(time.Time) error  { return nil }
 func (s *script) SetWriteDeadline(time.Time) error { return nil }
@@ -60,7 +62,12 @@ func (s *script) sent(command uint16) (bodies []packet) {
 }
 
 // testAdapter is the adapter of all tests.
-var testAdapter = sync.OnceValues(func() (*Adapter, error) { return New(prometheus.NewRegistry()) })
+var testAdapter = sync.OnceValues(func() (*Adapter, error) {
+	return New(prometheus.NewRegistry(), func(context.Context, net.Addr, string) bool { return true })
+})
+
+// isKnown is of a world where everybody has played.
+func isKnown(string) bool { return true }
 
 func initOf(name string, oldest, newest uint16) packet {
 	return begin(fromInit).u8(29).u16(0).u16(oldest).u16(newest).text(name)
@@ -128,7 +135,7 @@ func FuzzClient(f *testing.F) {
 	f.Add([]byte{0}, []byte(begin(fromRequestMedia).u16(65535).text("x")))
 	f.Add([]byte{0}, []byte(moveTo(motion.Pose{X: 1, Y: -100, Z: 1})))
 	f.Fuzz(func(t *testing.T, login, sent []byte) {
-		if name, err := readLogin(&script{in: [][]byte{login}}); err == nil {
+		if name, err := readLogin(&script{in: [][]byte{login}}, isKnown); err == nil {
 			t.Errorf("one packet is a login of %q", name)
 		}
 		cl, _ := playing(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Ways to log in, of which the client chooses one.
+// Ways to log in. The client's Login wants the first, and its Register the second: the other one is an error to it.
 const (
 	authSRP      = 1 << 1 // with a password that the server has a verifier of
 	authFirstSRP = 1 << 2 // by sending such a verifier
@@ -22,8 +22,8 @@ const maxTries = 32
 
 // readLogin reads the client's handshake, and returns the name. Players are guests: whatever their password is, it is
 // not checked, and nothing of it is kept. Clients cannot go without, so they are sent numbers with which they can make
-// their proof.
-func readLogin(c net.Conn) (name string, err error) {
+// their proof; those whose name is not known send a verifier.
+func readLogin(c net.Conn, known func(name string) bool) (name string, err error) {
 	buffer := make([]byte, maxPacket)
 	for range maxTries {
 		n, err := c.Read(buffer)
@@ -39,7 +39,11 @@ func readLogin(c net.Conn) (name string, err error) {
 			if name, err = readInit(&f); err != nil {
 				return "", err
 			}
-			hello := begin(toHello).u8(serialization).u16(0).u16(protocolVersion).u32(authSRP | authFirstSRP).text(name)
+			way := uint32(authFirstSRP)
+			if known(name) {
+				way = authSRP
+			}
+			hello := begin(toHello).u8(serialization).u16(0).u16(protocolVersion).u32(way).text(name)
 			if _, err := c.Write(hello); err != nil {
 				return "", err
 			}

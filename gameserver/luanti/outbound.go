@@ -93,6 +93,7 @@ func (cl *Client) enter() {
 	cl.put(objects(nil, []packet{own}))
 	cl.place(now)
 	cl.showTime(now)
+	cl.notice("The password of your game's menu is not checked: anybody can play under your name until it is registered.")
 }
 
 // place puts the client where the player is.

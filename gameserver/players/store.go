@@ -140,6 +140,18 @@ func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerR
 	return newest, newest.Seq > 0, nil
 }
 
+// Known reports whether there may be a record of a player who has not come yet: the network may not answer.
+func (ps *Store) Known(ctx context.Context, id player.ID) bool {
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	stored, err := ps.own(id)
+	if err != nil || stored.Seq > 0 && !stored.Expired(ps.Wall()) {
+		return true
+	}
+	remembered, err := ps.Network.Player(ctx, id)
+	return err == nil && !remembered.Expired(ps.Wall()) || err != nil && !errors.Is(err, nodemsg.ErrNoRecord)
+}
+
 // own returns this node's record of a player, which may still be on its way to the disk.
 func (ps *Store) own(id player.ID) (r row, err error) {
 	p, left := ps.departed(id)

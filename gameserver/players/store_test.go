@@ -585,3 +585,27 @@ func TestRecordsFromTheFuture(t *testing.T) {
 		}
 	})
 }
+
+// Who has a record, here or in the network, is known, and so is everybody while the network does not answer; a guest who
+// has been away too long is not.
+func TestKnown(t *testing.T) {
+	network, disk := playerstest.NewMemory(), playerstest.NewMemory()
+	ps := newTestStore(network, disk)
+	put := func(name string, ago time.Duration) {
+		r := nodemsg.PlayerRecord{Player: player.GuestID(name), Name: name, Guest: true, Seq: 1, SavedAt: time.Now().Add(-ago).UnixMilli(), Gateway: "peerOther"}
+		if err := network.PutPlayer(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("ada", time.Hour)
+	put("old", 40*24*time.Hour)
+	for name, want := range map[string]bool{"ada": true, "old": false, "bob": false} {
+		if ps.Known(t.Context(), player.GuestID(name)) != want {
+			t.Errorf("%s is known: %v", name, !want)
+		}
+	}
+	network.FailLookups(errors.New("nobody answers"))
+	if !ps.Known(t.Context(), player.GuestID("bob")) {
+		t.Error("bob is said to be new, though nobody answers")
+	}
+}

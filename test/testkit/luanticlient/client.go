@@ -21,9 +21,10 @@ import (
 
 // Options are how a client joins.
 type Options struct {
-	Name    string
-	Version uint16 // of the protocol; 0: 39
-	First   bool   // as if for the first time: with a verifier of a password
+	Name     string
+	Version  uint16 // of the protocol; 0: 39
+	Login    bool   // with the button Login: a name that is not known is refused
+	Register bool   // with the button Register: a name that is known is refused
 }
 
 // Place is a place of the player's feet, in nodes: their middles are at whole numbers.
@@ -191,7 +192,12 @@ func (c *Client) read() {
 	}
 }
 
-var errDisconnected = errors.New("disconnected by the server")
+var (
+	errDisconnected = errors.New("disconnected by the server")
+	// The game's own words.
+	errTaken        = errors.New("name is taken: please choose another name")
+	errUnregistered = errors.New("name is not registered: to create an account on this server, click 'Register'")
+)
 
 func (c *Client) receive(channel byte, body []byte) error {
 	switch body[0] {
@@ -278,12 +284,19 @@ func (c *Client) handle(packet []byte) error {
 	s.Packets[command]++
 	switch command {
 	case 2: // hello
-		if c.o.First {
+		f.take(5)
+		known := f.u32()&2 != 0
+		switch {
+		case known && c.o.Register:
+			return errTaken
+		case !known && c.o.Login:
+			return errUnregistered
+		case known:
+			c.reliable(1, append(text([]byte{0, 81}, string(bytes.Repeat([]byte{3}, 256))), 1))
+		default:
 			b := text([]byte{0, 80}, "salt")
 			c.reliable(1, append(text(b, "verifier"), 0))
-			break
 		}
-		c.reliable(1, append(text([]byte{0, 81}, string(bytes.Repeat([]byte{3}, 256))), 1))
 	case 96:
 		f.text()
 		if b := f.text(); len(b) != 256 {
