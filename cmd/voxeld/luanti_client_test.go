@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/test/testkit/process"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // luantiProgram is where Debian's package minetest has its client, which shells of root may not find.
@@ -28,6 +30,18 @@ func TestLuantiClientOfDebian(t *testing.T) {
 	d.init()
 	d.start()
 	session := join(t, d.Game, "browser", 2)
+
+	at := session.Welcome.Pose.Block()
+	write := func(z int32, text string) {
+		t.Helper()
+		eventually(t, "a sign is acknowledged, as its land is loaded", patience, func() bool {
+			seq := session.do(sessionmsg.Edit{X: at.X + 2, Y: at.Y + 2, Z: at.Z + z, Block: uint16(chunk.Sign), Text: text})
+			session.until("the answer", func() bool { _, ok := session.Acks[seq]; return ok })
+			return session.Acks[seq].Error == ""
+		})
+	}
+	write(0, "to the\nharbour")
+	write(1, "")
 
 	home := t.TempDir()
 	screen, _, out, err := process.StartPiped(process.Options{Log: filepath.Join(home, "screen.log")}, "Xvfb", "-displayfd", "1", "-screen", "0", "320x240x24", "-nolisten", "tcp")
@@ -62,6 +76,10 @@ func TestLuantiClientOfDebian(t *testing.T) {
 		return d.metric("voxeld_luanti_chunks_total") > 0
 	})
 	session.until("the client's player", func() bool { return len(session.Avatars) >= 2 })
+	write(2, "later")
 	client.Stop()
 	eventually(t, "the client's end", patience, func() bool { return d.metric("voxeld_luanti_clients") == 0 })
+	if log := client.Output(); strings.Contains(log, "ERROR") {
+		t.Errorf("the client has trouble with what it was sent: %s", log)
+	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/test/testkit/luanticlient"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -203,6 +204,77 @@ func TestLand(t *testing.T) {
 	}
 	if err := cl.Tick(time.Now()); err != nil || len(s.sent(toBlockData)) != 10*perChunk {
 		t.Errorf("%d map blocks, %v", len(s.sent(toBlockData)), err)
+	}
+}
+
+// Texts of signs are shown with their chunk, and those that change later by themselves; another block has none.
+func TestSignsAreShown(t *testing.T) {
+	cl, s := playing(t)
+	inflated := func(data []byte) (plain []byte, rest *bytes.Reader) {
+		t.Helper()
+		rest = bytes.NewReader(data)
+		r, err := zlib.NewReader(rest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plain, err = io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+		return plain, rest
+	}
+	const first, second = chunk.Index(9*layer + 2*grid.ChunkSize + 1), chunk.Index(9*layer + 2*grid.ChunkSize + 2)
+	write := func(at chunk.Index, text string) {
+		gamestest.Receive(t, cl, sessionmsg.SignsOf(grid.ChunkPos{}, []nodemsg.SignAt{{At: at, Text: text}}))
+	}
+	write(first, "to the\nharbour ✓")
+	if sent := s.sent(toNodeMetadata); len(sent) > 0 {
+		t.Errorf("before its chunk the client is sent %x", sent)
+	}
+	shared, sign := s.sent(toBlockData), packet(nil).u32(1).text("infotext").blob([]byte("to the\nharbour ✓")).u8(0)
+	gamestest.Tick(t, cl, time.Now())
+	found := 0
+	for _, data := range s.sent(toBlockData)[len(shared):] {
+		_, rest := inflated(data[6+5:])
+		metadata, _ := inflated(data[len(data)-rest.Len():])
+		want := append(packet{2, 0, 1}.u16((13*side+9)*side+1), sign...) // z runs the other way: 2 is 13 of the nodes there
+		if bytes.Equal(metadata, append(want, "EndInventory\n"...)) {
+			found++
+		} else if len(metadata) != 1 {
+			t.Errorf("a map block has the metadata %q", metadata)
+		}
+	}
+	if found != 1 {
+		t.Errorf("the text is in %d map blocks", found)
+	}
+	write(second, "\x1b(c@#f00)home")
+	sent := s.sent(toNodeMetadata)
+	if len(sent) != 1 {
+		t.Fatalf("a text is shown as %x", sent)
+	}
+	got, _ := inflated(sent[0][4:])
+	want := packet{2, 0, 1}.node(node{2, 9, -3}).u32(1).text("infotext").blob([]byte("(c@#f00)home")).u8(0)
+	if !bytes.Equal(got, append(want, "EndInventory\n"...)) {
+		t.Errorf("a text is shown as %q", got)
+	}
+	gamestest.ReceiveBlocks(t, cl, games.Change{Pos: first.Pos(grid.ChunkPos{}), To: chunk.Stone})
+	if signs := cl.mu.lands[grid.ChunkPos{}].signs; len(signs) != 1 || signs[second] == "" {
+		t.Errorf("kept are %v", signs)
+	}
+}
+
+// By night the land is lit more than the client would.
+func TestNightIsLit(t *testing.T) {
+	cl, s := playing(t)
+	for _, c := range []struct {
+		minutes float64
+		lit     byte
+	}{{0, 1}, {300, 1}, {330, 0}, {720, 0}, {1140, 1}} {
+		cl.mu.welcome.TimeOfDay, cl.mu.welcome.DayMS, cl.mu.clocked = c.minutes, 86_400_000, time.Time{}
+		cl.showTime(cl.mu.since)
+		sent := s.sent(toSkyLight)
+		if last := sent[len(sent)-1]; !bytes.Equal(last, packet{c.lit}.u16(22937)) {
+			t.Errorf("at minute %v the client is sent %x", c.minutes, last)
+		}
 	}
 }
 

@@ -24,8 +24,9 @@ const (
 // land is a chunk in view.
 type land struct {
 	*games.Land
-	sent  bool // the client has it
-	holes bool // or has had it, and has dropped a part
+	signs map[chunk.Index]string // the texts of those that have one
+	sent  bool                   // the client has it
+	holes bool                   // or has had it, and has dropped a part
 }
 
 // lands are the chunks in view.
@@ -55,6 +56,7 @@ type column struct {
 	height int
 	blocks []chunk.Block
 	light  []byte
+	signs  map[chunk.Index]string
 }
 
 const layer = grid.ChunkSize * grid.ChunkSize
@@ -97,13 +99,16 @@ func (u *uniforms) packColumn(col column, corner node) (packets [][]byte, err er
 // pack returns a map block, by its place in the column.
 func (u *uniforms) pack(col column, x, y, z int) ([]byte, error) {
 	raw := make([]byte, 4*nodes)
-	alike := true
+	alike, signs := true, make(map[uint16]string)
 	for i := range nodes {
 		nx, ny, nz := i%side, i/side%side, i/side/side
 		b, below, light := chunk.Air, chunk.Air, byte(games.FullLight)
 		if above := y*side + ny; above < col.height {
 			at := above*layer + (grid.ChunkSize-1-z*side-nz)*grid.ChunkSize + x*side + nx
 			b, light = col.blocks[at], col.light[at]
+			if text, is := col.signs[chunk.Index(at)]; is { //nolint:gosec // of a column
+				signs[uint16(i)] = text //nolint:gosec // below nodes
+			}
 			if above > 0 {
 				below = col.blocks[at-layer]
 			}
@@ -113,7 +118,7 @@ func (u *uniforms) pack(col column, x, y, z int) ([]byte, error) {
 		alike = alike && raw[2*i] == raw[0] && raw[2*i+1] == raw[1] && light == raw[2*nodes]
 	}
 	if !alike {
-		return packBlock(raw)
+		return packBlock(raw, signs)
 	}
 	key := [2]uint16{uint16(raw[0])<<8 | uint16(raw[1]), uint16(raw[2*nodes])}
 	u.mu.Lock()
@@ -121,7 +126,7 @@ func (u *uniforms) pack(col column, x, y, z int) ([]byte, error) {
 	if kept := u.kept[key]; kept != nil {
 		return kept, nil
 	}
-	data, err := packBlock(raw)
+	data, err := packBlock(raw, nil)
 	if err == nil && len(u.kept) < maxUniforms {
 		if u.kept == nil {
 			u.kept = make(map[[2]uint16][]byte)
@@ -137,14 +142,22 @@ const (
 	allLit            = 0xffff // the light from all sides is in it
 )
 
-// packBlock returns a map block of raw nodes: ids, light, and rotation, which there is none of.
-func packBlock(raw []byte) ([]byte, error) {
+// packBlock returns a map block of raw nodes: ids, light, and rotation, which there is none of; and of texts of signs, by
+// their nodes.
+func packBlock(raw []byte, signs map[uint16]string) ([]byte, error) {
 	var out bytes.Buffer
 	out.Write(packet(nil).u8(dayAndNightDiffer).u16(allLit).u8(2, 2)) // bytes of an id, and of the rest
 	if err := deflate(&out, raw); err != nil {
 		return nil, err
 	}
-	if err := deflate(&out, []byte{0}); err != nil { // no metadata
+	metadata := packet{0} // none
+	if len(signs) > 0 {
+		metadata = signList(len(signs))
+		for at, text := range signs {
+			metadata = metadata.u16(at).sign(text)
+		}
+	}
+	if err := deflate(&out, metadata); err != nil {
 		return nil, err
 	}
 	return append(out.Bytes(), 2), nil // version of what only the network has

@@ -34,7 +34,9 @@ func (cl *Client) Send(m sessionmsg.FromServer) error {
 	case sessionmsg.Welcome:
 		return cl.accept(m)
 	case sessionmsg.ChunkData:
-		cl.mu.lands[m.Chunk] = &land{Land: games.NewLand(m.Data)}
+		cl.mu.lands[m.Chunk] = &land{Land: games.NewLand(m.Data), signs: make(map[chunk.Index]string)}
+	case sessionmsg.Signs:
+		return cl.writeSigns(m)
 	case sessionmsg.ChunkGone:
 		delete(cl.mu.lands, m.Chunk)
 		cl.mu.avatars.Gone(m.Chunk)
@@ -117,7 +119,11 @@ func (cl *Client) showTime(now time.Time) {
 	}
 	cl.mu.clocked = now
 	const units, dayMS = 24000, 24 * 3600 * 1000
-	cl.put(begin(toTimeOfDay).u16(uint16(int64(games.Days(w, now.Sub(cl.mu.since))*units) % units)).f32(dayMS / float64(w.DayMS))) //nolint:gosec // positive
+	at := uint16(int64(games.Days(w, now.Sub(cl.mu.since))*units) % units) //nolint:gosec // positive
+	cl.put(begin(toTimeOfDay).u16(at).f32(dayMS / float64(w.DayMS)))
+	// The client's own light of the sky sinks to 0.35 at dusk, and in the night to half of that.
+	const dawn, dusk, light = 5125, units - 5125, 35 << 16 / 100
+	cl.put(begin(toSkyLight).flag(at < dawn || at > dusk).u16(light))
 }
 
 // sendNearest sends the nearest chunk that the client does not have, and reports whether there was one.
@@ -129,12 +135,14 @@ func (cl *Client) sendNearest() (bool, error) {
 	l := cl.mu.lands[at]
 	l.sent, l.holes = true, false
 	land, unchanged := l.Unchanged()
-	packets, err := cl.a.columns.Get(landKey{cl.mu.origin, at, land}, unchanged, func() ([][]byte, error) {
+	packets, err := cl.a.columns.Get(landKey{cl.mu.origin, at, land}, unchanged && len(l.signs) == 0, func() ([][]byte, error) {
 		blocks, err := l.Load()
 		if err != nil {
 			return nil, err
 		}
-		return cl.a.uniform.packColumn(lightColumn(blocks), cl.mu.origin.node(grid.Pos{X: at.Origin().X, Z: at.Origin().Z + grid.ChunkSize - 1}))
+		col := lightColumn(blocks)
+		col.signs = l.signs
+		return cl.a.uniform.packColumn(col, cl.mu.origin.node(grid.Pos{X: at.Origin().X, Z: at.Origin().Z + grid.ChunkSize - 1}))
 	})
 	for _, p := range packets {
 		cl.put(p)
@@ -181,6 +189,7 @@ func (cl *Client) showDelta(n *sessionmsg.TickDelta) {
 	if l := cl.mu.lands[n.Chunk]; l != nil {
 		for _, b := range n.Blocks {
 			l.Set(b.At, b.Block)
+			delete(l.signs, b.At) // to the client, too
 			if l.sent {
 				cl.showBlock(b.At.Pos(n.Chunk), b.Block)
 			}

@@ -23,6 +23,8 @@ const (
 	toInventoryForm   = 66
 	toMovement        = 69
 	toHUDFlags        = 76
+	toSkyLight        = 80 // in place of that of the time of day
+	toNodeMetadata    = 89
 	toSRPBytesB       = 96
 )
 
