@@ -262,6 +262,22 @@ func TestSignsAreShown(t *testing.T) {
 	}
 }
 
+// The coordinates of the world are shown, and change as the player walks.
+func TestPlaceIsShown(t *testing.T) {
+	cl, s := playing(t)
+	now := time.Now()
+	gamestest.Tick(t, cl, now)
+	if added := s.sent(toHUDAdd); len(added) != 1 || !bytes.Contains(added[0], packet(nil).text("1 10 2")) {
+		t.Errorf("the place is shown as %q", added)
+	}
+	gamestest.Tick(t, cl, now.Add(placeEvery))
+	cl.mu.player.Pose.Z = -3.5
+	gamestest.Tick(t, cl, now.Add(2*placeEvery))
+	if changed := s.sent(toHUDChange); len(changed) != 1 || !bytes.HasSuffix(changed[0], packet(nil).text("1 10 -4")) {
+		t.Errorf("another place is shown as %q", changed)
+	}
+}
+
 // By night the land is lit more than the client would.
 func TestNightIsLit(t *testing.T) {
 	cl, s := playing(t)

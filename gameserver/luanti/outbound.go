@@ -2,6 +2,7 @@ package luanti
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -124,6 +125,29 @@ func (cl *Client) showTime(now time.Time) {
 	// The client's own light of the sky sinks to 0.35 at dusk, and in the night to half of that.
 	const dawn, dusk, light = 5125, units - 5125, 35 << 16 / 100
 	cl.put(begin(toSkyLight).flag(at < dawn || at > dusk).u16(light))
+}
+
+// placeEvery is how often it is looked at where the player is.
+const placeEvery = 500 * time.Millisecond
+
+// showPlace shows the player's coordinates in the world, at the bottom right: those of the game differ.
+func (cl *Client) showPlace(now time.Time) {
+	if now.Sub(cl.mu.located) < placeEvery {
+		return
+	}
+	cl.mu.located = now
+	const element, isText, itsText, white = 0, 1, 3, 0xffffff
+	at := cl.mu.player.Pose.Block()
+	line, before := fmt.Sprintf("%d %d %d", at.X, at.Y, at.Z), cl.mu.line
+	switch cl.mu.line = line; before {
+	case line:
+	case "":
+		corner, scale, leftAndUp, away := []float64{1, 1}, []float64{100, 100}, []float64{-1, -1}, []float64{-10, -10}
+		cl.put(begin(toHUDAdd).u32(element).u8(isText).f32(corner...).text("place").f32(scale...).text(line).
+			u32(white).u32(0).u32(0).f32(leftAndUp...).f32(away...))
+	default:
+		cl.put(begin(toHUDChange).u32(element).u8(itsText).text(line))
+	}
 }
 
 // sendNearest sends the nearest chunk that the client does not have, and reports whether there was one.

@@ -22,6 +22,8 @@ const (
 	toPrivileges      = 65
 	toInventoryForm   = 66
 	toMovement        = 69
+	toHUDAdd          = 73
+	toHUDChange       = 75
 	toHUDFlags        = 76
 	toSkyLight        = 80 // in place of that of the time of day
 	toNodeMetadata    = 89

@@ -31,5 +31,6 @@ func (cl *Client) Tick(now time.Time) error {
 	}
 	cl.mu.avatars.move(now, cl.mu.origin, cl.put, cl.c.WriteLossy)
 	cl.showTime(now)
+	cl.showPlace(now)
 	return cl.mu.failed
 }
