@@ -427,12 +427,12 @@ func (d *Detector) hung(p *nodeState) bool {
 	return !p.hungSince.IsZero() && time.Since(p.hungSince) > d.Grace
 }
 
-// Forget drops the nodes that were not asked about for ten grace periods.
+// Forget drops the nodes that were not asked about for ten grace periods, and have not announced that they leave since.
 func (d *Detector) Forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for peer, p := range d.mu.nodes {
-		if time.Since(p.asked) > 10*d.Grace {
+		if time.Since(p.asked) > 10*d.Grace && time.Since(p.leavingSince) > leavingTimeout {
 			delete(d.mu.nodes, peer)
 		}
 	}
