@@ -30,8 +30,11 @@ const (
 	lot, enough = 16, 12
 	// farthest and nearest are the distances from the middle of the new blocks between which a newcomer may stand,
 	// margin how far from any change.
-	farthest, nearest, margin = 28, 4, 3
+	farthest, nearest, margin = 24, 4, 3
 	directions                = 16
+	// horizon is how far around the ground is looked at, so that nobody starts in a ravine; with farthest it is no more
+	// than a chunk.
+	horizon = 8
 	// fresh is for how long a choice stands, patience how long a newcomer waits for one.
 	fresh, patience = 15 * time.Second, time.Second
 )
@@ -216,7 +219,7 @@ func (l *land) beside(middle, spawn grid.Pos, free func(grid.Pos) bool) (motion.
 			if l.changedNear(at) {
 				break
 			}
-			if y, stands := l.stand(at); stands && free(grid.Pos{X: at.x, Y: y, Z: at.z}) {
+			if y, stands := l.stand(at); stands && !l.enclosed(at, y) && free(grid.Pos{X: at.x, Y: y, Z: at.z}) {
 				found, ok = grid.Pos{X: at.x, Y: y, Z: at.z}, true
 			}
 		}
@@ -255,6 +258,17 @@ func (l *land) stand(at column) (y int32, ok bool) {
 		}
 	}
 	return int32(ground.Y) + 1, true //nolint:gosec // at most 1,023
+}
+
+// enclosed reports whether most of the ground around is above the head of a player who stands at a height.
+func (l *land) enclosed(at column, y int32) bool {
+	above := 0
+	for _, side := range [8]column{{-1, -1}, {-1, 0}, {-1, 1}, {0, -1}, {0, 1}, {1, -1}, {1, 0}, {1, 1}} {
+		if l.top(column{at.x + side.x*horizon, at.z + side.z*horizon}).Y > int(y)+1 {
+			above++
+		}
+	}
+	return above > 4
 }
 
 // chunk returns a chunk of the untouched land.

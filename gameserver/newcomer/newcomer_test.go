@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -82,6 +84,35 @@ func TestBesideWalls(t *testing.T) {
 			t.Errorf("wall at %v: a newcomer starts at %v, and the ground is at %d", wall, at, on)
 		}
 	}
+}
+
+// A newcomer looks at the land, not at the walls of a ravine: most of the ground around is not above their head.
+func TestNobodyStartsInARavine(t *testing.T) {
+	c, ground, spawn, past := world(t)
+	rng := rand.New(rand.NewPCG(1, 4))
+	beside := 0
+	for range 60 {
+		past.Records = nil
+		c.mu.at = time.Time{}
+		past.build(ground, spawn, rng.Int32N(2*far-8)-far, rng.Int32N(2*far-8)-far, time.Hour)
+		pose := c.Pose(t.Context(), spawn)
+		if pose == spawn {
+			continue
+		}
+		beside++
+		at := pose.Block()
+		var around []int32
+		for x := at.X - 8; x <= at.X+8; x++ {
+			for z := at.Z - 8; z <= at.Z+8; z++ {
+				around = append(around, ground.Surface(x, z))
+			}
+		}
+		slices.Sort(around)
+		if median := around[len(around)/2]; median > at.Y+2 {
+			t.Errorf("a newcomer starts at %v, and half of the ground around is above %d", at, median)
+		}
+	}
+	t.Logf("%d of 60 start beside buildings", beside)
 }
 
 // Callers that wait share the answer; after a while it is asked for again.
