@@ -8,8 +8,8 @@
 // in view of a session here, encodes the motion of each cell once for each tier, and writes one frame to each session
 // (docs/adr/0011). JSON sessions and original clients receive moves from chunk deltas.
 //
-// Chat goes through the sequencer of package chat, where events wait for those that they follow, whichever subscription
-// they arrive on.
+// Chat goes through the sequencers of package chat, where events wait for those that they follow: one for what arrives
+// on subscriptions, whichever it is, and one for lines to the whole world, which other gateways send (world_chat.go).
 //
 // With an overlay other than relay, gateways send one another the moves of their players (package p2p).
 // These updates are handled like a region's deltas, and take precedence over what regions send of

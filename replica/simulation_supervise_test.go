@@ -12,7 +12,7 @@ import (
 )
 
 // This file does what package region's supervisor does, in the same order and with the same code where that is pure
-// (region/membership); the rest is a short form of region/supervise.go, sleep.go, joining.go and receive.go.
+// (region/membership); the rest is a short form of region/placement and region/load.go.
 
 const (
 	grace       = 8 * time.Second

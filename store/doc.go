@@ -15,12 +15,12 @@
 // that writes the file. Locks are taken in this order: writer, then mu or the overlay's. Get, Scan, Keys, View,
 // Check and Size read consistent snapshots and are safe for concurrent use.
 //
-// Importers: region and above (floors 4 to 6). Only this package imports bbolt, and no bbolt type appears in its
+// Only this package imports bbolt, and no bbolt type appears in its
 // exported signatures.
 //
 // # The file
 //
-// voxeld.db is a bbolt file, version 2 of its format; bbolt's tools open it. It can be moved between machines of the
+// voxeld.db is a bbolt file (version 2 of bbolt's format); bbolt's tools open it. It can be moved between machines of the
 // same byte order. While the daemon runs it holds flock(LOCK_EX) on it. It grows in steps of 1 MiB and never shrinks. A
 // new one is made as voxeld.db.new, synced and renamed; an empty one counts as damage. bbolt has no checksums on its
 // data, so each value is followed by four bytes: the CRC-32C (Castagnoli, little-endian) of
@@ -67,7 +67,7 @@
 // Integers in keys and values are big-endian, X and Z two's complement. The owner's code has the bounds and the meaning
 // of each value. "a ‖ b" are the bytes of a, then of b.
 //
-//	meta          format                  u32: 3, the version of this description, which is the first
+//	meta          format                  u32: 3, the version of what is described here; there are no lower ones
 //	              journal                 u64s: number of the last journal record that the tables have; the salts of
 //	                                      voxeld.journal-0 and -1
 //	world         genesis, planned        the genesis that this directory belongs to; one whose catalog may not be

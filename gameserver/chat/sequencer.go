@@ -1,7 +1,7 @@
 // Package chat brings the chat of a gateway, and with it hits and gifts, into causal order.
 //
 // Chat arrives on a subscription for each region in view. One may be slower than another: an answer may arrive before
-// its question. So all events go through one vclock.Queue of the gateway, and are shown in causal order; each player
+// its question. So all these events go through one vclock.Queue of the gateway, and are shown in causal order; each player
 // gets a subsequence of the gateway's events, and so sees causal order too. A Clock numbers the events of one player;
 // the Sequencer brings those of all players into order.
 //

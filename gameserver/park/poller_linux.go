@@ -18,7 +18,7 @@ import (
 
 const (
 	// pollEvery is the time between two rounds of the poller, and so how long data of parked sessions may wait. Regions get moves
-	// no later for it: subscriptions do not hold these back for sendPause again.
+	// no later for it: subscriptions do not hold these back for mirror.SendPause again.
 	pollEvery = 15 * time.Millisecond
 	// pollCalm replaces pollEvery after a round without a message to any region: all players follow their predictions, or send
 	// nothing.

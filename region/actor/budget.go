@@ -16,7 +16,7 @@ const (
 )
 
 // budget detects a region that uses more than its share: more than the length of a tick in more than half of its ticks
-// over Window. Such a region keeps a whole core busy at the expense of its neighbours.
+// over budgetWindow. Such a region keeps a whole core busy at the expense of its neighbours.
 type budget struct {
 	cpu   func(work func()) time.Duration // measures how long a piece of work keeps a core busy
 	spent time.Duration                   // on input and commits since the last tick
@@ -24,7 +24,7 @@ type budget struct {
 	since time.Time                       // start of the window; zero if there is none
 	ticks int
 	over  int
-	used  usage // since Take
+	used  usage // since take
 }
 
 // usage is how long a region kept a core busy, and in how many ticks.

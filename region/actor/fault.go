@@ -48,7 +48,7 @@ func (f *Fault) Unwrap() error { return f.Cause }
 //
 // It is the only place of package region that recovers from what a region does. That is safe here because f runs only
 // what one owner does with its own state. That state is discarded afterwards and read again from storage, which holds
-// only what was handed to Group.Applied before the panic. No shared lock is held (loops take none), and nothing was
+// only what was handed to Group.ReportApplied before the panic. No shared lock is held (loops take none), and nothing was
 // promised to others. Fatal errors (a concurrent map write, no memory left) still end the process.
 func Catch(f func()) (caught *Fault) {
 	defer func() {

@@ -32,7 +32,7 @@ const (
 	ExportProtocol = "/export/1"
 )
 
-// Peers opens streams to other nodes; implemented by *dht.Host within the world's protocols.
+// Peers opens streams to other nodes; implemented by the Host of dht/transport within the world's protocols.
 type Peers interface {
 	Ask(ctx context.Context, peer, protocol string, question []byte) ([]byte, error)
 	Open(ctx context.Context, peer, protocol string) (io.ReadWriteCloser, error)

@@ -36,7 +36,7 @@ const introduceLead = 4
 // Length returns the number of rounds of the case.
 func (c *AreacastCase) Length() int { return cmp.Or(c.Rounds, 500) }
 
-// Config returns the configuration of the case. With Options.Better.ReportEvery there is one leader for introductions;
+// Config returns the configuration of the case. With ReportEvery there is one leader for introductions;
 // its traffic counts as the servers'.
 func (c *AreacastCase) Config(seed uint64) Config {
 	moves := c.Moves

@@ -171,8 +171,8 @@ describe('connection', () => {
 
   test('a temporary failure that the page has no text for is told in the words of the server', () => {
     const { events } = setup()
-    Socket.last.receive(failure('rate'))
-    expect(events.lost).toHaveBeenCalledWith('It says rate.', expect.any(Number))
+    Socket.last.receive(failure('shutting_down'))
+    expect(events.lost).toHaveBeenCalledWith('It says shutting_down.', expect.any(Number))
   })
 
   test('a permanent failure is reported, a temporary one is retried', () => {

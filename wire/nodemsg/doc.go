@@ -9,7 +9,7 @@
 //
 //	/link/3                  Hello, then ToRegion; back FromRegion, at most one a tick, at least one every 750 ms
 //	/ask/1, /raft/1, /snapshot/1, /piece/1, /export/1    as package region/transport says
-//	/gateway/1, /players/1   HandoffRequest and HandoffOffer; PlayersRequest and PlayersAnswer
+//	/gateway/1, /players/1   HandoffRequest and HandoffOffer; PlayersRequest (lines to the whole world, too) and PlayersAnswer
 //	/incarnation/1           two Lineages, one each way (docs/adr/0024)
 //	/overlay/2               movement, one way: overlay.AppendPacket, at most 1 MiB. A round is the milliseconds since
 //	                         1970 divided by 50, modulo 2^32

@@ -294,6 +294,10 @@ export const texts: Texts = {
     no_guests: 'In dieser Welt spielt man nur mit Schlüssel. Entferne das Häkchen bei „Als Gast spielen“.',
     replaced: 'Du bist von woanders beigetreten, deshalb wurde dieses Fenster getrennt.',
     full: 'Von deiner Internetadresse spielen schon so viele, wie dieser Knoten erlaubt. Wer ihn betreibt, kann mehr zulassen.',
+    rate: 'Das war zu viel auf einmal.',
+    slow: 'Deine Verbindung ist zu langsam.',
+    timeout: 'Der Knoten hat zu lange nichts von dir gehört.',
+    internal: 'Der Knoten hat ein Problem.',
   },
   closed: (code) => `Die Welt hat die Verbindung beendet (${code}).`,
   corrections: {

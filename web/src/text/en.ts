@@ -146,6 +146,10 @@ export const en = {
     no_guests: 'Only players with a key can join this world. Untick “Play as a guest”.',
     replaced: 'You joined from somewhere else, so this window was disconnected.',
     full: 'As many players as this node allows play from your internet address. Its operator can allow more.',
+    rate: 'You did too much at once.',
+    slow: 'Your connection is too slow.',
+    timeout: 'The node has not heard from you for too long.',
+    internal: 'The node has a problem.',
   },
   closed: (code: string) => `The world closed the connection (${code}).`,
   /** Why the server moved the player. */

@@ -293,6 +293,10 @@ export const texts: Texts = {
     no_guests: 'En este mundo solo se entra con clave. Desmarca «Jugar como invitado».',
     replaced: 'Has entrado desde otro sitio, así que esta ventana se ha desconectado.',
     full: 'Desde tu dirección de internet ya juegan tantos como permite este nodo. Quien lo administra puede permitir más.',
+    rate: 'Eso fue demasiado a la vez.',
+    slow: 'Tu conexión es demasiado lenta.',
+    timeout: 'El nodo lleva demasiado tiempo sin recibir nada de ti.',
+    internal: 'El nodo tiene un problema.',
   },
   closed: (code) => `El mundo ha cerrado la conexión (${code}).`,
   corrections: {
