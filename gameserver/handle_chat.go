@@ -1,9 +1,16 @@
 package gameserver
 
-import "github.com/voxelpopuli/voxeld/wire/sessionmsg"
+import (
+	"fmt"
+
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
 
 // nobodyNear is the notice to a player whose line nobody else was shown; once in a session.
-var nobodyNear = sessionmsg.Notice{Code: "nobody_near", Text: "Nobody is near enough to read that. /world TEXT writes to all players."}
+var nobodyNear = sessionmsg.Notice{
+	Code: "nobody_near", Text: "Nobody is near enough to read that. /world TEXT writes to all players.",
+}
 
 // handleChat sends a chat message to everybody who sees the player, or says why it does not.
 func (s *session) handleChat(m sessionmsg.Chat) error {
@@ -21,6 +28,9 @@ func (s *session) say(text string) (why string, err error) {
 	}
 	if why := s.permissions.Mute(); why != "" {
 		return why, nil
+	}
+	if len(text) > wire.MaxChat { // with the prefix of an emote
+		return fmt.Sprintf("that is too long: a line has at most %d bytes", wire.MaxChat), nil
 	}
 	if !s.sendEvent(text, nil) {
 		return "The land here cannot be reached at the moment; that line was not sent.", nil

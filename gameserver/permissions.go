@@ -87,7 +87,7 @@ func (h here) ShowLine(line nodemsg.PrivateLine) bool {
 // ShowWorldLine shows a line of another gateway to all players here, after all that it follows.
 func (h here) ShowWorldLine(line nodemsg.WorldLine) {
 	if h.g.enforcer.MayWrite(line.Player, line.Name, line.Guest) {
-		h.g.world.enqueue(line)
+		h.g.world.accept(line)
 	}
 }
 

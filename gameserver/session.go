@@ -39,6 +39,7 @@ type session struct {
 	limits        actionLimits
 	clock         *chat.Clock   // nil before the player is known
 	worldClock    *chat.Clock   // likewise, of the world's chat
+	readsWorld    bool          // is shown the world's chat; guarded by worldChat
 	silenceTimer  *time.Timer   // ends the session of a silent client
 	edits         pendingEdits  // any goroutine's
 	numbered      uint64        // of the last edit of a guest whose own number was ahead of the clock

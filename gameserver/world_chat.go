@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/vclock"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -16,7 +17,7 @@ import (
 
 const (
 	// nodeWorldPerSecond and nodeWorldAtOnce are how many lines for the whole world the players of a gateway may send a
-	// second, and at once. Other gateways take twice as many (elsewhere.lineRate).
+	// second, and at once. Other gateways take more (elsewhere.lineRate).
 	nodeWorldPerSecond, nodeWorldAtOnce = 5, 20
 	// maxRecent is the most lines that a player is shown who has just come, and recentFor how old they are at most.
 	maxRecent, recentFor = 20, 10 * time.Minute
@@ -30,9 +31,10 @@ type worldChat struct {
 	sequencer *chat.Sequencer
 	limit     *rate.Limiter // of the players here together
 
+	// Also guards which sessions are shown lines (session.readsWorld): each line once, and none before the welcome.
 	mu struct {
 		sync.Mutex
-		recent []sessionmsg.Line // the newest last, at most maxRecent
+		recent []nodemsg.ChatEvent // the newest last, at most maxRecent
 	}
 }
 
@@ -50,6 +52,23 @@ func channelOf(r prometheus.Registerer, channel string) prometheus.Registerer {
 	return prometheus.WrapRegistererWith(prometheus.Labels{"channel": channel}, r)
 }
 
+// maxAhead is how far the numbers of a line may be ahead of the time of the world, which they begin with: a gateway that
+// lies could otherwise make all later lines of a player count as old ones.
+const maxAhead = time.Hour
+
+// accept shows a line of another gateway to all players here, after those that it follows, if its numbers can be true.
+func (w *worldChat) accept(line nodemsg.WorldLine) {
+	e := line.Event()
+	stamp, _ := e.Clock()
+	most := uint64(w.g.wall().Add(maxAhead).UnixMilli()) //nolint:gosec // after 1970
+	for entry := range stamp.Clock.All() {
+		if entry.N > most {
+			return
+		}
+	}
+	w.enqueue(line)
+}
+
 // enqueue shows a line to all players here, after those that it follows.
 func (w *worldChat) enqueue(line nodemsg.WorldLine) {
 	w.sequencer.Enqueue(w, []nodemsg.ChatEvent{line.Event()})
@@ -57,39 +76,38 @@ func (w *worldChat) enqueue(line nodemsg.WorldLine) {
 
 // PublishChat shows a line to all players here.
 func (w *worldChat) PublishChat(e nodemsg.ChatEvent, stamp vclock.Stamp) {
-	line := sessionmsg.Line{Channel: sessionmsg.ChannelWorld, Player: e.Player.String(), Name: e.Name, Text: e.Text}
-	w.remember(line)
-	now := w.g.now()
+	line, now := lineOf(e), w.g.now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.mu.recent) == maxRecent {
+		w.mu.recent = slices.Delete(w.mu.recent, 0, 1)
+	}
+	w.mu.recent = append(w.mu.recent, e)
 	for _, s := range w.g.sessions.All() {
-		if s.place.joined() {
+		if s.readsWorld {
 			s.worldClock.NoteSeen(stamp, now)
 			s.out.Send(line)
 		}
 	}
 }
 
-// remember keeps a line for players who come later.
-func (w *worldChat) remember(line sessionmsg.Line) {
-	line.At = w.g.wall().UnixMilli()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.mu.recent) == maxRecent {
-		w.mu.recent = slices.Delete(w.mu.recent, 0, 1)
-	}
-	w.mu.recent = append(w.mu.recent, line)
+func lineOf(e nodemsg.ChatEvent) sessionmsg.Line {
+	return sessionmsg.Line{Channel: sessionmsg.ChannelWorld, Player: e.Player.String(), Name: e.Name, Text: e.Text, At: e.Wall}
 }
 
-// greet shows a player who has just come the last lines.
+// greet shows a player who has just come the last lines, but those of who may not write any more, and from now on all.
 func (w *worldChat) greet(s *session) {
 	since := w.g.wall().Add(-recentFor).UnixMilli()
 	w.mu.Lock()
-	recent := slices.Clone(w.mu.recent)
-	w.mu.Unlock()
-	for _, line := range recent {
-		if line.At >= since {
+	defer w.mu.Unlock()
+	for _, e := range w.mu.recent {
+		if e.Wall >= since && w.g.enforcer.MayWrite(e.Player, e.Name, e.Player == player.GuestID(e.Name)) {
+			line := lineOf(e)
+			line.Earlier = true
 			s.out.Send(line)
 		}
 	}
+	s.readsWorld = true
 }
 
 // sayToWorld shows a line of the player to all players of the world, or returns why it does not. An error ends the

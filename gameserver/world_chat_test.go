@@ -117,7 +117,8 @@ func TestWorldChatIsCausal(t *testing.T) {
 // sent it then; one that never answers holds up nobody. Players who come later are shown the last lines.
 func TestWorldChatReachesEverybody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, m := newMesh(t, 3, 3)
+		world := newPeople()
+		v, m := newMesh(t, 3, 3, func(o *Options) { o.People = world })
 		shown := func(i int) string { return strings.Join(v.people[i].chatShown(), ", ") }
 		v.toWorld(0, 1)
 		pass(500 * time.Millisecond)
@@ -141,10 +142,11 @@ func TestWorldChatReachesEverybody(t *testing.T) {
 		if shown(2) != "p0: 1, p1: 2" {
 			t.Errorf("p2 was shown %q after their gateway answered again", shown(2))
 		}
+		world.operate(t, "ban p1 1h")
 		late := v.gateways[2].join("late", 1)
 		pass(time.Second)
-		if got := fmt.Sprint(late.chatShown()); got != "[p0: 1 p1: 2]" {
-			t.Errorf("who came later was shown %s", got)
+		if got := fmt.Sprint(late.chatShown()); got != "[p0: 1]" {
+			t.Errorf("who came later was shown %s, not what those wrote who may write", got)
 		}
 		m.mu.Lock()
 		m.mu.silent[2] = true
@@ -192,14 +194,17 @@ func TestWorldChatLimits(t *testing.T) {
 			_, err = m.gateways[1].g.Elsewhere.Answer(t.Context(), "liar", question)
 			return err
 		}
-		before := len(v.people[1].chatShown())
 		world.operate(t, "mute eve 1h")
-		if err := forged("eve", 1, 1); err != nil {
-			t.Error(err)
-		}
-		pass(2 * time.Second)
-		if n := len(v.people[1].chatShown()); n != before {
-			t.Errorf("lines of a muted player were shown: %q", v.people[1].chatShown()[before:])
+		world.register(t, "mia")
+		for name, from := range map[string]int{"eve": 1, "mia": 1, "zoe": 1 << 60} {
+			before := len(v.people[1].chatShown())
+			if err := forged(name, from, 1); err != nil {
+				t.Error(err)
+			}
+			pass(2 * time.Second)
+			if n := len(v.people[1].chatShown()); n != before {
+				t.Errorf("lines are shown of who is muted, has a name of another player, or a number of the future: %q", v.people[1].chatShown()[before:])
+			}
 		}
 		for i, refused := range []bool{false, false, true} {
 			if err := forged("mallory", 1000*i, nodemsg.MaxWorldLines-1); (err != nil) != refused {
@@ -225,6 +230,7 @@ func TestLinesOfChat(t *testing.T) {
 			{ann, "r bye", "To p1: bye", "From p0: bye"},
 			{ann, "dance", "There is no such command: /help lists those that you may use.", ""},
 			{ann, "world", "Usage: /world TEXT.", ""},
+			{ann, "me " + strings.Repeat("x", 253), "That is too long: a line has at most 256 bytes.", ""},
 			{ann, "ban p1", "Only players with a key may use that command.", ""},
 		} {
 			other := map[*client]*client{ann: bob, bob: ann}[c.who]

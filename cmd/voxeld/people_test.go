@@ -62,8 +62,8 @@ func TestGuestsNames(t *testing.T) {
 	}
 }
 
-// Private lines and lines to the world reach players on other nodes, a home follows its player there, and what admins set on one node holds on
-// the others.
+// Private lines and lines to the world reach players on other nodes, a home follows its player there, and what admins
+// set on one node holds on the others.
 func TestPeople(t *testing.T) {
 	t.Parallel()
 	first := startDaemon(t)

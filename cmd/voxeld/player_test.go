@@ -192,7 +192,7 @@ func (p *tester) receive(m sessionclient.Arrival) {
 	case sessionmsg.Notice:
 		p.Notices = append(p.Notices, m.Text)
 	case sessionmsg.Line:
-		if m.At == 0 {
+		if !m.Earlier {
 			p.Notices = append(p.Notices, m.Channel+" "+m.Name+": "+m.Text)
 		}
 	case sessionmsg.Permissions:

@@ -32,7 +32,7 @@ func (l *listener) read() {
 		if err != nil {
 			return
 		}
-		if line, ok := m.FromServer.(sessionmsg.Line); ok && line.At == 0 {
+		if line, ok := m.FromServer.(sessionmsg.Line); ok && !line.Earlier {
 			l.mu.Lock()
 			l.mu.shown[line.Text] = append(l.mu.shown[line.Text], time.Now())
 			l.mu.Unlock()

@@ -39,7 +39,7 @@ func players() dashboard {
 				{title: "Chat lines, by order", description: "Normal: causal. late: shown after something that may depend on it.", unit: rate, kind: stacked, queries: one(perSecond("voxeld_chat_lines_total", "order"), "{{order}}")},
 				{title: "Chat lines held back", description: "Waiting for a line that they may answer.", unit: count, queries: one("voxeld_chat_held{SEL}", "{{instance}}")},
 				{title: "Waits that timed out", description: "A missing line did not come. Normal: none.", unit: rate, queries: one(perSecond("voxeld_chat_timeouts_total", "instance"), "{{instance}}")},
-				{title: "Lines to the world not delivered", description: "Another gateway did not answer for 10 s. Normal: none.", unit: rate, queries: one(perSecond("voxeld_chat_world_dropped_total", "instance"), "{{instance}}")},
+				{title: "Lines to the world not delivered", description: "Another gateway did not answer for 10 s, or too many lines waited for it. Normal: none.", unit: rate, queries: one(perSecond("voxeld_chat_world_dropped_total", "instance"), "{{instance}}")},
 			}},
 		},
 	}

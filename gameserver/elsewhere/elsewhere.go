@@ -32,8 +32,8 @@ const (
 	maxPeers = 64
 	// questionRate and questionBurst are how many questions a second another gateway may ask, and how many at once.
 	questionRate, questionBurst = 50, 200
-	// lineRate and lineBurst are how many lines for all players another gateway may send a second, and how many at once:
-	// twice as many as its own players may (gameserver, world.go).
+	// lineRate and lineBurst are how many lines for all players another gateway may send a second, and at once: more
+	// than its own players may (gameserver/world_chat.go).
 	lineRate, lineBurst = 10, 2 * nodemsg.MaxWorldLines
 )
 
@@ -66,13 +66,13 @@ type Players struct {
 	run    func(task func(context.Context)) bool
 	limits *transport.PeerLimits
 	lines  *transport.PeerLimits
-	unsaid *unsaid
+	queued *queued
 }
 
 // New returns Players. Run runs a task in a goroutine of its own until the gateway stops.
 func New(nodes Nodes, here Here, run func(task func(context.Context)) bool, r prometheus.Registerer) *Players {
 	return &Players{
-		nodes: nodes, here: here, run: run, unsaid: newUnsaid(r),
+		nodes: nodes, here: here, run: run, queued: newQueued(r),
 		limits: transport.NewPeerLimits(questionRate, questionBurst), lines: transport.NewPeerLimits(lineRate, lineBurst),
 	}
 }
@@ -207,7 +207,9 @@ func (p *Players) Answer(_ context.Context, peer string, question []byte) ([]byt
 			return nil, errBusy // the other gateway sends them again
 		}
 		for _, line := range r.Say.Lines {
-			p.here.ShowWorldLine(line)
+			if line.Valid() == nil {
+				p.here.ShowWorldLine(line)
+			}
 		}
 	}
 	return nodemsg.EncodePlayersAnswer(a)

@@ -2,6 +2,7 @@ package elsewhere
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,16 +15,16 @@ import (
 // that it is connected with, in order, and again until that gateway has answered.
 
 const (
-	// sayFor is how long a line is sent to a gateway that does not answer.
-	sayFor = 10 * time.Second
-	// sayAgain is the pause after a gateway has not answered.
-	sayAgain = 250 * time.Millisecond
-	// maxUnsaid is the most lines that wait for one gateway.
-	maxUnsaid = 256
+	// retryFor is how long a line is sent to a gateway that does not answer.
+	retryFor = 10 * time.Second
+	// retryPause is the pause after a gateway has not answered.
+	retryPause = 250 * time.Millisecond
+	// maxQueued is the most lines that wait for one gateway.
+	maxQueued = 256
 )
 
-// unsaid are the lines that wait for each gateway, the first ones being sent. A gateway that is listed has a goroutine.
-type unsaid struct {
+// queued are the lines that wait for each gateway, the first ones being sent. A gateway that is listed has a goroutine.
+type queued struct {
 	dropped prometheus.Counter
 
 	mu struct {
@@ -38,41 +39,41 @@ type lineUntil struct {
 	until time.Time
 }
 
-func newUnsaid(r prometheus.Registerer) *unsaid {
-	u := &unsaid{dropped: prometheus.NewCounter(prometheus.CounterOpts{
+func newQueued(r prometheus.Registerer) *queued {
+	q := &queued{dropped: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "voxeld_chat_world_dropped_total",
-		Help: "Lines for the whole world that another gateway was not sent, because it did not answer for 10 s; per gateway.",
+		Help: "Lines for the whole world that another gateway may not have got, since it did not answer for 10 s, or too many waited for it; per gateway.",
 	})}
-	u.mu.of = make(map[string][]lineUntil)
-	r.MustRegister(u.dropped)
-	return u
+	q.mu.of = make(map[string][]lineUntil)
+	r.MustRegister(q.dropped)
+	return q
 }
 
 // add adds a line for a gateway. It reports whether the gateway needs a goroutine.
-func (u *unsaid) add(peer string, line nodemsg.WorldLine) (begins bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	waiting, sending := u.mu.of[peer]
-	if len(waiting) == maxUnsaid {
-		u.dropped.Inc()
+func (q *queued) add(peer string, line nodemsg.WorldLine) (begins bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting, sending := q.mu.of[peer]
+	if len(waiting) == maxQueued {
+		q.dropped.Inc()
 		return false
 	}
-	u.mu.of[peer] = append(waiting, lineUntil{line, time.Now().Add(sayFor)})
+	q.mu.of[peer] = append(waiting, lineUntil{line, time.Now().Add(retryFor)})
 	return !sending
 }
 
 // next removes the first lines of a gateway, which were sent, and those that have waited too long. It returns the
 // next ones; if there are none, the gateway is not listed any more.
-func (u *unsaid) next(peer string, sent int) (lines []nodemsg.WorldLine) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	waiting, now := u.mu.of[peer][sent:], time.Now()
+func (q *queued) next(peer string, sent int) (lines []nodemsg.WorldLine) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting, now := q.mu.of[peer][sent:], time.Now()
 	for len(waiting) > 0 && !now.Before(waiting[0].until) {
-		u.dropped.Inc()
+		q.dropped.Inc()
 		waiting = waiting[1:]
 	}
-	if u.mu.of[peer] = waiting; len(waiting) == 0 {
-		delete(u.mu.of, peer)
+	if q.mu.of[peer] = waiting; len(waiting) == 0 {
+		delete(q.mu.of, peer)
 	}
 	for _, l := range waiting[:min(len(waiting), nodemsg.MaxWorldLines)] {
 		lines = append(lines, l.line)
@@ -80,11 +81,12 @@ func (u *unsaid) next(peer string, sent int) (lines []nodemsg.WorldLine) {
 	return lines
 }
 
-// Say has all connected gateways show a line to their players. It does not wait for them.
+// Say has all gateways that are connected now show a line to their players; of more than maxPeers, always the same. It
+// does not wait for them.
 func (p *Players) Say(line nodemsg.WorldLine) {
-	peers := p.nodes.Connected()
+	peers := slices.Sorted(slices.Values(p.nodes.Connected()))
 	for _, peer := range peers[:min(len(peers), maxPeers)] {
-		if p.unsaid.add(peer, line) {
+		if p.queued.add(peer, line) {
 			p.run(func(ctx context.Context) { p.send(ctx, peer) })
 		}
 	}
@@ -94,7 +96,7 @@ func (p *Players) Say(line nodemsg.WorldLine) {
 func (p *Players) send(ctx context.Context, peer string) {
 	sent := 0
 	for {
-		lines := p.unsaid.next(peer, sent)
+		lines := p.queued.next(peer, sent)
 		if len(lines) == 0 {
 			return
 		}
@@ -106,7 +108,7 @@ func (p *Players) send(ctx context.Context, peer string) {
 		}
 		sent = 0
 		select {
-		case <-time.After(sayAgain):
+		case <-time.After(retryPause):
 		case <-ctx.Done():
 			return
 		}

@@ -247,6 +247,9 @@ func (c *Conn) Send(message []byte) error {
 		}
 		return c.Client.Send(sessionmsg.Notice{Text: m.Name + " hit you."})
 	case sessionmsg.Line:
+		if m.Earlier { // the games cannot show when it was
+			return nil
+		}
 		return c.Client.Send(sessionmsg.Notice{Text: textOf(m)})
 	case sessionmsg.Failure:
 		if c.welcome.Player == "" && m.Code == wire.FailNameTaken && c.key == nil && c.names < maxNames {

@@ -41,6 +41,9 @@ func textOf(m sessionmsg.Line) string {
 	case sessionmsg.ChannelTo:
 		return "To " + m.Name + ": " + m.Text
 	}
+	if does, ok := strings.CutPrefix(m.Text, nodemsg.EmotePrefix); ok {
+		return "[" + m.Channel + "] * " + m.Name + " " + does
+	}
 	return "[" + m.Channel + "] " + m.Name + ": " + m.Text
 }
 

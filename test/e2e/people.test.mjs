@@ -92,6 +92,16 @@ test('the button or Tab chooses who reads a line, and ignored players are not sh
   await page.keyboard.press('Escape')
 })
 
+test('after a reload the last lines to the world are there, once', async () => {
+  await newcomer.reload()
+  await newcomer.untilChat('Worldadathree')
+  await ada.say('four')
+  await newcomer.untilChat('Worldadafour')
+  const lines = await newcomer.page.locator('.chat-line').allTextContents()
+  for (const text of ['one', 'three', 'four'])
+    assert.equal(lines.filter((line) => line.endsWith(`ada${text}`)).length, 1, lines.join(' / '))
+})
+
 test('a private line reaches a player on another node, and nobody else', async () => {
   await ada.register()
   await ada.say(`/owner ${await nodes[0].operate('owner')}`)

@@ -176,8 +176,7 @@ type ChatEvent struct {
 	Interaction *Interaction `cbor:"7,keyasint,omitempty"`
 }
 
-// EmotePrefix begins a line about what its author does: "/me waves" is shown as "* ann waves". No line of theirs that
-// is not about that begins with a slash.
+// EmotePrefix begins a line about what its author does: "/me waves" is shown as "* ann waves".
 const EmotePrefix = "/me "
 
 // ChatAuthor returns the name of a player in clocks.

@@ -205,11 +205,14 @@ const (
 // Line is a line of chat that is not of the land around: those come with the chunk in which they were sent (ChatLine).
 type Line struct {
 	Channel string `json:"channel"`
-	Player  string `json:"player,omitempty"` // who sent it, or to whom it was sent; hex
-	Name    string `json:"name"`             // of that player
+	Player  string `json:"player,omitempty"` // who sent it, hex; empty on ChannelTo
+	Name    string `json:"name"`             // of who sent it or, on ChannelTo, to whom it was sent
 	Text    string `json:"text"`
-	// At is when the line was sent, in Unix milliseconds, if it was before the player came. Else 0.
+	// At is when a line to the world was sent, in Unix milliseconds by the clock of its author's gateway, which may be
+	// wrong. With Player it names the line: one that was shown before is shown again after a reconnection.
 	At int64 `json:"at,omitempty"`
+	// Earlier means that the line was sent before the player came.
+	Earlier bool `json:"earlier,omitempty"`
 }
 
 // CodeLandUnconfirmed is the code of LandUnconfirmed.

@@ -359,7 +359,8 @@ export function startGame(
         } else sent = session.sendCommand(line)
       })
       return sent
-    } else if (line) return session.sendCommand(line)
+    } else if (/^me\s/i.test(line) && settings.channel === 'world') return session.sendChat(`/${line}`, 'world')
+    else if (line) return session.sendCommand(chat.part?.resolve(line) ?? line)
     return true
   }
 

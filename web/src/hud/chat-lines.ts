@@ -27,12 +27,15 @@ export function nearbyLine({ player, name, text }: ChatEvent, reader: Reader): H
 }
 
 /** Returns a line to the whole world, or between the reader and another player. */
-export function farLine({ channel, player = '', name, text, at }: Line, reader: Reader): HTMLElement {
+export function farLine(line: Line, reader: Reader): HTMLElement {
+  const { channel, player = '', name, text, at = 0, earlier = false } = line
   const label = nameLabel(player, name)
   const before: HTMLElement[] = []
-  if (at !== undefined) before.push(el('time', 'chat-tag', laterTexts.clockTime(new Date(at))))
+  if (earlier) before.push(el('time', 'chat-tag', laterTexts.clockTime(new Date(at))))
   if (channel === 'world') before.push(el('span', 'chat-tag', texts.channels.world.name))
   else label.textContent = channel === 'from' ? laterTexts.lineFrom(name) : laterTexts.lineTo(name)
+  if (channel === 'world' && text.startsWith(EMOTE))
+    return textLine('emote', [...before, el('span', '', '* '), label], text.slice(EMOTE.length), reader)
   return textLine(channel === 'world' ? '' : 'private', [...before, label], text, reader)
 }
 

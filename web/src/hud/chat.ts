@@ -29,6 +29,7 @@ export class Chat {
   private readonly form = el('div', 'chat-form hidden', this.channel, this.input)
   private commands: CommandHelp[] = []
   private history: string[] = [] // the player's lines, the newest last
+  private draft = '' // what the input showed before a line of the history
   private recalled = 0 // the line of the history that the input shows; its length: none
 
   constructor(private readonly options: ChatOptions) {
@@ -37,10 +38,9 @@ export class Chat {
     this.input.maxLength = 256
     this.input.enterKeyHint = 'send'
     this.input.autocomplete = 'off'
-    this.input.setAttribute('aria-label', texts.chat)
     this.input.addEventListener('keydown', (event) => {
       if (event.isComposing) return
-      if (event.code === 'Tab') {
+      if (event.code === 'Tab' && !event.shiftKey) {
         event.preventDefault()
         if (this.input.value.startsWith('/')) this.complete()
         else this.switchChannel()
@@ -55,6 +55,7 @@ export class Chat {
       this.submit()
     })
     this.input.addEventListener('input', () => this.suggest())
+    this.channel.addEventListener('mousedown', (event) => event.preventDefault()) // the input keeps the focus, also in Safari
     this.root = el('div', 'chat', this.log, this.suggestions, this.form)
     this.root.addEventListener('keydown', (event) => {
       event.stopPropagation()
@@ -110,8 +111,9 @@ export class Chat {
 
   /** Puts an earlier line of the player into the input, or a later one. */
   private recall(step: number): void {
+    if (this.recalled === this.history.length) this.draft = this.input.value
     this.recalled = Math.min(Math.max(this.recalled + step, 0), this.history.length)
-    this.setText(this.history[this.recalled] ?? '')
+    this.setText(this.history[this.recalled] ?? this.draft)
   }
 
   /** Replaces what is in the input. */
@@ -132,6 +134,7 @@ export class Chat {
     this.channel.textContent = texts.channels[channel].name
     this.channel.title = texts.switchChannel
     this.input.placeholder = texts.channels[channel].message
+    this.input.setAttribute('aria-label', texts.channels[channel].message)
   }
 
   get open(): boolean {
@@ -167,9 +170,11 @@ export class Chat {
 
   /** Adds a line, which chat-lines.ts makes of what players write and do. */
   add(line: HTMLElement): void {
+    const { scrollTop, scrollHeight, clientHeight } = this.log
+    const follows = !this.open || scrollTop + clientHeight >= scrollHeight - 2 // else the player reads what was before
     this.log.append(line)
     while (this.log.childElementCount > MAX_LINES) this.log.firstElementChild?.remove()
-    this.log.scrollTop = this.log.scrollHeight
+    if (follows) this.log.scrollTop = this.log.scrollHeight
     window.setTimeout(() => line.classList.add('old'), FADE_MS)
   }
 }

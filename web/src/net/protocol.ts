@@ -155,15 +155,17 @@ export interface ChatEvent {
   text: string
 }
 
-/** A line of chat that is not of the land around. The player is who sent it or, of the channel "to", to whom it was sent. */
+/** A line of chat that is not of the land around. The name is of who sent it or, of the channel "to", to whom it was sent. */
 export interface Line {
   type: 'line'
   channel: 'world' | 'from' | 'to'
   player?: string
   name: string
   text: string
-  /** When it was sent, in ms since 1970, if it was before the player came. */
+  /** When a line to the world was sent, in ms since 1970. With the player it names the line. */
   at?: number
+  /** It was sent before the player came. */
+  earlier?: boolean
 }
 
 /** A message that is not an error, in English. The code names what it says, and as_of is its time, in ms since 1970. */

@@ -103,12 +103,14 @@ export class Body {
     }
     const sneaking = intent.down && this.onGround && !this.flying
     this.walks = this.onGround && !this.flying && this.vy <= 0
-    this.autoJump = intent.autoJump && !sneaking
+    this.autoJump = intent.autoJump && !sneaking && (intent.forward !== 0 || intent.right !== 0)
     if (this.walks && !this.inWater) rise = Math.min(rise, (-2 * SKIN) / dt) // onto the ground below the skin
     this.resetContacts()
     const steps = Math.max(
       1,
-      Math.ceil((Math.max(Math.abs(this.vx), Math.abs(this.vy), Math.abs(this.vz)) * dt) / STEP),
+      Math.ceil(
+        (Math.max(Math.abs(vx), Math.abs(this.vx), Math.abs(rise), Math.abs(vz), Math.abs(this.vz)) * dt) / STEP,
+      ),
     )
     for (let i = 0; i < steps; i++) {
       this.moveAlong(blocks, 'y', (rise * dt) / steps, false)
