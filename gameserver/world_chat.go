@@ -52,8 +52,8 @@ func channelOf(r prometheus.Registerer, channel string) prometheus.Registerer {
 	return prometheus.WrapRegistererWith(prometheus.Labels{"channel": channel}, r)
 }
 
-// maxAhead is how far the numbers of a line may be ahead of the time of the world, which they begin with: a gateway that
-// lies could otherwise make all later lines of a player count as old ones.
+// maxAhead is how far the numbers of a line may be ahead of the time of the world, which they begin with: a gateway
+// that lies could otherwise make all later lines of a player count as old ones.
 const maxAhead = time.Hour
 
 // accept shows a line of another gateway to all players here, after those that it follows, if its numbers can be true.

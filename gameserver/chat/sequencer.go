@@ -1,8 +1,8 @@
 // Package chat brings the chat of a gateway, and with it hits and gifts, into causal order.
 //
 // Chat arrives on a subscription for each region in view. One may be slower than another: an answer may arrive before
-// its question. So all these events go through one vclock.Queue of the gateway, and are shown in causal order; each player
-// gets a subsequence of the gateway's events, and so sees causal order too. A Clock numbers the events of one player;
+// its question. So all these events go through one vclock.Queue of the gateway, and are shown in causal order; each
+// player gets a subsequence of the gateway's events, and so sees causal order too. A Clock numbers the events of one player;
 // the Sequencer brings those of all players into order.
 //
 // An event travels from the player's gateway, which decides whether a hit or gift is allowed, to the leader of their
@@ -26,9 +26,9 @@
 // Lines to the whole world pass no leader: the author's gateway sends each to the other gateways (docs/adr/0108). They
 // have a second Sequencer, and each player a second Clock, with the authors of the lines that the player was shown in
 // the last 10 s. Every gateway gets every line, so the Sequencer waits for what a clock names (AwaitNamed). Between a
-// line nearby and one to the world there is no order. Four gateways, eight players who answer at once, messages up to 0.7 s
-// late and one in ten sent twice: each is shown all lines once, all ordered pairs in order (go test ./gameserver -run
-// WorldChat).
+// line nearby and one to the world there is no order. Four gateways, eight players who answer at once, messages up to
+// 0.7 s late and one in ten sent twice: each is shown all lines once, all ordered pairs in order (go test ./gameserver
+// -run WorldChat).
 //
 // Sequencer.Run owns the line, and a Clock belongs to its player's session.
 package chat
