@@ -220,6 +220,8 @@ func ClassicBlocks(level ClassicLevel) int {
 		return classicPlainBlocks
 	case ClassicCustom:
 		return classicCustomBlocks
+	case ClassicShaped:
+		return classicCustomBlocks + len(classicShaped)
 	}
-	return classicCustomBlocks + len(classicShaped)
+	panic("no level of blocks")
 }

@@ -246,7 +246,7 @@ func TestLinesOfChat(t *testing.T) {
 			t.Errorf("told %q, and bob is shown %q", told, bob.chatShown())
 		}
 		for _, c := range v.people {
-			c.conn.Close() //nolint:errcheck // they are gone
+			c.conn.Close()
 		}
 		v.gateways[0].encoding = sessionmsg.EncodingCBOR // the index knows whom these clients see
 		cid := v.gateways[0].join("cid", interest.AloneView)

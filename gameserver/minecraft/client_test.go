@@ -99,11 +99,11 @@ func TestOldPing(t *testing.T) {
 	if _, _, err := newTestAdapter().Open(t.Context(), s); err != errStatus {
 		t.Fatal(err)
 	}
-	want := "\xff\x00\x19"
+	want := []byte("\xff\x00\x19")
 	for _, letter := range "§1\x00127\x001.20.2\x00a world\x003\x004" {
-		want += string([]byte{0, byte(letter)})
+		want = append(want, 0, byte(letter))
 	}
-	if got := s.Out.String(); got != want {
+	if got := s.Out.Bytes(); !bytes.Equal(got, want) {
 		t.Errorf("it is answered by %q, want %q", got, want)
 	}
 }

@@ -32,8 +32,12 @@ type HandoffOffer struct {
 	Games map[string]uint16 `cbor:"7,keyasint,omitempty"`
 }
 
-// MaxOrigins is the most origins of a HandoffOffer, and MaxGames the most games.
-const MaxOrigins, MaxGames = 16, 16
+const (
+	// MaxOrigins is the most origins of a HandoffOffer.
+	MaxOrigins = 16
+	// MaxGames is the most games of a HandoffOffer.
+	MaxGames = 16
+)
 
 // Valid returns an error if the offer is invalid.
 func (o HandoffOffer) Valid() error {
