@@ -199,7 +199,7 @@ func (g *Gateway) wakeFrameLoop() {
 // Texts of a Reconnect.
 const (
 	reasonMove  = "This node is being stopped. You go on at another one."
-	reasonAlone = "This node is being stopped, and no other one takes players now. It will be back."
+	reasonAlone = "This node is being stopped, and no other one can take you now. It will be back."
 
 	reasonUnread = "This node's disk does not answer. You go on at another one."
 )

@@ -53,19 +53,22 @@ func channelOf(r prometheus.Registerer, channel string) prometheus.Registerer {
 }
 
 // maxAhead is how far the numbers of a line may be ahead of the time of the world, which they begin with: a gateway
-// that lies could otherwise make all later lines of a player count as old ones.
-const maxAhead = time.Hour
+// that lies could otherwise make all later lines of a player count as old ones. Records of players, from which their
+// gateways count on, may be two days ahead (nodemsg.PlayerRecord).
+const maxAhead = 3 * 24 * time.Hour
 
 // accept shows a line of another gateway to all players here, after those that it follows, if its numbers can be true.
 func (w *worldChat) accept(line nodemsg.WorldLine) {
 	e := line.Event()
 	stamp, _ := e.Clock()
-	most := uint64(w.g.wall().Add(maxAhead).UnixMilli()) //nolint:gosec // after 1970
+	now := w.g.wall()
+	most := uint64(now.Add(maxAhead).UnixMilli()) //nolint:gosec // after 1970
 	for entry := range stamp.Clock.All() {
 		if entry.N > most {
 			return
 		}
 	}
+	line.Wall = min(line.Wall, now.UnixMilli()) // not to be shown for ever to those who come
 	w.enqueue(line)
 }
 

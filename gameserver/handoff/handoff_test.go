@@ -79,7 +79,7 @@ func (a *asked) Ask(ctx context.Context, peer, protocol string, question []byte)
 	return a.nodes.Ask(ctx, peer, protocol, question)
 }
 
-// A node that has answered is asked again only after half an hour, or for an origin that nobody is known to have; one
+// A node that has answered is asked again only after five minutes, or for an origin that nobody is known to have; one
 // that has come is asked within a minute.
 func TestOriginsAreAskedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestOriginsAreAskedOnce(t *testing.T) {
 				t.Errorf("%s: questions %v, want %v", when, others.questions, want)
 			}
 		}
-		time.Sleep(5 * time.Minute)
+		time.Sleep(2 * time.Minute)
 		expect("alone with a", map[string]int{"a": 1})
 		others.Lock()
 		others.nodes["b"] = 0
@@ -115,7 +115,7 @@ func TestOriginsAreAskedOnce(t *testing.T) {
 		}
 		expect("for an origin that nobody has", map[string]int{"a": 2, "b": 2})
 		time.Sleep(askAllEvery + askEvery)
-		expect("half an hour later", map[string]int{"a": 3, "b": 3})
+		expect("five minutes later", map[string]int{"a": 3, "b": 3})
 	})
 }
 

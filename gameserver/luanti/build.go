@@ -44,7 +44,9 @@ func (cl *Client) readInteract(f *fields, now time.Time) (sessionmsg.FromClient,
 	if cl.mu.player.Unconfirmed() { // they were made from another place
 		for _, c := range changes {
 			b, _ := cl.mu.lands.blocks()(c.Pos)
-			cl.showBlock(c.Pos, b)
+			if err := cl.putBack(c.Pos, b); err != nil {
+				return nil, err
+			}
 		}
 		return nil, nil
 	}

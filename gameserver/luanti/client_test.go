@@ -256,6 +256,14 @@ func TestSignsAreShown(t *testing.T) {
 	if !bytes.Equal(got, append(want, "EndInventory\n"...)) {
 		t.Errorf("a text is shown as %q", got)
 	}
+	// The client has removed a sign that its player may not break, and is shown it again.
+	if _, err := cl.mu.edits.AddAll([]games.Change{{Pos: second.Pos(grid.ChunkPos{}), To: chunk.Air}}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	gamestest.Receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Sign), Error: wire.RefusedClaimed})
+	if again := s.sent(toNodeMetadata); len(again) != 2 || !bytes.Equal(again[1], sent[0]) {
+		t.Errorf("after a refused edit a text is shown as %x", again)
+	}
 	gamestest.ReceiveBlocks(t, cl, games.Change{Pos: first.Pos(grid.ChunkPos{}), To: chunk.Stone})
 	if signs := cl.mu.lands[grid.ChunkPos{}].signs; len(signs) != 1 || signs[second] == "" {
 		t.Errorf("kept are %v", signs)

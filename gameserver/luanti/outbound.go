@@ -42,7 +42,7 @@ func (cl *Client) Send(m sessionmsg.FromServer) error {
 		delete(cl.mu.lands, m.Chunk)
 		cl.mu.avatars.Gone(m.Chunk)
 	case sessionmsg.Ack:
-		cl.acknowledge(m)
+		return cl.acknowledge(m)
 	case sessionmsg.Correction:
 		cl.mu.player.Pose = m.Pose
 		cl.place(time.Now())
@@ -176,13 +176,13 @@ func (cl *Client) sendNearest() (bool, error) {
 }
 
 // acknowledge shows what an edit has come to: the client has shown what it asked for.
-func (cl *Client) acknowledge(m sessionmsg.Ack) {
+func (cl *Client) acknowledge(m sessionmsg.Ack) error {
 	pos, waits := cl.mu.edits.Answer(m.Seq)
 	if !waits {
-		return
+		return nil
 	}
 	cl.a.CountRefused(m.Error, cl.notice)
-	cl.showBlock(pos, chunk.Block(m.Block))
+	return cl.putBack(pos, chunk.Block(m.Block))
 }
 
 // showBlock shows a block. Half of a door may be the upper one, or make the one above that.

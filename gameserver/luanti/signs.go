@@ -26,6 +26,25 @@ func (cl *Client) writeSigns(m sessionmsg.Signs) error {
 	if !l.sent {
 		return nil
 	}
+	return cl.putSigns(shown)
+}
+
+// putBack shows a block as it is, with the text that it may have: the client has shown what its player asked for.
+func (cl *Client) putBack(pos grid.Pos, b chunk.Block) error {
+	cl.showBlock(pos, b)
+	l := cl.mu.lands[pos.Chunk()]
+	if l == nil {
+		return nil
+	}
+	text, written := l.signs[chunk.At(pos)]
+	if !written {
+		return nil
+	}
+	return cl.putSigns(signList(1).node(cl.mu.origin.node(pos)).sign(text))
+}
+
+// putSigns sends a list of the metadata of nodes.
+func (cl *Client) putSigns(shown packet) error {
 	var deflated bytes.Buffer
 	if err := deflate(&deflated, shown); err != nil {
 		return err

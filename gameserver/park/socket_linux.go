@@ -94,7 +94,11 @@ func duplicate(socket *net.TCPConn) (fd int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	other := raw.Control(func(socket uintptr) { fd, err = unix.FcntlInt(socket, unix.F_DUPFD_CLOEXEC, 0) })
+	other := raw.Control(func(socket uintptr) {
+		if fd, err = unix.FcntlInt(socket, unix.F_DUPFD_CLOEXEC, 0); err == nil {
+			err = unix.SetNonblock(fd, true) // as Go's are: a call that waits would stop the whole process
+		}
+	})
 	return fd, errors.Join(other, err)
 }
 

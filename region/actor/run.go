@@ -21,13 +21,14 @@ func (l *Land) Run(ctx context.Context) Ended {
 func (l *land) loop(ctx context.Context) {
 	var every time.Duration
 	var due time.Time // the next tick
+	phase := phaseOf(l.Self.Peer)
 	timer := time.NewTimer(restEvery)
 	defer timer.Stop()
 	defer l.edits.gatherTimer.Stop()
 	for {
 		if interval := l.tickInterval(); interval != every {
 			every = interval
-			due = nextTick(l.Self.Peer, time.Now(), every)
+			due = nextTick(phase, time.Now(), every)
 			timer.Reset(time.Until(due))
 		}
 		select {
@@ -60,7 +61,7 @@ func (l *land) loop(ctx context.Context) {
 			if late > every {
 				l.Metrics.lateTicks.Inc()
 			}
-			due = nextTick(l.Self.Peer, start, every)
+			due = nextTick(phase, start, every)
 			timer.Reset(due.Sub(start))
 			l.Metrics.tickSeconds.Observe(l.runTick(start).Seconds())
 		}
@@ -116,10 +117,14 @@ func (l *land) runTick(now time.Time) time.Duration {
 	return took
 }
 
-// nextTick returns when the next tick is due. The ticks of all regions of a node fall together, so that it wakes once for
-// them; those of other nodes, which may be on the same machine, fall at another time.
-func nextTick(node string, now time.Time, every time.Duration) time.Time {
-	phase := time.Duration(crc32.ChecksumIEEE([]byte(node))) % TickEvery
+// phaseOf returns how long before the multiples of restEvery the ticks of all regions of a node fall: together, so that
+// it wakes once for them. Those of other nodes, which may be on the same machine, fall at another time.
+func phaseOf(node string) time.Duration {
+	return time.Duration(crc32.ChecksumIEEE([]byte(node))) % restEvery
+}
+
+// nextTick returns when the next tick is due, with the phase of the node.
+func nextTick(phase time.Duration, now time.Time, every time.Duration) time.Time {
 	shifted := now.Add(phase)
 	wait := every - shifted.Sub(shifted.Truncate(every))
 	if wait < time.Millisecond { // the clock differs a little from the timer's

@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -9,7 +10,7 @@ import (
 // Those of another node fall at other times.
 func TestTicksOfANodeFallTogether(t *testing.T) {
 	phase := func(node string, now time.Time, every time.Duration) time.Duration {
-		next := nextTick(node, now, every)
+		next := nextTick(phaseOf(node), now, every)
 		if wait := next.Sub(now); wait < time.Millisecond || wait >= every+time.Millisecond {
 			t.Fatalf("the next of ticks every %v comes after %v", every, wait)
 		}
@@ -25,5 +26,13 @@ func TestTicksOfANodeFallTogether(t *testing.T) {
 	}
 	if phase("b", start, TickEvery) == want {
 		t.Errorf("ticks of two nodes fall together")
+	}
+	fifths := make(map[time.Duration]int) // of the time between two ticks at rest
+	for i := range 100 {
+		next := nextTick(phaseOf(fmt.Sprint(i)), start, restEvery)
+		fifths[next.Sub(next.Truncate(restEvery))/TickEvery]++
+	}
+	if len(fifths) != int(restEvery/TickEvery) {
+		t.Errorf("the ticks at rest of 100 nodes fall into these fifths only: %v", fifths)
 	}
 }

@@ -427,7 +427,8 @@ func (d *Detector) hung(p *nodeState) bool {
 	return !p.hungSince.IsZero() && time.Since(p.hungSince) > d.Grace
 }
 
-// Forget drops the nodes that were not asked about for ten grace periods, and have not announced that they leave since.
+// Forget drops the nodes that were not asked about for ten grace periods, and have not announced within leavingTimeout
+// that they leave.
 func (d *Detector) Forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

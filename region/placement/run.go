@@ -77,7 +77,7 @@ func (sv *Supervisor) superviseOnce(ctx context.Context) (leads bool) {
 	delete(peers, sv.Self)
 	sv.Detector.Refresh(ctx, peers)
 	sv.reconcileAll(groups)
-	return len(groups) > 0
+	return len(sv.Regions.Led()) > 0 // it may have begun to lead one since
 }
 
 // reconcileAll starts a task for each group, unless it has one.

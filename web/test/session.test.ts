@@ -328,6 +328,16 @@ describe('session', () => {
     session.leave()
   })
 
+  test('a command that is too long is not sent, which would end the session', () => {
+    const { session, events } = setup()
+    const socket = Socket.last
+    expect(session.sendCommand(`msg ann ${'ü'.repeat(125)}`)).toBe(false)
+    expect(events.toast.mock.calls).toEqual([['Not sent: that is too long.']])
+    expect(socket.sentOf('command')).toEqual([])
+    expect(session.sendCommand(`msg ann ${'ü'.repeat(124)}`)).toBe(true)
+    session.leave()
+  })
+
   test('offline, chat and hits are not sent, and the player is told so', () => {
     const { session, events } = setup()
     const socket = Socket.last

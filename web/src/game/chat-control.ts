@@ -30,7 +30,7 @@ export class ChatControl {
   showFar(line: Line): void {
     if (line.channel !== 'to' && this.ignores(line.name)) return
     if (line.channel === 'world') {
-      const id = `${line.player} ${line.at}`
+      const id = `${line.player} ${line.at} ${line.text}`
       if (this.known.includes(id)) return
       this.known = [...this.known, id].slice(-MAX_KNOWN)
     } else this.correspondent = line.name

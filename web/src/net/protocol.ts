@@ -10,7 +10,7 @@ export const SESSION_VERSION = 2
 /** The first byte of a move in a session in CBOR. */
 export const CLIENT_MOVE = 0x02
 export const MAX_VIEW = 12
-const MAX_CHAT_BYTES = 256
+export const MAX_CHAT_BYTES = 256
 
 export type ChunkAddress = [x: number, z: number]
 
@@ -348,9 +348,12 @@ export const EMOTE = '/me '
  * channel takes it.
  */
 export function clipChat(text: string): string {
+  return clipText(visibleText(text).trim(), MAX_CHAT_BYTES - WORLD_COMMAND.length)
+}
+
+/** Returns as much of a text as has so many bytes of UTF-8, without splitting a character. */
+export function clipText(text: string, bytes: number): string {
   const encoder = new TextEncoder()
-  let clipped = visibleText(text).trim()
-  while (encoder.encode(clipped).length > MAX_CHAT_BYTES - WORLD_COMMAND.length)
-    clipped = Array.from(clipped).slice(0, -1).join('')
-  return clipped
+  while (encoder.encode(text).length > bytes) text = Array.from(text).slice(0, -1).join('')
+  return text
 }

@@ -19,7 +19,9 @@ import { withPlace } from './command'
 import { EditSender } from './edit-sender'
 import { KEY_ITEM, type Identity } from './identity'
 import {
+  MAX_CHAT_BYTES,
   WORLD_COMMAND,
+  clipText,
   type Avatar,
   type AvatarMove,
   type ChatEvent,
@@ -223,6 +225,10 @@ export class Session {
     const text = withPlace(line, this.permissions?.commands ?? [], this.body)
     if (!this.connection.open || !this.welcome) {
       this.events.toast(texts.notSent)
+      return false
+    }
+    if (clipText(text, MAX_CHAT_BYTES) !== text) {
+      this.events.toast(texts.tooLong)
       return false
     }
     if (line === 'register') this.registerSent = true

@@ -239,6 +239,7 @@ export const texts: Texts = {
   unsaved: (edits) =>
     edits === 1 ? '1 Änderung ist vielleicht verloren.' : `${edits} Änderungen sind vielleicht verloren.`,
   notSent: 'Nicht gesendet: Du bist offline.',
+  tooLong: 'Nicht gesendet: Das ist zu lang.',
   nameTaken: (name, shown) => `Der Name ${name} gehört jemand anderem. Andere sehen dich als ${shown}.`,
   notPossible: 'Offline geht das nicht.',
 

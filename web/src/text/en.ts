@@ -88,6 +88,7 @@ export const en = {
   reconnected: 'Reconnected.',
   unsaved: (edits: number) => (edits === 1 ? '1 edit may be lost.' : `${edits} edits may be lost.`),
   notSent: 'Not sent: you’re offline.',
+  tooLong: 'Not sent: that is too long.',
   nameTaken: (name: string, shown: string) => `The name ${name} is another player’s. Others see you as ${shown}.`,
   notPossible: 'Not possible while offline.',
 

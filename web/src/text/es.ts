@@ -239,6 +239,7 @@ export const texts: Texts = {
   unsaved: (edits) =>
     edits === 1 ? 'Puede que se haya perdido 1 cambio.' : `Puede que se hayan perdido ${edits} cambios.`,
   notSent: 'No enviado: estás sin conexión.',
+  tooLong: 'No enviado: es demasiado largo.',
   nameTaken: (name, shown) => `El nombre ${name} es de otra persona. Las demás te ven como ${shown}.`,
   notPossible: 'No se puede sin conexión.',
 
