@@ -7,7 +7,8 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 )
 
-// classicPlainBlocks is how many blocks Minecraft Classic has, and classicCustomBlocks with the 16 of CPE's CustomBlocks.
+// classicPlainBlocks is how many blocks Minecraft Classic has, and classicCustomBlocks how many with the 16 of CPE's
+// CustomBlocks.
 const classicPlainBlocks, classicCustomBlocks = 50, 66
 
 // ClassicLevel is the set of blocks that a client of Classic has.
@@ -199,8 +200,8 @@ func FromClassic(id byte) (b chunk.Block, known bool) {
 }
 
 // ClassicInventory returns the blocks of Classic that are seen as what they were chosen as when they are placed, in the
-// order of ours. Of shaped blocks there are those that are placed in any state, and upper slabs: the client does not say
-// which half was clicked.
+// order of ours. Of shaped blocks there are those that are placed in any state, and upper slabs: the client does not
+// send which half was clicked.
 func ClassicInventory(level ClassicLevel) (ids []byte) {
 	for b := chunk.Air + 1; b.Known(); b++ {
 		id := ToClassic(b, level)

@@ -21,8 +21,8 @@ type minecraftRow struct {
 	items []uint16
 }
 
-// MinecraftTag is a name that the game's client knows blocks by, and the numbers of those in its registry, which are not
-// those of their states.
+// MinecraftTag is a tag of blocks of the game, and the numbers of those blocks in the registry of its client, which are
+// not those of their states.
 type MinecraftTag struct {
 	Name   string
 	Blocks []uint16

@@ -15,7 +15,7 @@ import (
 
 // Adapted is a socket for clients of another game.
 type Adapted struct {
-	Game     string // by which nodes tell each other of it
+	Game     string // its name in nodemsg.HandoffOffer.Games
 	Listener net.Listener
 	Protocol games.Protocol
 }

@@ -36,7 +36,7 @@ type Change struct {
 // means that the entry cannot be decoded and that nothing changed. Edits of a region that is split, frozen or
 // given up have no result. Rows to be stored accumulate until Writes.
 func (l *Land) Apply(index uint64, entry []byte) (Outcome, error) {
-	apply := (*Land).applyEdits // which refuses what nobody knows
+	apply := (*Land).applyEdits // which refuses unknown entries
 	if len(entry) > 0 && entries[entry[0]] != nil {
 		apply = entries[entry[0]]
 	}

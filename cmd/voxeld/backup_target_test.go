@@ -26,8 +26,8 @@ func startWithTarget(t *testing.T, target string, args ...string) *daemon {
 	return d
 }
 
-// voxeldWithStore runs voxeld with the credentials of the object store. It fails the test if the command leaves anything
-// of what it fetched.
+// voxeldWithStore runs voxeld with the credentials of the object store. It fails the test if the command leaves
+// anything of what it fetched.
 func voxeldWithStore(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	temp := t.TempDir()

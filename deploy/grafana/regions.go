@@ -11,7 +11,7 @@ func regions() dashboard {
 					{quantile("0.99", "voxeld_region_tick_seconds", "instance"), "{{instance}}: p99"},
 					{"max(voxeld_region_tick_budget_seconds{SEL})", "budget"},
 				}},
-				{title: "Tick lateness, p99", description: "How late ticks start. Late but short ticks: the machine is busy with something else. Normal: below 0.01 s.", unit: seconds, queries: one(quantile("0.99", "voxeld_region_tick_lateness_seconds", "instance"), "{{instance}}")},
+				{title: "Tick lateness, p99", description: "How late ticks start. The ticks of all regions of a node are due together, so the last of many starts late. Late but short and few: the machine is busy with something else.", unit: seconds, queries: one(quantile("0.99", "voxeld_region_tick_lateness_seconds", "instance"), "{{instance}}")},
 				{title: "Late ticks", alert: "VoxeldSlowTicks", description: "Ticks that started more than a tick late. Normal: less than one a second.", unit: rate, queries: one(perSecond("voxeld_region_late_ticks_total", "instance"), "{{instance}}")},
 				{title: "Time spent in ticks, by phase", description: "Seconds of each second: what regions work on.", unit: share, kind: stacked, queries: one(perSecond("voxeld_region_tick_phase_seconds_sum", "phase"), "{{phase}}")},
 				{title: "Edits applied", description: "Edits committed and applied to replicas on the node.", unit: rate, queries: one(perSecond("voxeld_region_edits_total", "instance"), "{{instance}}")},

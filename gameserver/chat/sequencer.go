@@ -2,8 +2,8 @@
 //
 // Chat arrives on a subscription for each region in view. One may be slower than another: an answer may arrive before
 // its question. So all these events go through one vclock.Queue of the gateway, and are shown in causal order; each
-// player gets a subsequence of the gateway's events, and so sees causal order too. A Clock numbers the events of one player;
-// the Sequencer brings those of all players into order.
+// player gets a subsequence of the gateway's events, and so sees causal order too. A Clock numbers the events of one
+// player; the Sequencer brings those of all players into order.
 //
 // An event travels from the player's gateway, which decides whether a hit or gift is allowed, to the leader of their
 // region, and from there to all gateways that watch the chunk. It carries a pruned vector clock: the numbers of the

@@ -72,7 +72,8 @@ func (cl *Client) enter(m sessionmsg.Welcome) error {
 	return cl.retarget()
 }
 
-// showInventory tells the client which blocks there are, and gives it a hotbar. It keeps both as long as it is connected.
+// showInventory sends the client the shapes of blocks, the order of its inventory, and a hotbar. It keeps them as long as
+// it is connected.
 func (cl *Client) showInventory() {
 	level := cl.features.level()
 	if level == blocktable.ClassicShaped {

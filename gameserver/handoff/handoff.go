@@ -111,8 +111,8 @@ func (t *Targets) sort() {
 	slices.SortFunc(t.mu.list, func(a, b Target) int { return cmp.Or(cmp.Compare(a.Sessions, b.Sessions), cmp.Compare(a.Peer, b.Peer)) })
 }
 
-// Assign returns the targets for one player, the least loaded first, and counts the player there. If the player's client
-// is one of another game, they are those that serve the game.
+// Assign returns the targets for one player, the least loaded first, and counts the player there. For the client of
+// another game they are those that serve the game.
 func (t *Targets) Assign(game string) []wire.Gateway {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,7 +14,8 @@ import (
 
 const (
 	// askEvery is how often connected nodes of which nothing is known are asked for the origins of their pages,
-	// askAllEvery how often all are, since one that was started again may have others, and askAgain how soon all are for an origin that is not known.
+	// askAllEvery how often all are, since one that was started again may have others, and askAgain how soon all are
+	// for an origin that is not known.
 	askEvery, askAllEvery, askAgain = time.Minute, 5 * time.Minute, 2 * time.Second
 	// maxKnown is the number of nodes whose origins are remembered: of those that answered last.
 	maxKnown = 256

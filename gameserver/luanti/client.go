@@ -31,7 +31,7 @@ type Client struct {
 
 		player  games.Position
 		clocked time.Time // when the client was last told the time of day
-		located time.Time // when it was last looked at where the player is
+		located time.Time // when the place was last shown
 		line    string    // that it shows of that
 		edits   games.Edits
 		held    int           // the slot that is in the player's hand

@@ -127,7 +127,7 @@ func (cl *Client) showTime(now time.Time) {
 	cl.put(begin(toSkyLight).flag(at < dawn || at > dusk).u16(light))
 }
 
-// placeEvery is how often it is looked at where the player is.
+// placeEvery is how often the place is shown.
 const placeEvery = 500 * time.Millisecond
 
 // showPlace shows the player's coordinates in the world, at the bottom right: those of the game differ.

@@ -95,11 +95,15 @@ func duplicate(socket *net.TCPConn) (fd int, err error) {
 		return -1, err
 	}
 	other := raw.Control(func(socket uintptr) {
-		if fd, err = unix.FcntlInt(socket, unix.F_DUPFD_CLOEXEC, 0); err == nil {
-			err = unix.SetNonblock(fd, true) // as Go's are: a call that waits would stop the whole process
-		}
+		fd, err = unix.FcntlInt(socket, unix.F_DUPFD_CLOEXEC, 0)
 	})
-	return fd, errors.Join(other, err)
+	if err := errors.Join(other, err); err != nil {
+		return -1, err
+	}
+	if err := unix.SetNonblock(fd, true); err != nil { // as Go's are: a call that waits would stop the whole process
+		return -1, errors.Join(err, unix.Close(fd))
+	}
+	return fd, nil
 }
 
 // open duplicates the socket.

@@ -140,7 +140,7 @@ func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerR
 	return newest, newest.Seq > 0, nil
 }
 
-// Known reports whether there may be a record of a player who has not come yet: the network may not answer.
+// Known reports whether there may be a record of a player who is not here. If the network does not answer, there may be.
 func (ps *Store) Known(ctx context.Context, id player.ID) bool {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()

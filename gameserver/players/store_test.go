@@ -606,6 +606,6 @@ func TestKnown(t *testing.T) {
 	}
 	network.FailLookups(errors.New("nobody answers"))
 	if !ps.Known(t.Context(), player.GuestID("bob")) {
-		t.Error("bob is said to be new, though nobody answers")
+		t.Error("bob is not known, though nobody answers")
 	}
 }
