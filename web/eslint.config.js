@@ -15,6 +15,7 @@ const FOLDERS = [
   'build',
   'net',
   'mesh',
+  'gl',
   'render',
   'horizon',
   'map',

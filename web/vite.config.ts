@@ -20,103 +20,24 @@ export default defineConfig({
     rolldownOptions: {
       input: ['index.html', 'map.html', 'src/service-worker.ts'].map((name) => join(import.meta.dirname, name)),
       output: {
-        // what both pages need of the game: one file, instead of several small ones
-        codeSplitting: { groups: [{ name: 'common', test: COMMON }] },
+        // what both pages need of the game, and what parts that are loaded later draw with: one file each, instead of several small ones
+        codeSplitting: {
+          groups: [
+            { name: 'common', test: COMMON },
+            { name: 'gl', test: /\/src\/gl\// },
+          ],
+        },
         entryFileNames: ({ name }) => (name === 'service-worker' ? '[name].js' : 'assets/[name]-[hash].js'),
       },
     },
   },
   worker: { format: 'es' },
-  plugins: [pruneThree(), preloadGame(), listFiles(), compress()],
+  plugins: [preloadGame(), listFiles(), compress()],
   server: {
     // for `npm run dev` with a daemon on this machine
     proxy: { '/ws': { target: 'ws://127.0.0.1:8080', ws: true } },
   },
 })
-
-/** The shaders of three.js that the client draws with: those of LineBasicMaterial. All others are its own. */
-const SHADERS = ['meshbasic_vert', 'meshbasic_frag']
-
-/** What replaces parts of three.js that the client never uses: headsets, shadow maps, groups of uniforms, environments, morph targets,
- * compressed textures, and the tables of physically based materials. */
-const STUBS: [name: string, part: RegExp, stub: string][] = [
-  [
-    'WebXRManager',
-    /^class WebXRManager extends EventDispatcher \{$.*?^\}$/ms,
-    'class WebXRManager extends EventDispatcher { enabled = false; isPresenting = false; getEnvironmentBlendMode() {} setAnimationLoop() {} dispose() {} }',
-  ],
-  [
-    'WebGLShadowMap',
-    /^function WebGLShadowMap\( .*? \) \{$.*?^\}$/ms,
-    'function WebGLShadowMap() { this.enabled = false; this.type = 1; this.render = () => {} }',
-  ],
-  [
-    'WebGLUniformsGroups',
-    /^function WebGLUniformsGroups\( .*? \) \{$.*?^\}$/ms,
-    'function WebGLUniformsGroups() { this.dispose = () => {} }',
-  ],
-  [
-    'WebGLEnvironments',
-    /^function WebGLEnvironments\( .*? \) \{$.*?^\}$/ms,
-    'function WebGLEnvironments() { this.get = () => null; this.dispose = () => {} }',
-  ],
-  [
-    'WebGLMorphtargets',
-    /^function WebGLMorphtargets\( .*? \) \{$.*?^\}$/ms,
-    'function WebGLMorphtargets() { this.update = () => {} }',
-  ],
-  ['PMREMGenerator', /^class PMREMGenerator \{$.*?^\}$/ms, 'class PMREMGenerator {}'],
-  ['compressed textures', /^\t\t\/\/ S3TC$.*?(?=^\t\t\/\/$)/ms, ''],
-  ['the DFG table', /^const DATA = new Uint16Array\( \[$.*?^\] \);$/ms, 'const DATA = new Uint16Array( 512 );'],
-]
-
-/** Removes from three.js the sources of all other shaders, and STUBS: a sixth of what the page loads. */
-function pruneThree(): Plugin {
-  return {
-    name: 'prune-three',
-    apply: 'build',
-    transform(code, id) {
-      if (!id.endsWith('/three/build/three.module.js')) return null
-      code = withoutShaders(code)
-      for (const [name, part, stub] of STUBS) {
-        if (!part.test(code)) throw new Error(`prune three: it has no ${name}`)
-        code = code.replace(part, stub)
-      }
-      return { code, map: null }
-    },
-  }
-}
-
-function withoutShaders(code: string): string {
-  const table = /^const ShaderChunk = \{(.*?)^\};$/ms.exec(code)?.[1] ?? ''
-  const variables = new Map(
-    Array.from(table.matchAll(/(\w+): ([\w$]+)/g), ([, name = '', variable = '']) => [name, variable]),
-  )
-  const sources = new Map(
-    Array.from(code.matchAll(/^(?:var|const) ([\w$]+) = ("(?:[^"\\]|\\.)*");$/gm), ([, variable = '', source = '']) => [
-      variable,
-      source,
-    ]),
-  )
-  const needed = new Set<string>()
-  const need = (name: string): void => {
-    const variable = variables.get(name) ?? ''
-    const source = sources.get(variable)
-    if (source === undefined) throw new Error(`prune three: it has no shader ${name}`)
-    if (needed.has(variable)) return
-    needed.add(variable)
-    for (const [, included = ''] of source.matchAll(/#include <(\w+)>/g)) need(included)
-  }
-  SHADERS.forEach(need)
-  // those that the renderer adds to every program
-  for (const [, name = ''] of code.matchAll(/ShaderChunk\[ '(\w+)' \]/g)) need(name)
-  for (const variable of variables.values()) {
-    const source = sources.get(variable)
-    if (source !== undefined && !needed.has(variable))
-      code = code.replace(` ${variable} = ${source};`, ` ${variable} = "";`)
-  }
-  return code
-}
 
 /** Lets the page load the game while the title screen starts. */
 function preloadGame(): Plugin {

@@ -61,7 +61,7 @@ func TestClientIsCompressed(t *testing.T) {
 	}
 }
 
-// What every player loads before they can play takes at most 190 kB as gzip, which is what browsers accept over plain
+// What every player loads before they can play takes at most 105 kB as gzip, which is what browsers accept over plain
 // http.
 func TestFirstLoad(t *testing.T) {
 	if !web.Built() {
@@ -85,8 +85,8 @@ func TestFirstLoad(t *testing.T) {
 		size += len(compressed)
 	}
 	t.Logf("the first load is %d bytes as gzip: %v", size, names)
-	if size > 190_000 {
-		t.Errorf("the first load is %d bytes as gzip, want at most 190,000: load what is not needed at once with import()", size)
+	if size > 105_000 {
+		t.Errorf("the first load is %d bytes as gzip, want at most 105,000: load what is not needed at once with import()", size)
 	}
 	if !engine {
 		t.Errorf("the first load %v does not include the script that draws: index.html must preload it", names)

@@ -30,7 +30,7 @@ test('the title screen shows a world behind it', async () => {
   ada = await Player.open(daemon.url, 'ada')
   await ada.until(() => window.__voxeld?.state().chunksMeshed > 20)
   assert.ok((await ada.coloursOf('1-title')) > COLOURS, 'the title screen is blank')
-  assert.ok(ada.received > 100_000 && ada.received < 200_000, `the page and its scripts took ${ada.received} bytes`)
+  assert.ok(ada.received > 50_000 && ada.received < 125_000, `the page and its scripts took ${ada.received} bytes`)
 })
 
 test('a player joins and walks', async () => {
@@ -81,6 +81,20 @@ test('a second player sees both edits, a new one at once, and the first player',
   assert.ok((await bob.coloursOf('4-bob-sees-ada')) > COLOURS)
 })
 
+test('the GPU loses everything: the page says so, and the picture comes back', async () => {
+  await bob.page.evaluate(() => {
+    window.__gpu = document.querySelector('canvas').getContext('webgl2').getExtension('WEBGL_lose_context')
+    window.__gpu.loseContext()
+  })
+  await bob.page.waitForSelector('.graphics.banner:not(.hidden)')
+  await bob.picture('4-graphics-lost')
+  await bob.page.evaluate(() => window.__gpu.restoreContext())
+  await bob.page.waitForSelector('.graphics.banner.hidden', { state: 'attached' })
+  await bob.until(() => window.__voxeld.state().meshBacklog === 0)
+  await bob.until((frames) => window.__voxeld.state().frames > frames + 3, (await bob.state()).frames)
+  assert.ok((await bob.coloursOf('4-graphics-back')) > COLOURS)
+})
+
 test('players chat', async () => {
   await ada.page.keyboard.press('KeyT')
   await ada.page.keyboard.type('hello bob')
@@ -107,14 +121,14 @@ test('the daemon is killed and restarted: the players reconnect, and the edits a
   for (const player of [ada, bob]) player.mayLoseConnection = true
   await daemon.end('SIGKILL')
   await ada.until(() => !window.__voxeld.state().connected)
-  await ada.page.waitForSelector('.banner:not(.hidden)')
+  await ada.page.waitForSelector('.connection.banner:not(.hidden)')
   await ada.picture('5-away')
   await ada.say('nobody hears this yet')
   assert.equal(await ada.page.inputValue('.chat-input'), 'nobody hears this yet') // it stays
   await daemon.run()
   for (const player of [ada, bob]) {
     await player.until(() => window.__voxeld.state().connected)
-    await player.page.waitForSelector('.banner.hidden', { state: 'attached' })
+    await player.page.waitForSelector('.connection.banner.hidden', { state: 'attached' })
     for (const at of broken) await player.untilBlock(at, AIR)
     for (const at of placed) await player.untilBlock(at, BRICK)
   }

@@ -53,7 +53,7 @@ function watch(page) {
       const { connected, chunksLoaded, screen } = window.__voxeld.state()
       seen.chunks = Math.min(seen.chunks, chunksLoaded)
       if (!seen.screens.includes(screen)) seen.screens.push(screen)
-      if (!document.querySelector('.banner').classList.contains('hidden')) seen.banner = true
+      if (!document.querySelector('.connection.banner').classList.contains('hidden')) seen.banner = true
       const aim = window.__voxeld.aim() // ada may have moved since the last aim
       if (connected || seen.edited || !aim) return
       seen.edited = [aim.x, aim.y, aim.z]

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
-import { Matrix4, PerspectiveCamera } from 'three'
+import { PerspectiveCamera } from '../src/gl/camera'
+import { inverse, transform } from '../src/gl/matrix'
 import { CELL, cellOf } from '../src/mesh/cells'
 import { OPEN_CELLS, openingsOf } from '../src/mesh/openings'
 import { copyVolume, newVolume } from '../src/mesh/volume'
+import { normalized } from '../src/gl/vector'
 import { TerrainVisibility, type Openings } from '../src/render/terrain-visibility'
 import { chunkKey } from '../src/world/coords'
 import { hash } from '../src/world/hash'
@@ -57,11 +59,11 @@ test('every block that a line of sight meets is in a cell that can be seen', () 
     const at = (n: number) => hash(place, n, 7)
     const [x, y, z] = [32 * at(0), place % 3 ? 70 * at(1) : 4 + 20 * at(1), 32 * at(2)]
     if (hidden(Math.floor(x), Math.floor(y), Math.floor(z))) continue
-    const camera = new PerspectiveCamera(75, 1.6, 0.05, 1000)
-    camera.rotation.set((at(3) - 0.5) * 3, at(4) * 7, 0, 'YXZ')
-    camera.updateMatrixWorld()
-    const matrix = new Matrix4().multiplyMatrices(camera.projectionMatrix, camera.matrixWorldInverse)
-    visibility.update([x, y, z], matrix.elements, 1, SECTIONS, (cx, cz) => chunks.get(chunkKey(cx, cz)))
+    const camera = new PerspectiveCamera(75, 0.05, 1000)
+    camera.aspect = 1.6
+    camera.place(x, y, z, at(4) * 7, (at(3) - 0.5) * 3)
+    const matrix = camera.projectionOfRelative
+    visibility.update([x, y, z], matrix, 1, SECTIONS, (cx, cz) => chunks.get(chunkKey(cx, cz)))
     for (const cx of [-1, 0, 1]) {
       for (const cz of [-1, 0, 1]) {
         for (let s = 0; s < SECTIONS; s++) {
@@ -70,16 +72,12 @@ test('every block that a line of sight meets is in a cell that can be seen', () 
         }
       }
     }
-    const towards = new Matrix4().copy(matrix).invert()
+    const towards = inverse(matrix)
     for (let ray = 0; ray < 150; ray++) {
       const [h, v] = [2 * hash(place, ray, 8) - 1, 2 * hash(place, ray, 9) - 1]
-      const e = towards.elements
-      const end = [0, 1, 2].map((i) => e[i]! * h + e[4 + i]! * v + e[8 + i]! * 0.5 + e[12 + i]!)
-      const w = e[3] * h + e[7] * v + e[11] * 0.5 + e[15]
-      const length = Math.hypot(...end) / w
-      const [dx, dy, dz] = end.map((c) => c / w / length)
+      const [dx, dy, dz] = normalized(transform(towards, h, v, 0.5))
       for (let far = 0; far < 90; far += 0.04) {
-        const [bx, by, bz] = [x + dx! * far, y + dy! * far, z + dz! * far].map(Math.floor)
+        const [bx, by, bz] = [x + dx * far, y + dy * far, z + dz * far].map(Math.floor)
         if (Math.abs(bx! - 16) > 47 || Math.abs(bz! - 16) > 47 || by! < 0 || by! >= SECTIONS * 32) break
         const block = world.get(bx!, by!, bz!)
         if (block === 0) continue

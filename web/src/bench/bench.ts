@@ -91,7 +91,7 @@ class Bench {
     private readonly add: (measure: string, value: string) => void,
   ) {
     this.view = new View(canvas, false)
-    this.view.add(this.avatars.group)
+    this.view.add(this.avatars.meshes)
     this.view.setScale(0.5)
     this.meshes = new MeshScheduler(this.world, this.view.terrain, () => (this.refused = 'a worker has failed'))
     const events: SessionEvents = {

@@ -73,7 +73,7 @@ export class BuildControl implements System {
   private shownAt = 0 // ms
   private readonly stack = new UndoStack()
   private readonly pace = new Pace()
-  private readonly ghost: Ghost
+  private readonly ghost = new Ghost()
   private readonly bar: BuildBar
   private readonly dialog: BuildDialog
 
@@ -90,8 +90,7 @@ export class BuildControl implements System {
     /** Ends what else clicks are used for. */
     private readonly endOthers: () => void,
   ) {
-    this.ghost = new Ghost(view)
-    view.add(this.ghost.mesh)
+    view.add([this.ghost.mesh])
     this.bar = new BuildBar({
       raise: (steps) => this.scroll(steps),
       turn: () => this.turn(),

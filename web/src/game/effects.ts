@@ -69,8 +69,7 @@ export class Effects implements System, WorldListener {
     private readonly view: Pick<View, 'add' | 'originX' | 'originZ' | 'pixelsPerBlock'>,
   ) {
     this.rain = new Rain(world)
-    view.add(this.particles.points)
-    view.add(this.rain.mesh)
+    view.add([this.particles.mesh, this.rain.mesh])
     world.listen(this)
   }
 

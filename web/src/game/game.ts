@@ -65,10 +65,16 @@ export function startGame(
   const body = new Body()
   const avatars = new Avatars(world)
   const view = new View(canvas, settings.smoothEdges)
-  view.add(avatars.group)
+  view.add(avatars.meshes)
   const shown = new ShownChunks(view.terrain)
   const meshes = new MeshScheduler(world, shown, () => hud.messages.toast(texts.landMissing))
-  view.onContextRestored(() => meshes.remeshAll())
+  view.onContextLost(
+    () => hud.messages.setBanner(texts.graphicsLost, 'graphics'),
+    () => {
+      hud.messages.setBanner(null, 'graphics')
+      meshes.remeshAll()
+    },
+  )
 
   const hud = new Hud(hudRoot, title, settings, {
     partMissing,
@@ -234,7 +240,7 @@ export function startGame(
   const past = new LazySystem(
     () =>
       import('./past-control').then(({ createPast }) =>
-        createPast(store, world, body, session, screens, hud, avatars.group, (x, y) => movement.turn(x, y)),
+        createPast(store, world, body, session, screens, hud, avatars, (x, y) => movement.turn(x, y)),
       ),
     partMissing,
   )

@@ -56,16 +56,14 @@ export class HorizonControl implements System {
       void this.begin(welcome.world)
     if (!this.horizon) return
     const { x, z } = this.body
-    const { originX, originZ } = this.view
-    this.horizon.update({ x, z, originX, originZ, base: surfaceOf(this.session.connection.url) }, now, dt)
+    this.horizon.update({ x, z, base: surfaceOf(this.session.connection.url) }, now, dt)
     this.view.setReach(this.horizon.reach)
   }
 
   get state(): TestState['horizon'] {
     const { horizon } = this
     if (!horizon) return { wanted: 0, there: 0, reach: 0, built: 0, highest: 0, calls: 0, triangles: 0 }
-    const { reach, calls, triangles } = horizon
-    return { ...horizon.progress, ...horizon.buildings, reach, calls, triangles }
+    return { ...horizon.progress, ...horizon.buildings, ...horizon.drawn, reach: horizon.reach }
   }
 
   private async begin(world: string): Promise<void> {
@@ -73,7 +71,7 @@ export class HorizonControl implements System {
     try {
       const { Horizon } = await import('../horizon/horizon')
       const horizon = new Horizon()
-      this.view.add(horizon.group)
+      this.view.add(horizon.meshes)
       for (const { x, z } of this.shown.chunks.values()) horizon.mask.add(x, z)
       this.shown.changed = (x, z, shown) => (shown ? horizon.mask.add(x, z) : horizon.mask.remove(x, z))
       this.world = world
@@ -87,7 +85,7 @@ export class HorizonControl implements System {
   private end(): void {
     if (!this.horizon) return
     this.shown.changed = null
-    this.view.remove(this.horizon.group)
+    this.view.remove(this.horizon.meshes)
     this.horizon.dispose()
     this.horizon = null
     this.view.setReach(0)

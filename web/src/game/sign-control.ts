@@ -52,9 +52,9 @@ export class SignControl implements System {
     private readonly screens: Screens,
     private readonly dialog: Pick<SignDialog, 'fill' | 'showGone'>,
     private readonly line: Pick<SignLine, 'show'>,
-    private readonly view: View,
+    view: View,
   ) {
-    view.add(this.texts.group)
+    view.add(this.texts.meshes)
   }
 
   /** The number of texts that are drawn. */
@@ -88,7 +88,6 @@ export class SignControl implements System {
   }
 
   update({ now }: Frame): void {
-    this.texts.setOrigin(this.view.originX, this.view.originZ)
     if (now - this.updatedAt < INTERVAL_MS) return
     this.updatedAt = now
     const { session, body } = this

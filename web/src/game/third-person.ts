@@ -1,6 +1,7 @@
 // Third person: the player sees their own figure, with the block in its hand, from behind or from the front. Loaded when it is
 // used first.
 
+import { multiply, translation } from '../gl/matrix'
 import type { Session } from '../net/session'
 import type { Body } from '../player/body'
 import type { Avatars, OwnFigure } from '../render/avatars'
@@ -57,8 +58,8 @@ export class ThirdPerson implements System {
   /** Puts the block into the hand of the figure, which has its pose for this frame. */
   holdBlock(): void {
     const { self } = this.avatars
-    this.view.hand.root.visible = !this.self || self !== null
-    if (self) this.view.hand.root.matrix.copy(handOf(self.figure))
+    const { hand, originX, originZ } = this.view
+    hand.carried = self ? multiply(translation(originX, 0, originZ), handOf(self.figure)) : this.self && 'hidden'
   }
 
   private set(mode: CameraMode): void {
@@ -67,6 +68,5 @@ export class ThirdPerson implements System {
     const { welcome } = this.session
     if (mode === 'first' || !welcome) this.self = this.avatars.self = null
     else this.self ??= { player: welcome.player, figure: new Figure(welcome.player), body: this.body, litAt: 0 }
-    this.view.carryBlock(this.self !== null)
   }
 }

@@ -1,28 +1,15 @@
 // The land beyond the chunks that are loaded, as meshes of surface tiles. This module and what it imports are loaded after the near land.
 // Owned by the main thread; a worker makes the meshes.
 
-import {
-  BufferAttribute,
-  BufferGeometry,
-  DataTexture,
-  Group,
-  LinearFilter,
-  LinearMipmapLinearFilter,
-  Mesh,
-  NearestFilter,
-  PlaneGeometry,
-  RGBAFormat,
-  RGFormat,
-  Sphere,
-  Vector3,
-  type MagnificationTextureFilter,
-  type PixelFormat,
-  type RawShaderMaterial,
-} from 'three'
+import { Attribute, Geometry, Index } from '../gl/geometry'
+import { translation } from '../gl/matrix'
+import { Mesh } from '../gl/mesh'
+import { floor } from '../gl/shapes'
+import { Texture, type TextureOptions } from '../gl/texture'
 import { colourOf } from '../render/block-colour'
 import { kindOf } from '../world/blocks'
 import { TileLoader } from './loader'
-import { makeFloorMaterial, makeMaterial } from './material'
+import { FLOOR_MATERIAL, makeMaterial } from './material'
 import type { TileMesh } from './mesh'
 import { REACH, chooseShown, distanceTo, nameOf, sideOf, tilesAround, type TileKey } from './quadtree'
 import { ShownMask } from './shown-mask'
@@ -39,76 +26,67 @@ const FADE = 900 // blocks a second by which the fog retreats
 export interface Viewpoint {
   x: number
   z: number
-  /** The render origin. */
-  originX: number
-  originZ: number
   /** The address of the surface tiles. */
   base: string
 }
 
 interface Shown {
   key: TileKey
-  mesh: Mesh<BufferGeometry, RawShaderMaterial>
-  textures: DataTexture[]
+  mesh: Mesh
+  textures: Texture[]
   built: number
   highest: number
 }
 
 export class Horizon {
-  readonly group = new Group()
+  readonly meshes = new Set<Mesh>()
   readonly mask = new ShownMask()
   /** How far the land is shown without gaps, in blocks. */
   reach = 0
-  /** Of the last frame. */
-  calls = 0
-  triangles = 0
   private readonly tiles = new Map<string, Shown>()
   private readonly jobs = new Map<number, TileKey>()
   private readonly worker = new Worker(new URL('./horizon-worker.ts', import.meta.url), { type: 'module' })
   private readonly loader = new TileLoader((key, bytes) => this.build(key, bytes))
   private readonly palette = makePalette()
   /** Dark ground below everything, which is seen through the gap where far land is higher than the edge of the near land. */
-  private readonly floor = new Mesh(new PlaneGeometry(2 * REACH, 2 * REACH).rotateX(-Math.PI / 2), makeFloorMaterial())
+  private readonly floor = new Mesh(floor(REACH), FLOOR_MATERIAL, 0.6)
   private wanted: TileKey[] = []
   private nextJob = 1
   private at = { x: Infinity, z: Infinity }
-  private from: Viewpoint = { x: 0, z: 0, originX: 0, originZ: 0, base: '' }
+  private from: Viewpoint = { x: 0, z: 0, base: '' }
   private changed = true
-  private counted = { calls: 0, triangles: 0 }
 
   constructor() {
-    this.group.matrixAutoUpdate = false
-    this.floor.frustumCulled = false
-    this.floor.renderOrder = 0.6
-    this.group.add(this.floor)
+    this.meshes.add(this.floor)
     this.worker.onmessage = ({ data }: MessageEvent<TileResult>) => this.built(data)
   }
 
   /** Called once a frame. */
   update(from: Viewpoint, now: number, dt: number): void {
-    const moved = from.originX !== this.from.originX || from.originZ !== this.from.originZ
     this.from = from
-    if (moved) for (const tile of this.tiles.values()) this.place(tile)
     if (Math.hypot(from.x - this.at.x, from.z - this.at.z) > MOVED) {
       this.at = { x: from.x, z: from.z }
       this.wanted = tilesAround(from.x, from.z)
       this.loader.want(this.wanted)
       this.changed = true
     }
-    this.floor.position.set(from.x - from.originX, 0, from.z - from.originZ)
+    this.floor.matrix = translation(from.x, 0, from.z)
     this.loader.update(from.base, now)
     this.mask.update(dt)
     if (this.changed) this.choose()
     const whole = this.wholeReach()
     this.reach = whole < this.reach ? whole : Math.min(whole, this.reach + FADE * dt)
-    this.calls = this.counted.calls
-    this.triangles = this.counted.triangles
-    this.counted = { calls: 0, triangles: 0 }
   }
 
   /** The number of tiles that are wanted, and of those that are there. */
   get progress(): { wanted: number; there: number } {
     return { wanted: this.wanted.length, there: this.wanted.filter((key) => this.tiles.has(nameOf(key))).length }
+  }
+
+  /** The numbers of tiles and triangles in the last picture. */
+  get drawn(): { calls: number; triangles: number } {
+    const drawn = [...this.tiles.values()].filter(({ mesh }) => mesh.drawn)
+    return { calls: drawn.length, triangles: drawn.reduce((sum, { mesh }) => sum + mesh.geometry.count / 3, 0) }
   }
 
   /** What is built on the tiles shown: the number of runs, and the height of the highest. */
@@ -125,7 +103,6 @@ export class Horizon {
   dispose(): void {
     this.worker.terminate()
     this.floor.geometry.dispose()
-    this.floor.material.dispose()
     for (const name of [...this.tiles.keys()]) this.remove(name)
   }
 
@@ -165,35 +142,26 @@ export class Horizon {
   }
 
   private show(key: TileKey, made: TileMesh): Shown {
-    const geometry = new BufferGeometry()
-    geometry.setAttribute('corner', new BufferAttribute(made.corners, 4))
-    geometry.setAttribute('colour', new BufferAttribute(made.colours, 4, true))
-    geometry.setIndex(new BufferAttribute(made.index, 1))
+    const geometry = new Geometry({
+      attributes: {
+        corner: new Attribute(made.corners, 4),
+        colour: new Attribute(made.colours, 4, { normalized: true }),
+      },
+      index: new Index(made.index),
+    })
     const side = sideOf(key.level)
-    const middle = new Vector3(side / 2, (made.low + made.high) / 2, side / 2)
-    geometry.boundingSphere = new Sphere(middle, Math.hypot(side / 2, (made.high - made.low) / 2, side / 2))
-    const surface = makeTexture(made.surface, RGBAFormat, NearestFilter)
-    const normals = makeTexture(made.normals, RGFormat, LinearFilter)
-    const mesh = new Mesh(geometry, makeMaterial(key.level, { surface, normals }, this.mask.texture))
-    mesh.matrixAutoUpdate = false
-    mesh.visible = false
-    mesh.renderOrder = 0.5 // after the near land, which hides most of it
-    const triangles = made.index.length / 3
-    mesh.onBeforeRender = () => {
-      this.counted.calls++
-      this.counted.triangles += triangles
+    const surface = makeTexture(made.surface, { format: 'rgba8', enlarge: 'nearest' })
+    const normals = makeTexture(made.normals, { format: 'rg8', enlarge: 'linear', anisotropy: 4 })
+    // after the near land, which hides most of it
+    const mesh = new Mesh(geometry, makeMaterial(key.level, { surface, normals }, this.mask.texture), 0.5)
+    mesh.matrix = translation(key.x * side, 0, key.z * side)
+    mesh.bounds = {
+      middle: [side / 2, (made.low + made.high) / 2, side / 2],
+      radius: Math.hypot(side / 2, (made.high - made.low) / 2, side / 2),
     }
-    const shown = { key, mesh, textures: [surface, normals], built: made.built, highest: made.highest }
-    this.place(shown)
-    this.group.add(mesh)
-    return shown
-  }
-
-  private place({ key, mesh }: Shown): void {
-    const side = sideOf(key.level)
-    mesh.position.set(key.x * side - this.from.originX, 0, key.z * side - this.from.originZ)
-    mesh.updateMatrix()
-    mesh.matrixWorldNeedsUpdate = true
+    mesh.visible = false
+    this.meshes.add(mesh)
+    return { key, mesh, textures: [surface, normals], built: made.built, highest: made.highest }
   }
 
   private remove(name: string): void {
@@ -205,9 +173,9 @@ export class Horizon {
     const tile = this.tiles.get(name)
     if (!tile) return
     this.tiles.delete(name)
-    this.group.remove(tile.mesh)
+    this.meshes.delete(tile.mesh)
     tile.mesh.geometry.dispose()
-    tile.mesh.material.dispose()
+    tile.mesh.geometry.index?.dispose()
     for (const texture of tile.textures) texture.dispose()
   }
 }
@@ -224,13 +192,6 @@ function makePalette(): Uint8Array {
   return palette
 }
 
-function makeTexture(data: Uint8Array, format: PixelFormat, magFilter: MagnificationTextureFilter): DataTexture {
-  const texture = new DataTexture(data, POINTS, POINTS, format)
-  texture.unpackAlignment = 1
-  texture.magFilter = magFilter
-  texture.minFilter = LinearMipmapLinearFilter
-  texture.generateMipmaps = true
-  texture.anisotropy = 4
-  texture.needsUpdate = true
-  return texture
+function makeTexture(data: Uint8Array, options: TextureOptions): Texture {
+  return new Texture([{ data, width: POINTS, height: POINTS }], { ...options, mipmaps: 'made' })
 }

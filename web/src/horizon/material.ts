@@ -1,6 +1,8 @@
 // The material of far land. It is lit and coloured like the blocks nearby (see terrain-material.ts), without their textures.
 
-import { DoubleSide, GLSL3, RawShaderMaterial, type DataTexture } from 'three'
+import type { Material } from '../gl/mesh'
+import { Program } from '../gl/program'
+import type { Texture } from '../gl/texture'
 import { FOG_GLSL, NOISE_GLSL, SKY_GLSL, air } from '../render/glsl'
 import { HEIGHT_SCALE } from './mesh'
 import { POINTS, SQUARE } from './tile'
@@ -102,26 +104,19 @@ void main() {
 }
 `
 
-export function makeFloorMaterial(): RawShaderMaterial {
-  return new RawShaderMaterial({
-    glslVersion: GLSL3,
-    vertexShader: FLOOR_VERTEX,
-    fragmentShader: FLOOR_FRAGMENT,
-    uniforms: air,
-  })
-}
+const PROGRAM = new Program(VERTEX, FRAGMENT)
+
+export const FLOOR_MATERIAL: Material = { program: new Program(FLOOR_VERTEX, FLOOR_FRAGMENT), uniforms: air }
 
 export interface TileTextures {
-  surface: DataTexture
-  normals: DataTexture
+  surface: Texture
+  normals: Texture
 }
 
-export function makeMaterial(level: number, textures: TileTextures, shown: DataTexture): RawShaderMaterial {
-  return new RawShaderMaterial({
-    glslVersion: GLSL3,
-    vertexShader: VERTEX,
-    fragmentShader: FRAGMENT,
-    side: DoubleSide, // where near land ends, the back of far land is seen through the gap
+export function makeMaterial(level: number, textures: TileTextures, shown: Texture): Material {
+  return {
+    program: PROGRAM,
+    side: 'both', // where near land ends, the back of far land is seen through the gap
     uniforms: {
       ...air,
       level: { value: 1 << level },
@@ -129,5 +124,5 @@ export function makeMaterial(level: number, textures: TileTextures, shown: DataT
       normals: { value: textures.normals },
       shown: { value: shown },
     },
-  })
+  }
 }

@@ -1,22 +1,20 @@
 // Which chunks are drawn as blocks, for the material: far land is left out there. It fades out while a chunk appears, and is back at once
 // when a chunk is removed.
 
-import { DataTexture, NearestFilter, RedFormat } from 'three'
+import { Texture } from '../gl/texture'
 import { chunkKey } from '../world/coords'
 
 const SIDE = 64 // chunks; the mask repeats
 const FADE_S = 0.5
 
 export class ShownMask {
-  readonly texture: DataTexture
-  private readonly values = new Uint8Array(SIDE * SIDE)
+  /** For each chunk, 255 if it is drawn as blocks; x and z modulo the side. */
+  readonly values = new Uint8Array(SIDE * SIDE)
+  readonly texture = new Texture([{ data: this.values, width: SIDE, height: SIDE }], {
+    format: 'r8',
+    enlarge: 'nearest',
+  })
   private readonly fading = new Map<number, { at: number; share: number }>()
-
-  constructor() {
-    this.texture = new DataTexture(this.values, SIDE, SIDE, RedFormat)
-    this.texture.magFilter = this.texture.minFilter = NearestFilter
-    this.texture.needsUpdate = true
-  }
 
   add(x: number, z: number): void {
     this.fading.set(chunkKey(x, z), { at: indexOf(x, z), share: 0 })
@@ -37,7 +35,7 @@ export class ShownMask {
 
   private set(at: number, share: number): void {
     this.values[at] = Math.round(255 * share)
-    this.texture.needsUpdate = true
+    this.texture.change()
   }
 }
 

@@ -1,4 +1,4 @@
-// Short messages: a banner while the connection is lost, and toasts.
+// Short messages: a banner while the connection or the graphics are lost, and toasts.
 
 import { el, show } from './dom'
 
@@ -7,19 +7,24 @@ const MAX_TOASTS = 3
 
 export class Messages {
   readonly root: HTMLElement
-  private readonly banner = el('div', 'banner hidden')
+  private readonly banners = {
+    connection: el('div', 'connection banner hidden'),
+    graphics: el('div', 'graphics banner hidden'),
+  }
   private readonly toasts = el('div', 'toasts')
   private last = ''
 
   constructor() {
-    this.banner.setAttribute('role', 'status')
-    this.root = el('div', 'messages', this.banner, this.toasts)
+    const banners = Object.values(this.banners)
+    for (const banner of banners) banner.setAttribute('role', 'status')
+    this.root = el('div', 'messages', ...banners, this.toasts)
   }
 
-  /** Shows a banner, or hides it if text is null. */
-  setBanner(text: string | null): void {
-    show(this.banner, text !== null)
-    if (text !== null) this.banner.replaceChildren(el('i', 'spinner'), text)
+  /** Shows what is lost, or hides it if text is null. */
+  setBanner(text: string | null, lost: 'connection' | 'graphics' = 'connection'): void {
+    const banner = this.banners[lost]
+    show(banner, text !== null)
+    if (text !== null) banner.replaceChildren(el('i', 'spinner'), text)
   }
 
   toast(text: string): void {

@@ -1,6 +1,6 @@
-// The other players in view: their names, interpolated positions, and figures in the scene.
+// The other players in view: their names, interpolated positions, and figures.
 
-import { Group } from 'three'
+import type { Mesh } from '../gl/mesh'
 import type { Avatar, AvatarMove, ChunkAddress } from '../net/protocol'
 import type { TargetPlayer } from '../player/block-interaction'
 import { castBody, type Vector } from '../player/ray'
@@ -43,7 +43,8 @@ export interface OwnFigure {
 export class Avatars {
   /** Null unless it is shown. */
   self: OwnFigure | null = null
-  readonly group = new Group()
+  readonly meshes: readonly Mesh[]
+  visible = true
   private others = new Map<string, RemoteAvatar>()
   private readonly figures = new FigureMesh()
   private readonly tags = new NameTags()
@@ -51,7 +52,7 @@ export class Avatars {
 
   constructor(private readonly world: World) {
     this.lamps = new Lamps(world)
-    this.group.add(this.figures.mesh, this.tags.mesh)
+    this.meshes = [this.figures.mesh, this.tags.mesh]
   }
 
   enter(avatar: Avatar, chunk: ChunkAddress, now: number): void {
@@ -158,8 +159,8 @@ export class Avatars {
       this.pose(self, self.body, self.body.walkingSpeed, now, dt, originX, originZ)
       figures.push(self.figure)
     }
-    this.figures.show(figures)
-    this.tags.show(others.map(({ tag }) => tag))
+    this.figures.show(this.visible ? figures : [])
+    this.tags.show(this.visible ? others.map(({ tag }) => tag) : [])
   }
 
   /** Poses a figure, and now and then lights it. */

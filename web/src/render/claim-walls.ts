@@ -1,6 +1,9 @@
 // Shows the borders of claims as translucent walls with bright edges, which fade in near the camera. All of them are one draw call.
 
-import { BufferAttribute, BufferGeometry, DoubleSide, GLSL3, Mesh, RawShaderMaterial } from 'three'
+import { Attribute, Geometry, Index } from '../gl/geometry'
+import { translation } from '../gl/matrix'
+import { Mesh, type Material } from '../gl/mesh'
+import { Program } from '../gl/program'
 import type { Box } from '../world/claims'
 import { air } from './glsl'
 
@@ -66,25 +69,23 @@ export interface ShownBox extends Box {
   always?: boolean
 }
 
+const PROGRAM = new Program(VERTEX, FRAGMENT)
+/** The number of numbers of each attribute. */
+const ATTRIBUTES = { position: 3, tint: 3, place: 4, always: 1 } as const
+
 export class ClaimWalls {
   readonly mesh: Mesh
   private readonly reach = { value: NEAR }
-  private baseX = 0
-  private baseZ = 0
 
   constructor() {
-    const material = new RawShaderMaterial({
-      glslVersion: GLSL3,
-      vertexShader: VERTEX,
-      fragmentShader: FRAGMENT,
+    const material: Material = {
+      program: PROGRAM,
       uniforms: { fog: air.fog, daylight: air.daylight, reach: this.reach },
       transparent: true,
       depthWrite: false,
-      side: DoubleSide,
-    })
-    this.mesh = new Mesh(new BufferGeometry(), material)
-    this.mesh.frustumCulled = false
-    this.mesh.renderOrder = 2.8
+      side: 'both',
+    }
+    this.mesh = new Mesh(new Geometry({}), material, 2.8)
     this.mesh.visible = false
   }
 
@@ -98,27 +99,19 @@ export class ClaimWalls {
     this.mesh.visible = boxes.length > 0
     const [first] = boxes
     if (!first) return
-    this.baseX = first.min[0] // positions are relative to it: large ones are not exact
-    this.baseZ = first.min[2]
-    const walls = boxes.flatMap((box) => wallsOf(box, this.baseX, this.baseZ, height))
-    const geometry = new BufferGeometry()
-    for (const [name, size] of [
-      ['position', 3],
-      ['tint', 3],
-      ['place', 4],
-      ['always', 1],
-    ] as const) {
-      const values = walls.flatMap((wall) => wall[name])
-      geometry.setAttribute(name, new BufferAttribute(new Float32Array(values), size))
-    }
-    geometry.setIndex(walls.flatMap((_, i) => CORNERS.map((corner) => WALLS * i + corner)))
+    const [baseX, , baseZ] = first.min // positions are relative to it: large ones are not exact
+    this.mesh.matrix = translation(baseX, 0, baseZ)
+    const walls = boxes.flatMap((box) => wallsOf(box, baseX, baseZ, height))
+    const attributes = Object.fromEntries(
+      (['position', 'tint', 'place', 'always'] as const).map((name) => {
+        const values = new Float32Array(walls.flatMap((wall) => wall[name]))
+        return [name, new Attribute(values, ATTRIBUTES[name])] as const
+      }),
+    )
+    const index = new Index(new Uint32Array(walls.flatMap((_, i) => CORNERS.map((corner) => WALLS * i + corner))))
+    this.mesh.geometry.index?.dispose()
     this.mesh.geometry.dispose()
-    this.mesh.geometry = geometry
-  }
-
-  /** Sets the render origin. */
-  setOrigin(x: number, z: number): void {
-    this.mesh.position.set(this.baseX - x, 0, this.baseZ - z)
+    this.mesh.geometry = new Geometry({ attributes, index })
   }
 }
 

@@ -1,16 +1,10 @@
 // All players' figures, drawn with one call: boxes with a joint and a paint at each vertex, and an instance for each player.
 // A figure is 1.8 blocks high and faces +Z at yaw 0.
 
-import {
-  BoxGeometry,
-  BufferAttribute,
-  DynamicDrawUsage,
-  GLSL3,
-  InstancedBufferAttribute,
-  InstancedBufferGeometry,
-  Mesh,
-  RawShaderMaterial,
-} from 'three'
+import { Attribute, Geometry } from '../gl/geometry'
+import { Mesh } from '../gl/mesh'
+import { Program } from '../gl/program'
+import { boxTriangles } from '../gl/shapes'
 import { PATTERNS, PIXEL, type Figure } from './figure'
 import { PAINTS, PARTS, type Vector } from './figure-parts'
 import { FOG_GLSL, SKY_GLSL, air } from './glsl'
@@ -96,50 +90,40 @@ function inBlocks([x, y, z]: Vector): Vector {
   return [x * PIXEL, y * PIXEL, z * PIXEL]
 }
 
-/** Adds the vertices of a figure to a geometry. */
-function addBoxes(geometry: InstancedBufferGeometry): void {
-  const positions: number[] = []
-  const normals: number[] = []
-  const joints: number[] = []
-  const paints: number[] = []
+/** Returns the vertices of a figure. */
+function boxAttributes(): Record<string, Attribute> {
+  const all: Record<'position' | 'normal' | 'joint' | 'paint', number[]> = {
+    position: [],
+    normal: [],
+    joint: [],
+    paint: [],
+  }
   PARTS.forEach(({ joint, boxes }, part) => {
     for (const { size, at, paint, brightness } of boxes) {
-      const box = new BoxGeometry(...inBlocks(size)).toNonIndexed()
-      box.translate(...inBlocks(at))
-      const { array, count } = box.getAttribute('position')
-      positions.push(...array)
-      normals.push(...box.getAttribute('normal').array)
-      for (let i = 0; i < count; i++) {
-        joints.push(...inBlocks(joint))
-        paints.push(part, PAINTS.indexOf(paint), brightness ?? 1)
+      const { positions, normals } = boxTriangles(inBlocks(size), inBlocks(at))
+      all.position.push(...positions)
+      all.normal.push(...normals)
+      for (let i = 0; i < positions.length; i += 3) {
+        all.joint.push(...inBlocks(joint))
+        all.paint.push(part, PAINTS.indexOf(paint), brightness ?? 1)
       }
-      box.dispose()
     }
   })
-  geometry.setAttribute('position', new BufferAttribute(new Float32Array(positions), 3))
-  geometry.setAttribute('normal', new BufferAttribute(new Float32Array(normals), 3))
-  geometry.setAttribute('joint', new BufferAttribute(new Float32Array(joints), 3))
-  geometry.setAttribute('paint', new BufferAttribute(new Float32Array(paints), 3))
+  return Object.fromEntries(
+    Object.entries(all).map(([name, values]) => [name, new Attribute(new Float32Array(values), 3)]),
+  )
 }
 
+const PROGRAM = new Program(VERTEX, FRAGMENT)
 const MOTION = { place: 4, limbs: 4, state: 3 } as const // written each frame
 const COLOURS = ['shirt', 'trousers', 'skin', 'hair', 'accent'] as const
 
 export class FigureMesh {
-  readonly mesh: Mesh<InstancedBufferGeometry, RawShaderMaterial>
+  readonly mesh = new Mesh(new Geometry({}), { program: PROGRAM, uniforms: air }, 1)
   private capacity = 0
   private figures: Figure[] = [] // whose colours are in the attributes
 
   constructor() {
-    const material = new RawShaderMaterial({
-      glslVersion: GLSL3,
-      vertexShader: VERTEX,
-      fragmentShader: FRAGMENT,
-      uniforms: air,
-    })
-    this.mesh = new Mesh(new InstancedBufferGeometry(), material)
-    this.mesh.frustumCulled = false
-    this.mesh.renderOrder = 1
     this.mesh.visible = false
   }
 
@@ -149,37 +133,33 @@ export class FigureMesh {
     mesh.visible = figures.length > 0
     if (!mesh.visible) return
     if (figures.length > this.capacity) this.grow(figures.length)
-    const { geometry } = mesh
+    const { attributes } = mesh.geometry
     figures.forEach((figure, i) => {
-      for (const name of ['place', 'limbs', 'state'] as const) this.attribute(name).set(figure[name], i * MOTION[name])
+      for (const name of ['place', 'limbs', 'state'] as const)
+        attributes[name]?.values.set(figure[name], i * MOTION[name])
       if (this.figures[i] === figure) return
       this.figures[i] = figure
       for (const name of COLOURS) {
-        this.attribute(name).set(figure.appearance[name], i * 4)
-        geometry.getAttribute(name).needsUpdate = true
+        attributes[name]?.values.set(figure.appearance[name], i * 4)
+        attributes[name]?.change()
       }
     })
-    for (const name of ['place', 'limbs', 'state']) geometry.getAttribute(name).needsUpdate = true
-    geometry.instanceCount = figures.length
-  }
-
-  private attribute(name: string): Float32Array {
-    return this.mesh.geometry.getAttribute(name).array as Float32Array
+    for (const name of ['place', 'limbs', 'state']) attributes[name]?.change(figures.length)
+    mesh.geometry.instances = figures.length
   }
 
   private grow(count: number): void {
     this.capacity = 2 ** Math.ceil(Math.log2(Math.max(8, count)))
     this.figures = []
-    this.mesh.geometry.dispose()
-    const geometry = (this.mesh.geometry = new InstancedBufferGeometry())
-    addBoxes(geometry)
+    const attributes = boxAttributes()
     for (const [name, size] of Object.entries(MOTION)) {
-      const attribute = new InstancedBufferAttribute(new Float32Array(this.capacity * size), size)
-      geometry.setAttribute(name, attribute.setUsage(DynamicDrawUsage))
+      attributes[name] = new Attribute(new Float32Array(this.capacity * size), size, { instanced: true })
     }
     for (const name of COLOURS) {
       const bytes = new Uint8ClampedArray(this.capacity * 4)
-      geometry.setAttribute(name, new InstancedBufferAttribute(bytes, 4, true))
+      attributes[name] = new Attribute(bytes, 4, { normalized: true, instanced: true })
     }
+    this.mesh.geometry.dispose()
+    this.mesh.geometry = new Geometry({ attributes })
   }
 }

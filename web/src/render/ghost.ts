@@ -1,14 +1,10 @@
 // Shows blocks that are not there: translucent boxes in the shapes and colours of the blocks. All of them are one draw call.
 
-import {
-  BufferAttribute,
-  GLSL3,
-  InstancedBufferAttribute,
-  InstancedBufferGeometry,
-  Mesh,
-  RawShaderMaterial,
-  Vector3,
-} from 'three'
+import { Attribute, Geometry } from '../gl/geometry'
+import { translation } from '../gl/matrix'
+import { Mesh } from '../gl/mesh'
+import { Program } from '../gl/program'
+import { QUAD } from '../gl/shapes'
 import { AIR, boxesOf, type Box } from '../world/blocks'
 import { colourOf } from './block-colour'
 
@@ -21,8 +17,7 @@ const CUBE: Box = [0, 0, 0, 1, 1, 1]
 // A face is along the axis face / 2; its corners are in counter-clockwise order if seen from outside.
 const VERTEX = /* glsl */ `
 precision highp float;
-uniform mat4 viewMatrix, projectionMatrix;
-uniform vec3 offset;
+uniform mat4 modelViewMatrix, projectionMatrix;
 in vec3 position;
 in vec4 place;      // of the block, and the face
 in vec3 low, size;  // of the box in the block
@@ -38,7 +33,7 @@ void main() {
   float shade = face < 2.0 ? 0.8 : face < 4.0 ? 0.6 + 0.4 * high : 0.68;
   at = position.xy;
   colour = tint * shade;
-  gl_Position = projectionMatrix * viewMatrix * vec4(place.xyz + low + corner * size + offset, 1.0);
+  gl_Position = projectionMatrix * modelViewMatrix * vec4(place.xyz + low + corner * size, 1.0);
 }
 `
 
@@ -63,27 +58,17 @@ interface GhostBlock {
   readonly block: number
 }
 
-export class Ghost {
-  readonly mesh: Mesh<InstancedBufferGeometry, RawShaderMaterial>
-  private baseX = 0
-  private baseZ = 0
+const PROGRAM = new Program(VERTEX, FRAGMENT)
 
-  /** Positions in the scene are relative to the origin. */
-  constructor(origin: { readonly originX: number; readonly originZ: number }) {
-    const offset = { value: new Vector3() }
-    const material = new RawShaderMaterial({
-      glslVersion: GLSL3,
-      vertexShader: VERTEX,
-      fragmentShader: FRAGMENT,
-      uniforms: { offset },
-      transparent: true,
-      depthWrite: false,
-    })
-    this.mesh = new Mesh(new InstancedBufferGeometry(), material)
-    this.mesh.frustumCulled = false
-    this.mesh.renderOrder = 2.6
+export class Ghost {
+  readonly mesh = new Mesh(
+    new Geometry({}),
+    { program: PROGRAM, uniforms: {}, transparent: true, depthWrite: false },
+    2.6,
+  )
+
+  constructor() {
     this.mesh.visible = false
-    this.mesh.onBeforeRender = () => offset.value.set(this.baseX - origin.originX, 0, this.baseZ - origin.originZ)
   }
 
   /** Shows blocks instead of those shown before. Faces between two whole ones are left out. */
@@ -91,8 +76,7 @@ export class Ghost {
     this.mesh.visible = blocks.length > 0
     const [first] = blocks
     if (!first) return
-    this.baseX = first.x // positions are relative to it: large ones are not exact
-    this.baseZ = first.z
+    this.mesh.matrix = translation(first.x, 0, first.z) // positions are relative to it: large ones are not exact
     const whole = new Set(blocks.flatMap(({ x, y, z, block }) => (isWhole(block) ? [`${x},${y},${z}`] : [])))
     const places: number[] = []
     const lows: number[] = []
@@ -111,23 +95,25 @@ export class Ghost {
       for (const [x0, y0, z0, x1, y1, z1] of boxesShown(block)) {
         for (const [face, beside] of faces.entries()) {
           if (isWhole(block) && whole.has(beside.join())) continue
-          places.push(x - this.baseX, y, z - this.baseZ, face)
+          places.push(x - first.x, y, z - first.z, face)
           lows.push(x0, y0, z0)
           sizes.push(x1 - x0, y1 - y0, z1 - z0)
           tints.push(...tint)
         }
       }
     }
-    const geometry = new InstancedBufferGeometry()
-    geometry.setAttribute('position', new BufferAttribute(new Float32Array([0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0]), 3))
-    geometry.setIndex([0, 1, 2, 0, 2, 3])
-    geometry.setAttribute('place', new InstancedBufferAttribute(new Float32Array(places), 4))
-    geometry.setAttribute('low', new InstancedBufferAttribute(new Float32Array(lows), 3))
-    geometry.setAttribute('size', new InstancedBufferAttribute(new Float32Array(sizes), 3))
-    geometry.setAttribute('tint', new InstancedBufferAttribute(new Uint8Array(tints), 3, true))
-    geometry.instanceCount = places.length / 4
+    const instanced = (values: Float32Array | Uint8Array, size: number) =>
+      new Attribute(values, size, { instanced: true, normalized: values instanceof Uint8Array })
+    const attributes = {
+      position: new Attribute(new Float32Array([0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0]), 3),
+      place: instanced(new Float32Array(places), 4),
+      low: instanced(new Float32Array(lows), 3),
+      size: instanced(new Float32Array(sizes), 3),
+      tint: instanced(new Uint8Array(tints), 3),
+    }
     this.mesh.geometry.dispose()
-    this.mesh.geometry = geometry
+    this.mesh.geometry = new Geometry({ attributes, index: QUAD })
+    this.mesh.geometry.instances = places.length / 4
   }
 }
 

@@ -1,27 +1,29 @@
 // GLSL snippets shared by several materials, and the uniforms they read. There is one set of uniforms, updated once per
 // frame.
 
-import { Color, Vector2, Vector3 } from 'three'
+import type { Vector } from '../gl/vector'
+
+const vector = (x: number, y = x, z = x): { value: Readonly<Vector> } => ({ value: [x, y, z] })
 
 /** The current state of the atmosphere; all materials share these objects. */
 export const air = {
-  zenith: { value: new Color() },
-  horizon: { value: new Color() },
-  glow: { value: new Color() }, // around a low sun
+  zenith: vector(1),
+  horizon: vector(1),
+  glow: vector(1), // around a low sun
   glowing: { value: 0 },
-  sunward: { value: new Vector3(0, 1, 0) },
+  sunward: vector(0, 1, 0),
   /** The light of the sky, as a factor on colours. */
-  skyLight: { value: new Color(1, 1, 1) },
+  skyLight: vector(1),
   /** The light where there is no other, as a factor on colours. */
-  ambient: { value: new Color() },
+  ambient: vector(1),
   /** The light of the block in the player's hand: 1 for that of a lamp, 0 for none. */
   lamp: { value: 0 },
   daylight: { value: 1 }, // 0 at night, 1 by day
   /** The distances at which fog begins and is complete, in blocks. */
-  fog: { value: new Vector2(100, 160) },
+  fog: { value: [100, 160] },
   /** 1 if the camera is under water: fog is near and blue. */
   submerged: { value: 0 },
-  murk: { value: new Color(0.05, 0.2, 0.4) },
+  murk: vector(0.05, 0.2, 0.4),
   time: { value: 0 }, // seconds
   rain: { value: 0 }, // 0 to 1: the sky is grey
 }

@@ -1,7 +1,10 @@
 // The selected block in the player's hand, in the lower right corner. It is drawn over the world, bobs with the player's
 // steps, and swings with each click.
 
-import { Group, PerspectiveCamera, Scene, type WebGLRenderer } from 'three'
+import { PerspectiveCamera } from '../gl/camera'
+import { product, rotationX, rotationY, scaling, translation, type Matrix } from '../gl/matrix'
+import type { Mesh } from '../gl/mesh'
+import type { Renderer } from '../gl/renderer'
 import { OPEN } from '../mesh/land'
 import { meshSection } from '../mesh/mesher'
 import { LAYER, WIDTH, markRows, newVolume } from '../mesh/volume'
@@ -15,11 +18,11 @@ const HELD = 0.32 // the size of the block
 const MIDDLE = -1.5 * HELD // the block's centre is at 1.5 in the section
 
 export class Hand {
-  /** Holds the block. In third person it is in the world, where the figure has its hand. */
-  readonly root = new Group()
-  carried = false
-  private readonly scene = new Scene()
-  private readonly camera = new PerspectiveCamera(55, 1, 0.01, 10)
+  /** The block, or nothing. */
+  readonly meshes = new Set<Mesh>()
+  /** In third person the block is in the world: where the figure has its hand, or 'hidden' if the figure is. Null in first person. */
+  carried: Matrix | 'hidden' | null = null
+  private readonly camera = new PerspectiveCamera(55, 0.01, 10)
   private mesh: Batch | null = null
   private buffer: QuadBuffer | null = null
   private block = AIR
@@ -30,16 +33,7 @@ export class Hand {
   private raised = 0
 
   constructor(private readonly terrain: Terrain) {
-    this.root.matrixAutoUpdate = false
-    this.scene.add(this.root)
-  }
-
-  /** Moves the block into the player's view again. */
-  takeBack(): void {
-    this.carried = false
-    this.root.matrix.identity()
-    this.root.visible = true
-    this.scene.add(this.root)
+    this.camera.place(0, 0, 0, 0, 0)
   }
 
   hold(block: number): void {
@@ -47,7 +41,7 @@ export class Hand {
     this.block = block
     air.lamp.value = kindOf(block).glow / 15
     this.raised = 0
-    if (this.mesh) this.root.remove(this.mesh)
+    this.meshes.clear()
     this.buffer?.dispose()
     this.mesh = this.buffer = null
     if (block === AIR) return
@@ -60,9 +54,8 @@ export class Hand {
     this.buffer = this.terrain.newBuffer()
     this.buffer.put(0, [faces[pass]])
     this.mesh = new Batch(this.buffer, this.terrain.materials[pass], 0)
-    this.mesh.matrixAutoUpdate = true
     this.mesh.addRange(0, this.buffer.used)
-    this.root.add(this.mesh)
+    this.meshes.add(this.mesh)
   }
 
   /** Uploads the block again, when the GPU has lost it. */
@@ -82,26 +75,30 @@ export class Hand {
     this.gait += (Math.min(1, speed / 5) - this.gait) * (1 - Math.exp(-8 * dt))
     this.bob += dt * 9
     if (!this.mesh) return
-    this.mesh.scale.setScalar(HELD)
-    if (this.carried) {
-      this.mesh.position.setScalar(MIDDLE)
-      this.mesh.rotation.set(0, 0, 0)
+    const { carried } = this
+    this.mesh.visible = carried !== 'hidden'
+    if (carried) {
+      if (carried !== 'hidden') this.mesh.matrix = product(carried, translation(MIDDLE, MIDDLE, MIDDLE), scaling(HELD))
       return
     }
     const swing = Math.sin((this.swung / SWING) * Math.PI)
     const x = 0.86 + Math.cos(this.bob / 2) * 0.02 * this.gait - 0.16 * swing
     const y = -0.6 - Math.abs(Math.sin(this.bob / 2)) * 0.03 * this.gait - 0.5 * (1 - this.raised) + 0.1 * swing
-    this.mesh.position.set(x, y, -1.25 - 0.25 * swing)
-    this.mesh.rotation.set(0.12 - 0.5 * swing, 0.72 - 0.3 * swing, 0)
-    this.mesh.updateMatrix()
-    this.mesh.translateX(MIDDLE).translateY(MIDDLE).translateZ(MIDDLE)
+    this.mesh.matrix = product(
+      translation(x, y, -1.25 - 0.25 * swing),
+      rotationX(0.12 - 0.5 * swing),
+      rotationY(0.72 - 0.3 * swing),
+      translation(MIDDLE, MIDDLE, MIDDLE),
+      scaling(HELD),
+    )
   }
 
-  draw(renderer: WebGLRenderer, aspect: number): void {
+  /** Draws the block over the world, in first person. */
+  draw(renderer: Renderer, aspect: number): void {
     if (!this.mesh || this.carried) return
     this.camera.aspect = aspect
-    this.camera.updateProjectionMatrix()
+    this.camera.update()
     renderer.clearDepth()
-    renderer.render(this.scene, this.camera)
+    renderer.draw([this.meshes], this.camera)
   }
 }

@@ -1,17 +1,11 @@
 // The players' names above their heads, drawn with one call from an atlas. They stay readable at a distance, and fade beyond
 // FADES_FROM blocks, so that a crowd does not bury the view.
 
-import {
-  CanvasTexture,
-  DynamicDrawUsage,
-  GLSL3,
-  InstancedBufferAttribute,
-  InstancedBufferGeometry,
-  LinearMipmapLinearFilter,
-  Mesh,
-  PlaneGeometry,
-  RawShaderMaterial,
-} from 'three'
+import { Attribute, Geometry } from '../gl/geometry'
+import { Mesh } from '../gl/mesh'
+import { Program } from '../gl/program'
+import { upright } from '../gl/shapes'
+import { Texture } from '../gl/texture'
 import { texts } from '../text/texts'
 import { context2D } from './canvas'
 
@@ -70,26 +64,21 @@ interface Slot {
   width: number // of the drawn tag, in pixels
 }
 
+const PROGRAM = new Program(VERTEX, FRAGMENT)
+/** Of an instance, three numbers each: see the vertex shader. */
+const ATTRIBUTES = ['place', 'size', 'area'] as const
+
 export class NameTags {
-  readonly mesh: Mesh<InstancedBufferGeometry, RawShaderMaterial>
+  readonly mesh: Mesh
   private readonly canvas = document.createElement('canvas')
   private readonly slots = new Map<NameTag, Slot>()
   private free: number[] = []
   private capacity = 0 // slots of the atlas, and instances
-  private readonly uniforms = { atlas: { value: null as CanvasTexture | null }, rowHeight: { value: 1 } }
+  private readonly uniforms = { atlas: { value: null as Texture | null }, rowHeight: { value: 1 } }
 
   constructor() {
-    const material = new RawShaderMaterial({
-      glslVersion: GLSL3,
-      vertexShader: VERTEX,
-      fragmentShader: FRAGMENT,
-      uniforms: this.uniforms,
-      transparent: true,
-      depthWrite: false,
-    })
-    this.mesh = new Mesh(new InstancedBufferGeometry(), material)
-    this.mesh.frustumCulled = false
-    this.mesh.renderOrder = 4
+    const material = { program: PROGRAM, uniforms: this.uniforms, transparent: true, depthWrite: false }
+    this.mesh = new Mesh(new Geometry({}), material, 4)
     this.mesh.visible = false
   }
 
@@ -103,8 +92,8 @@ export class NameTags {
     if (!this.mesh.visible) return
     near.reverse().forEach((tag, i) => this.place(tag, i))
     const { geometry } = this.mesh
-    for (const name of ['place', 'size', 'area']) geometry.getAttribute(name).needsUpdate = true
-    geometry.instanceCount = near.length
+    for (const name of ATTRIBUTES) geometry.attributes[name]?.change(near.length)
+    geometry.instances = near.length
   }
 
   private place(tag: NameTag, i: number): void {
@@ -119,9 +108,7 @@ export class NameTags {
       size: [(high * slot.width) / HEIGHT, high, opacity],
       area: [left, 1 - top, slot.width / (WIDTH * COLUMNS)],
     }
-    for (const [name, value] of Object.entries(values)) {
-      ;(this.mesh.geometry.getAttribute(name).array as Float32Array).set(value, i * 3)
-    }
+    for (const name of ATTRIBUTES) this.mesh.geometry.attributes[name]?.values.set(values[name], i * 3)
   }
 
   /** Frees the slots of all other tags. */
@@ -157,7 +144,7 @@ export class NameTags {
     context.fillStyle = tag.guest ? '#c9d2da' : '#ffffff'
     context.fillText(text, x + width / 2 + 3, y + HEIGHT / 2 + 1.5, width - 14)
     this.slots.set(tag, { index, width })
-    if (this.uniforms.atlas.value) this.uniforms.atlas.value.needsUpdate = true
+    this.uniforms.atlas.value?.change()
   }
 
   /** Doubles the atlas. The tags are drawn again. */
@@ -169,19 +156,15 @@ export class NameTags {
     this.canvas.width = WIDTH * COLUMNS
     this.canvas.height = (HEIGHT * this.capacity) / COLUMNS
     this.uniforms.atlas.value?.dispose()
-    const texture = new CanvasTexture(this.canvas)
-    texture.minFilter = LinearMipmapLinearFilter
-    this.uniforms.atlas.value = texture
+    this.uniforms.atlas.value = new Texture(this.canvas, { format: 'rgba8', enlarge: 'linear', mipmaps: 'made' })
     this.uniforms.rowHeight.value = COLUMNS / this.capacity
+    const { attributes, index } = upright(1, 1)
+    const instances = ATTRIBUTES.map((name) => {
+      const values = new Float32Array(this.capacity * 3)
+      return [name, new Attribute(values, 3, { instanced: true })] as const
+    })
     this.mesh.geometry.dispose()
-    const geometry = (this.mesh.geometry = new InstancedBufferGeometry())
-    const plane = new PlaneGeometry()
-    geometry.setIndex(plane.index)
-    geometry.setAttribute('position', plane.getAttribute('position'))
-    for (const name of ['place', 'size', 'area']) {
-      const attribute = new InstancedBufferAttribute(new Float32Array(this.capacity * 3), 3)
-      geometry.setAttribute(name, attribute.setUsage(DynamicDrawUsage))
-    }
+    this.mesh.geometry = new Geometry({ attributes: { ...attributes, ...Object.fromEntries(instances) }, index })
     for (const tag of tags) this.draw(tag)
   }
 }

@@ -1,20 +1,10 @@
 // Rain and snow around the camera, with one draw call: thin rectangles that fall through a box, and begin again on top. A texture has the height
 // of the land in each column around the camera, below which nothing falls. Loaded after joining.
 
-import {
-  BufferAttribute,
-  DataTexture,
-  FloatType,
-  GLSL3,
-  InstancedBufferAttribute,
-  InstancedBufferGeometry,
-  Mesh,
-  NearestFilter,
-  RawShaderMaterial,
-  RGFormat,
-  Sphere,
-  Vector3,
-} from 'three'
+import { Attribute, Geometry } from '../gl/geometry'
+import { Mesh } from '../gl/mesh'
+import { Program } from '../gl/program'
+import { Texture } from '../gl/texture'
 import { AIR, WATER, kindOf } from '../world/blocks'
 import { chunkOf, within } from '../world/coords'
 import type { World } from '../world/world'
@@ -81,38 +71,33 @@ export function columnAt(world: World, x: number, z: number, lowest: number): { 
   return { height: lowest, snow: false }
 }
 
+const PROGRAM = new Program(VERTEX, FRAGMENT)
+
 export class Rain {
-  readonly mesh: Mesh<InstancedBufferGeometry, RawShaderMaterial>
+  readonly mesh: Mesh
   private readonly heights = new Float32Array(WIDTH * WIDTH * 2)
-  private readonly columns = new DataTexture(this.heights, WIDTH, WIDTH, RGFormat, FloatType)
-  private readonly camera = new Vector3()
+  private readonly columns = new Texture([{ data: this.heights, width: WIDTH, height: WIDTH }], {
+    format: 'rg32f',
+    enlarge: 'nearest',
+  })
+  private readonly camera = { value: [0, 0, 0] }
   private row = 0
 
   constructor(private readonly world: World) {
-    this.columns.minFilter = this.columns.magFilter = NearestFilter
-    const geometry = new InstancedBufferGeometry()
-    geometry.boundingSphere = new Sphere() // three cannot compute one from two coordinates
-    geometry.setAttribute('position', new BufferAttribute(new Float32Array([-1, 0, 1, 0, -1, 1, -1, 1, 1, 0, 1, 1]), 2))
     const seeds = Float32Array.from({ length: DROPS * 3 }, (_, i) => Math.random() * (i % 3 === 1 ? HEIGHT : WIDTH))
-    geometry.setAttribute('seed', new InstancedBufferAttribute(seeds, 3))
-    const uniforms = { ...air, columns: { value: this.columns }, camera: { value: this.camera } }
-    const material = new RawShaderMaterial({
-      glslVersion: GLSL3,
-      vertexShader: VERTEX,
-      fragmentShader: FRAGMENT,
-      uniforms,
-      transparent: true,
-      depthWrite: false,
-    })
-    this.mesh = new Mesh(geometry, material)
-    this.mesh.frustumCulled = false
-    this.mesh.renderOrder = 2.6
+    const attributes = {
+      position: new Attribute(new Float32Array([-1, 0, 1, 0, -1, 1, -1, 1, 1, 0, 1, 1]), 2),
+      seed: new Attribute(seeds, 3, { instanced: true }),
+    }
+    const uniforms = { ...air, columns: { value: this.columns }, camera: this.camera }
+    const material = { program: PROGRAM, uniforms, transparent: true, depthWrite: false }
+    this.mesh = new Mesh(new Geometry({ attributes }), material, 2.6)
     this.mesh.visible = false
   }
 
   /** The number of drops and flakes that are drawn. */
   get drops(): number {
-    return this.mesh.visible ? this.mesh.geometry.instanceCount : 0
+    return this.mesh.visible ? (this.mesh.geometry.instances ?? 0) : 0
   }
 
   /** Falls so hard, 0 to 1, around a position in the world. It looks at all columns when it begins, and then at one row of them each time. */
@@ -120,8 +105,8 @@ export class Rain {
     const rows = this.mesh.visible ? 1 : WIDTH
     this.mesh.visible = strength > 0
     if (strength === 0) return
-    this.mesh.geometry.instanceCount = Math.ceil(DROPS * strength)
-    this.camera.set(modulo(x), y, modulo(z))
+    this.mesh.geometry.instances = Math.ceil(DROPS * strength)
+    this.camera.value = [modulo(x), y, modulo(z)]
     for (let i = 0; i < rows; i++) {
       this.row = (this.row + 1) % WIDTH
       const blockZ = nearest(z, this.row)
@@ -130,7 +115,7 @@ export class Rain {
         this.heights.set([height, snow ? 1 : 0], 2 * (this.row * WIDTH + column))
       }
     }
-    this.columns.needsUpdate = true
+    this.columns.change()
   }
 }
 

@@ -1,7 +1,11 @@
 // The texts of the signs near the player, each on a quad in front of its board. A text is drawn on a canvas of its own when the player comes near, one
 // in an update, so that no frame waits for many.
 
-import { CanvasTexture, GLSL3, Group, LinearMipmapLinearFilter, Mesh, PlaneGeometry, RawShaderMaterial } from 'three'
+import { product, rotationY, translation, type Matrix } from '../gl/matrix'
+import { Mesh } from '../gl/mesh'
+import { Program } from '../gl/program'
+import { upright } from '../gl/shapes'
+import { Texture } from '../gl/texture'
 import { context2D } from './canvas'
 
 /** In blocks: beyond that no text can be read. */
@@ -54,23 +58,17 @@ export interface ShownSign {
   readonly onWall: boolean
 }
 
-type Quad = Mesh<PlaneGeometry, RawShaderMaterial>
+const PROGRAM = new Program(VERTEX, FRAGMENT)
+const PLANE = upright(0.96, 0.48)
+const BOUNDS = { middle: [0, 0, 0] as [number, number, number], radius: 0.6 }
 
 export class SignTexts {
-  readonly group = new Group()
-  private readonly plane = new PlaneGeometry(0.96, 0.48)
-  private baseX = 0
-  private baseZ = 0
-  private readonly quads = new Map<string, { quad: Quad; sign: ShownSign }>()
+  readonly meshes = new Set<Mesh>()
+  private readonly shown = new Map<string, { mesh: Mesh; texture: Texture }>()
 
   /** The number of texts that are drawn. */
   get count(): number {
-    return this.quads.size
-  }
-
-  /** Sets the render origin. */
-  setOrigin(x: number, z: number): void {
-    this.group.position.set(this.baseX - x, 0, this.baseZ - z)
+    return this.shown.size
   }
 
   /** Shows the signs that are near a place. */
@@ -79,19 +77,17 @@ export class SignTexts {
     const near = signs.filter((sign) => distance(sign) < REACH).sort((a, b) => distance(a) - distance(b))
     near.splice(MOST)
     const wanted = new Map(near.map((sign) => [keyOf(sign), sign]))
-    for (const [key, { quad }] of this.quads) {
+    for (const [key, { mesh, texture }] of this.shown) {
       if (wanted.has(key)) continue
-      this.remove(quad)
-      this.quads.delete(key)
+      this.meshes.delete(mesh)
+      texture.dispose()
+      this.shown.delete(key)
     }
-    const missing = near.find((sign) => !this.quads.has(keyOf(sign)))
-    if (missing) this.quads.set(keyOf(missing), { quad: this.draw(missing), sign: missing })
-    this.baseX = Math.round(x) // positions are relative to it: large ones are not exact
-    this.baseZ = Math.round(z)
-    for (const { quad, sign } of this.quads.values()) place(quad, sign, this.baseX, this.baseZ)
+    const missing = near.find((sign) => !this.shown.has(keyOf(sign)))
+    if (missing) this.draw(missing)
   }
 
-  private draw({ text }: ShownSign): Quad {
+  private draw(sign: ShownSign): void {
     const canvas = document.createElement('canvas')
     canvas.width = WIDTH
     canvas.height = HEIGHT
@@ -100,40 +96,28 @@ export class SignTexts {
     context.textAlign = 'center'
     context.textBaseline = 'middle'
     context.fillStyle = '#24160a'
-    const lines = text.split('\n')
+    const lines = sign.text.split('\n')
     lines.forEach((line, i) => {
       context.fillText(line, WIDTH / 2, HEIGHT / 2 + (i - (lines.length - 1) / 2) * LINE, WIDTH - 2 * MARGIN)
     })
-    const texture = new CanvasTexture(canvas)
-    texture.minFilter = LinearMipmapLinearFilter
-    const material = new RawShaderMaterial({
-      glslVersion: GLSL3,
-      vertexShader: VERTEX,
-      fragmentShader: FRAGMENT,
-      uniforms: { text: { value: texture } },
-      transparent: true,
-      depthWrite: false,
-    })
-    const quad = new Mesh(this.plane, material)
-    quad.renderOrder = 2.6
-    this.group.add(quad)
-    return quad
-  }
-
-  private remove(quad: Quad): void {
-    this.group.remove(quad)
-    const texture: unknown = quad.material.uniforms.text?.value
-    if (texture instanceof CanvasTexture) texture.dispose()
-    quad.material.dispose()
+    const texture = new Texture(canvas, { format: 'rgba8', enlarge: 'linear', mipmaps: 'made' })
+    const uniforms = { text: { value: texture } }
+    const mesh = new Mesh(PLANE, { program: PROGRAM, uniforms, transparent: true, depthWrite: false }, 2.6)
+    mesh.matrix = placeOf(sign)
+    mesh.bounds = BOUNDS
+    this.meshes.add(mesh)
+    this.shown.set(keyOf(sign), { mesh, texture })
   }
 }
 
-/** Puts a quad before its board, relative to a base. */
-function place(quad: Quad, { x, y, z, direction, onWall }: ShownSign, baseX: number, baseZ: number): void {
+/** Returns the place of a text, before its board. */
+function placeOf({ x, y, z, direction, onWall }: ShownSign): Matrix {
   const [aheadX, aheadZ] = AHEAD[direction] ?? AHEAD[0]
   const ahead = (onWall ? 6 : -1) / 16 - BEFORE
-  quad.position.set(x + 0.5 + ahead * aheadX - baseX, y + (onWall ? 8 : 11) / 16, z + 0.5 + ahead * aheadZ - baseZ)
-  quad.rotation.y = TURN[direction] ?? 0
+  return product(
+    translation(x + 0.5 + ahead * aheadX, y + (onWall ? 8 : 11) / 16, z + 0.5 + ahead * aheadZ),
+    rotationY(TURN[direction] ?? 0),
+  )
 }
 
 function keyOf({ x, y, z, text, direction, onWall }: ShownSign): string {

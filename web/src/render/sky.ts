@@ -1,19 +1,11 @@
 // The sky: one triangle behind everything (gradient, sun, moon, stars) and a flat layer of square clouds.
 
-import {
-  BufferAttribute,
-  BufferGeometry,
-  DoubleSide,
-  GLSL3,
-  Matrix4,
-  Mesh,
-  PlaneGeometry,
-  RawShaderMaterial,
-  Sphere,
-  Vector2,
-  Vector3,
-  type PerspectiveCamera,
-} from 'three'
+import type { PerspectiveCamera } from '../gl/camera'
+import { Attribute, Geometry } from '../gl/geometry'
+import { identity, translation, type Matrix } from '../gl/matrix'
+import { Mesh, type Material } from '../gl/mesh'
+import { Program } from '../gl/program'
+import { floor } from '../gl/shapes'
 import { NOISE_GLSL, SKY_GLSL, air } from './glsl'
 
 const SKY_VERTEX = /* glsl */ `
@@ -123,48 +115,40 @@ void main() {
 `
 
 const CLOUD_PERIOD = 11 * 512 // the drift wraps at this distance
+const CLOUD_REACH = 950 // blocks
+const SKY_PROGRAM = new Program(SKY_VERTEX, SKY_FRAGMENT)
+const CLOUD_PROGRAM = new Program(CLOUD_VERTEX, CLOUD_FRAGMENT)
 
 export class Sky {
-  readonly dome: Mesh
-  readonly clouds: Mesh
-  private readonly towards = { value: new Matrix4() }
-  private readonly drift = { value: new Vector2() }
-  private readonly turned = new Matrix4()
-  private readonly origin = new Vector3()
+  readonly meshes: readonly Mesh[]
+  private readonly clouds: Mesh
+  private readonly towards: { value: Matrix } = { value: identity() }
+  private readonly drift = { value: [0, 0] }
 
   constructor(private readonly cloudHeight = 176) {
-    const triangle = new BufferGeometry()
-    triangle.setAttribute('position', new BufferAttribute(new Float32Array([-1, -1, 3, -1, -1, 3]), 2))
-    triangle.boundingSphere = new Sphere() // three cannot compute one from two coordinates
-    const behind = new RawShaderMaterial({
-      glslVersion: GLSL3,
-      vertexShader: SKY_VERTEX,
-      fragmentShader: SKY_FRAGMENT,
+    const triangle = new Attribute(new Float32Array([-1, -1, 3, -1, -1, 3]), 2)
+    const behind: Material = {
+      program: SKY_PROGRAM,
       uniforms: { ...air, towards: this.towards },
       depthWrite: false,
-    })
-    this.dome = new Mesh(triangle, behind)
-    this.dome.frustumCulled = false
-    this.dome.renderOrder = 2 // after the land, so that only uncovered pixels are drawn
-    const layer = new RawShaderMaterial({
-      glslVersion: GLSL3,
-      vertexShader: CLOUD_VERTEX,
-      fragmentShader: CLOUD_FRAGMENT,
+    }
+    // after the land, so that only uncovered pixels are drawn
+    const dome = new Mesh(new Geometry({ attributes: { position: triangle } }), behind, 2)
+    const layer: Material = {
+      program: CLOUD_PROGRAM,
       uniforms: { ...air, drift: this.drift },
       transparent: true,
       depthWrite: false,
-      side: DoubleSide,
-    })
-    this.clouds = new Mesh(new PlaneGeometry(1900, 1900).rotateX(-Math.PI / 2), layer)
-    this.clouds.frustumCulled = false
-    this.clouds.renderOrder = 2.5
+      side: 'both',
+    }
+    this.clouds = new Mesh(floor(CLOUD_REACH), layer, 2.5)
+    this.meshes = [dome, this.clouds]
   }
 
   /** Updates the sky for the camera, which is at world position (x, z). */
   follow(camera: PerspectiveCamera, x: number, z: number, seconds: number): void {
-    this.turned.copy(camera.matrixWorld).setPosition(this.origin)
-    this.towards.value.copy(this.turned).multiply(camera.projectionMatrixInverse)
-    this.clouds.position.set(camera.position.x, this.cloudHeight, camera.position.z)
-    this.drift.value.set((x + seconds * 1.3) % CLOUD_PERIOD, z % CLOUD_PERIOD)
+    this.towards.value = camera.directions
+    this.clouds.matrix = translation(x, this.cloudHeight, z)
+    this.drift.value = [(x + seconds * 1.3) % CLOUD_PERIOD, z % CLOUD_PERIOD]
   }
 }

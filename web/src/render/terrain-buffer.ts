@@ -2,37 +2,26 @@
 // it is, if it fits; otherwise it goes to the end. When the end is reached, the sections are copied to a larger buffer, which the
 // GPU does by itself.
 
-import {
-  BufferAttribute,
-  BufferGeometry,
-  GLBufferAttribute,
-  Mesh,
-  Sphere,
-  Vector3,
-  type RawShaderMaterial,
-} from 'three'
+import { Geometry, Index, type Ranges } from '../gl/geometry'
+import { Mesh, type Material } from '../gl/mesh'
 import { WORDS_PER_QUAD, WORDS_PER_VERTEX } from '../mesh/mesher'
-import { SIZE } from '../world/coords'
 
 const BYTES_PER_QUAD = WORDS_PER_QUAD * 4
 /** The share of a buffer that is free after a section has changed. */
 const SLACK = 1 / 8
 
-/** Where three.js sorts a chunk: its middle. */
-const MIDDLE = new Sphere(new Vector3(SIZE / 2, 2 * SIZE, SIZE / 2), 2 * SIZE)
-
 /** The index that all geometries of quads share: two triangles each. It grows; geometries keep the index that they have. */
 export class QuadIndex {
-  private attribute = quadIndex(1 << 14)
+  private index = quadIndex(1 << 14)
 
   /** Returns an index of at least this many quads. */
-  of(quads: number): BufferAttribute {
-    if (this.attribute.count < quads * 6) this.attribute = quadIndex(2 ** Math.ceil(Math.log2(quads)))
-    return this.attribute
+  of(quads: number): Index {
+    if (this.index.values.length < quads * 6) this.index = quadIndex(2 ** Math.ceil(Math.log2(quads)))
+    return this.index
   }
 }
 
-function quadIndex(quads: number): BufferAttribute {
+function quadIndex(quads: number): Index {
   const index = new Uint32Array(quads * 6)
   for (let q = 0, i = 0, v = 0; q < quads; q++, v += 4) {
     index[i++] = v
@@ -42,7 +31,7 @@ function quadIndex(quads: number): BufferAttribute {
     index[i++] = v + 2
     index[i++] = v + 3
   }
-  return new BufferAttribute(index, 1)
+  return new Index(index)
 }
 
 /** A place in the buffer, in quads. */
@@ -53,7 +42,8 @@ interface Place {
 }
 
 export class QuadBuffer {
-  readonly geometry = new BufferGeometry()
+  /** It is another one when the buffer has grown. */
+  geometry = new Geometry({})
   private buffer: WebGLBuffer | null = null
   private readonly places = new Map<number, Place>() // by section
   private end = 0
@@ -63,9 +53,7 @@ export class QuadBuffer {
   constructor(
     private readonly gl: WebGL2RenderingContext,
     private readonly index: QuadIndex,
-  ) {
-    this.geometry.boundingSphere = MIDDLE
-  }
+  ) {}
 
   /** The number of quads. */
   get used(): number {
@@ -107,7 +95,6 @@ export class QuadBuffer {
   }
 
   dispose(): void {
-    this.geometry.setIndex(null) // it is shared
     this.geometry.dispose()
     this.gl.deleteBuffer(this.buffer)
     this.buffer = null
@@ -134,37 +121,40 @@ export class QuadBuffer {
     gl.bindBuffer(gl.COPY_WRITE_BUFFER, null)
     gl.deleteBuffer(this.buffer)
     this.buffer = buffer
-    // a new attribute: three.js does not notice another buffer in the same one
-    const words = new GLBufferAttribute(buffer, gl.UNSIGNED_INT, WORDS_PER_VERTEX, 4, this.capacity * 4)
-    this.geometry.setAttribute('words', words as unknown as BufferAttribute)
-    this.geometry.setIndex(this.index.of(this.capacity))
+    this.geometry.dispose()
+    this.geometry = new Geometry({
+      words: { words: { buffer, size: WORDS_PER_VERTEX } },
+      index: this.index.of(this.capacity),
+    })
   }
 }
 
-/** What three.js draws with WEBGL_multi_draw: its own BatchedMesh has these properties, and more than is needed here. */
+/** The quads of a buffer that are drawn with a material. */
 export class Batch extends Mesh {
-  readonly isBatchedMesh = true
-  readonly _multiDrawInstances = null
-  readonly _colorsTexture = null
-  _multiDrawStarts = new Int32Array(16) // in bytes of the index
-  _multiDrawCounts = new Int32Array(16)
-  _multiDrawCount = 0
+  override readonly ranges = { count: 0, starts: new Int32Array(16), counts: new Int32Array(16) } satisfies Ranges
 
-  constructor(buffer: QuadBuffer, material: RawShaderMaterial, order: number) {
-    super(buffer.geometry, material)
-    this.matrixAutoUpdate = false
-    this.frustumCulled = false
-    this.renderOrder = order
+  constructor(
+    private readonly buffer: QuadBuffer,
+    material: Material,
+    order: number,
+  ) {
+    super(buffer.geometry, material, order)
+  }
+
+  clear(): void {
+    this.ranges.count = 0
+    this.geometry = this.buffer.geometry
   }
 
   addRange(from: number, to: number): void {
-    const at = this._multiDrawCount++
-    if (at === this._multiDrawStarts.length) {
-      this._multiDrawStarts = grown(this._multiDrawStarts)
-      this._multiDrawCounts = grown(this._multiDrawCounts)
+    const { ranges } = this
+    const at = ranges.count++
+    if (at === ranges.starts.length) {
+      ranges.starts = grown(ranges.starts)
+      ranges.counts = grown(ranges.counts)
     }
-    this._multiDrawStarts[at] = from * 6 * 4
-    this._multiDrawCounts[at] = (to - from) * 6
+    ranges.starts[at] = from * 6 * 4
+    ranges.counts[at] = (to - from) * 6
   }
 }
 

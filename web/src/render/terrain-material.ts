@@ -1,21 +1,10 @@
 // The materials of the land: one vertex shader that unpacks the mesher's two words, one fragment shader per pass.
 // Colours are multiplied in sRGB, which suits pixel art.
 
-import {
-  CompressedArrayTexture,
-  DoubleSide,
-  FrontSide,
-  GLSL3,
-  LinearMipmapLinearFilter,
-  NearestFilter,
-  RGBAFormat,
-  RawShaderMaterial,
-  RepeatWrapping,
-  UnsignedByteType,
-  type CompressedPixelFormat,
-} from 'three'
+import type { Material } from '../gl/mesh'
+import { Program } from '../gl/program'
+import { Texture } from '../gl/texture'
 import { FOG_GLSL, NOISE_GLSL, SKY_GLSL, air } from './glsl'
-import { TILE } from './pixels'
 import { LAYERS, drawAllTiles } from './tiles'
 
 const VERTEX = /* glsl */ `
@@ -167,32 +156,28 @@ void main() {
 }
 `
 
-/** Returns the tiles with their mipmaps. Only three's compressed array texture accepts mipmaps; it accepts RGBA too. */
-function tileTexture(): CompressedArrayTexture {
+const OPAQUE_PROGRAM = new Program(VERTEX, SOLID)
+const CUTOUT_PROGRAM = new Program(VERTEX, `#define CUTOUT\n${SOLID}`)
+const WATER_PROGRAM = new Program(VERTEX, WATER)
+
+/** Returns the tiles with their mipmaps. */
+function tileTexture(): Texture {
   const levels = drawAllTiles().map(({ edge, pixels }) => ({ data: pixels, width: edge, height: edge }))
-  const format = RGBAFormat as unknown as CompressedPixelFormat
-  const texture = new CompressedArrayTexture(levels, TILE, TILE, LAYERS, format, UnsignedByteType)
-  texture.magFilter = NearestFilter
-  texture.minFilter = LinearMipmapLinearFilter
-  texture.wrapS = texture.wrapT = RepeatWrapping
-  texture.anisotropy = 4
-  texture.needsUpdate = true
-  return texture
+  const options = { format: 'rgba8', enlarge: 'nearest', mipmaps: 'given', repeat: true } as const
+  return new Texture(levels, { ...options, layers: LAYERS })
 }
 
 export interface TerrainMaterials {
-  opaque: RawShaderMaterial
-  cutout: RawShaderMaterial
-  water: RawShaderMaterial
+  opaque: Material
+  cutout: Material
+  water: Material
 }
 
 export function makeTerrainMaterials(): TerrainMaterials {
   const uniforms = { ...air, tiles: { value: tileTexture() } }
-  const make = (fragmentShader: string, more: object) =>
-    new RawShaderMaterial({ glslVersion: GLSL3, vertexShader: VERTEX, fragmentShader, uniforms, ...more })
   return {
-    opaque: make(SOLID, { side: FrontSide }),
-    cutout: make(SOLID, { side: DoubleSide, defines: { CUTOUT: 1 } }),
-    water: make(WATER, { side: DoubleSide, transparent: true, depthWrite: true }),
+    opaque: { program: OPAQUE_PROGRAM, uniforms },
+    cutout: { program: CUTOUT_PROGRAM, uniforms, side: 'both' },
+    water: { program: WATER_PROGRAM, uniforms, side: 'both', transparent: true },
   }
 }

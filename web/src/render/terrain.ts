@@ -1,8 +1,9 @@
 // The meshes of the land. All sections of a chunk share a buffer on the GPU, and are drawn with one call per pass: WEBGL_multi_draw
-// takes the ranges of quads that can be seen. They are drawn relative to the render origin, so that nothing jitters far from the
-// centre of the world. Owned by the main thread.
+// takes the ranges of quads that can be seen. Owned by the main thread.
 
-import { Group, type Camera, type RawShaderMaterial } from 'three'
+import type { PerspectiveCamera } from '../gl/camera'
+import { translation } from '../gl/matrix'
+import type { Material, Mesh } from '../gl/mesh'
 import { GROUPS, PARTS, WORDS_PER_QUAD, startsOf, type SectionMesh } from '../mesh/mesher'
 import type { MeshSink } from '../mesh/scheduler'
 import { SIZE, chunkKey } from '../world/coords'
@@ -10,9 +11,6 @@ import { ALL_FACES, addRanges, facesTowards } from './facing'
 import { Batch, QuadBuffer, QuadIndex } from './terrain-buffer'
 import { makeTerrainMaterials } from './terrain-material'
 import { TerrainVisibility, type Openings } from './terrain-visibility'
-
-/** The render origin moves in steps of this many blocks. */
-export const ORIGIN_STEP = 4096
 
 /** In blocks: within this distance, the faces between leaves and the back faces of cutout blocks are drawn. */
 const NEAR = 56
@@ -35,14 +33,15 @@ class Column implements Openings {
     readonly x: number,
     readonly z: number,
     readonly buffer: QuadBuffer,
-    materials: Record<Pass, RawShaderMaterial>,
+    materials: Record<Pass, Material>,
   ) {
     this.batches = PASSES.map((pass) => new Batch(buffer, materials[pass], ORDER[pass]))
+    for (const batch of this.batches) batch.matrix = translation(x * SIZE, 0, z * SIZE)
   }
 }
 
 export class Terrain implements MeshSink {
-  readonly group = new Group()
+  readonly meshes = new Set<Mesh>()
   readonly materials = makeTerrainMaterials()
   private columns = new Map<number, Column>()
   private readonly index = new QuadIndex()
@@ -50,12 +49,8 @@ export class Terrain implements MeshSink {
   private readonly drawn = new Float64Array(19) // the camera of the last drawing, as its matrix and position
   private changed = true
   private culling = true
-  private originX = 0
-  private originZ = 0
 
-  constructor(private readonly gl: WebGL2RenderingContext) {
-    this.group.matrixAutoUpdate = false
-  }
+  constructor(private readonly gl: WebGL2RenderingContext) {}
 
   get quads(): number {
     let quads = 0
@@ -73,8 +68,7 @@ export class Terrain implements MeshSink {
   /** The number of ranges that the draw calls of the last frame were made of. */
   get ranges(): number {
     let ranges = 0
-    for (const { batches } of this.columns.values())
-      for (const { _multiDrawCount } of batches) ranges += _multiDrawCount
+    for (const { batches } of this.columns.values()) for (const batch of batches) ranges += batch.ranges.count
     return ranges
   }
 
@@ -83,10 +77,7 @@ export class Terrain implements MeshSink {
     let column = this.columns.get(key)
     if (!column) {
       this.columns.set(key, (column = new Column(x, z, this.newBuffer(), this.materials)))
-      for (const batch of column.batches) {
-        this.place(batch, column)
-        this.group.add(batch)
-      }
+      for (const batch of column.batches) this.meshes.add(batch)
     }
     column.buffer.put(
       section,
@@ -100,7 +91,7 @@ export class Terrain implements MeshSink {
   remove(x: number, z: number): void {
     const column = this.columns.get(chunkKey(x, z))
     if (!column) return
-    this.group.remove(...column.batches)
+    for (const batch of column.batches) this.meshes.delete(batch)
     column.buffer.dispose()
     this.columns.delete(chunkKey(x, z))
     this.changed = true
@@ -111,14 +102,6 @@ export class Terrain implements MeshSink {
     for (const { x, z } of [...this.columns.values()]) this.remove(x, z)
   }
 
-  /** Moves the render origin; the camera's position is relative to it. */
-  setOrigin(x: number, z: number): void {
-    if (x === this.originX && z === this.originZ) return
-    this.originX = x
-    this.originZ = z
-    for (const column of this.columns.values()) for (const batch of column.batches) this.place(batch, column)
-  }
-
   /** If on is false, all cells are drawn, to compare. */
   setCulling(on: boolean): void {
     this.culling = on
@@ -126,9 +109,9 @@ export class Terrain implements MeshSink {
   }
 
   /** Skips what cannot be seen by a camera, whose position in world blocks is (x, y, z); called once per frame. */
-  cull(camera: Camera, x: number, y: number, z: number): void {
-    const matrix = camera.matrixWorldInverse.clone().setPosition(0, 0, 0).premultiply(camera.projectionMatrix)
-    const now = [...matrix.elements, x, y, z]
+  cull(camera: PerspectiveCamera, x: number, y: number, z: number): void {
+    const matrix = camera.projectionOfRelative
+    const now = [...matrix, x, y, z]
     if (!this.changed && now.every((value, i) => value === this.drawn[i])) return
     this.drawn.set(now)
     this.changed = false
@@ -143,7 +126,7 @@ export class Terrain implements MeshSink {
     radius = Math.min(radius, MAX_RADIUS)
     if (this.culling) {
       const at = (cx: number, cz: number) => this.columns.get(chunkKey(cx, cz))
-      this.visibility.update([x, y, z], matrix.elements, radius, sections, at)
+      this.visibility.update([x, y, z], matrix, radius, sections, at)
     }
     for (const column of this.columns.values()) this.cullColumn(column, x, y, z)
   }
@@ -155,7 +138,7 @@ export class Terrain implements MeshSink {
 
   private cullColumn(column: Column, x: number, y: number, z: number): void {
     const { batches, buffer } = column
-    for (const batch of batches) batch._multiDrawCount = 0
+    for (const batch of batches) batch.clear()
     const lowX = column.x * SIZE - x
     const lowZ = column.z * SIZE - z
     const near = Math.max(lowX, -SIZE - lowX, lowZ, -SIZE - lowZ) <= NEAR
@@ -176,12 +159,6 @@ export class Terrain implements MeshSink {
         before += quads
       })
     }
-    for (const batch of batches) batch.visible = batch._multiDrawCount > 0
-  }
-
-  private place(batch: Batch, column: Column): void {
-    batch.position.set(column.x * SIZE - this.originX, 0, column.z * SIZE - this.originZ)
-    batch.updateMatrix()
-    batch.matrixWorldNeedsUpdate = true
+    for (const batch of batches) batch.visible = batch.ranges.count > 0
   }
 }

@@ -1,6 +1,6 @@
 // Third person: where the camera is, and where the player's figure holds a block.
 
-import { Matrix4 } from 'three'
+import { product, rotationX, rotationY, rotationZ, translation, type Matrix } from '../gl/matrix'
 import type { Blocks } from '../player/body'
 import { castRay, direction } from '../player/ray'
 import { boxesOf, isSolid } from '../world/blocks'
@@ -30,14 +30,15 @@ export function cameraAround(blocks: Blocks, eyes: Camera, front: boolean): Came
   return { x: eyes.x - x * distance, y: eyes.y - y * distance, z: eyes.z - z * distance, yaw, pitch }
 }
 
-/** Returns the place of the right hand of a figure, as figure-mesh.ts draws it. */
-export function handOf({ place: [x, y, z, yaw], limbs }: Figure): Matrix4 {
+/** Returns the place of the right hand of a figure, as figure-mesh.ts draws it; like the figure's, it is relative to the render origin. */
+export function handOf({ place: [x, y, z, yaw], limbs }: Figure): Matrix {
   const [, , arm, outwards] = limbs
-  return new Matrix4()
-    .makeTranslation(x, y, z)
-    .multiply(new Matrix4().makeRotationY(-yaw))
-    .multiply(new Matrix4().makeTranslation(-6 * PIXEL, 23 * PIXEL, 0))
-    .multiply(new Matrix4().makeRotationX(arm))
-    .multiply(new Matrix4().makeRotationZ(-outwards))
-    .multiply(new Matrix4().makeTranslation(0, -10.5 * PIXEL, 3.5 * PIXEL))
+  return product(
+    translation(x, y, z),
+    rotationY(-yaw),
+    translation(-6 * PIXEL, 23 * PIXEL, 0),
+    rotationX(arm),
+    rotationZ(-outwards),
+    translation(0, -10.5 * PIXEL, 3.5 * PIXEL),
+  )
 }

@@ -1,18 +1,12 @@
-// Draws the world as the player sees it. Owns the renderer, the scene and the camera, and is the only module that depends
-// on the size of the screen.
+// Draws the world as the player sees it. Owns the renderer and the camera, and is the only module that depends on the size of the
+// screen.
 
-import {
-  BoxGeometry,
-  BufferGeometry,
-  EdgesGeometry,
-  LineBasicMaterial,
-  LineSegments,
-  Mesh,
-  PerspectiveCamera,
-  Scene,
-  WebGLRenderer,
-  type Object3D,
-} from 'three'
+import { PerspectiveCamera } from '../gl/camera'
+import { multiply, scaling, translation } from '../gl/matrix'
+import { Mesh } from '../gl/mesh'
+import { Program } from '../gl/program'
+import { Renderer } from '../gl/renderer'
+import { cubeEdges } from '../gl/shapes'
 import type { Box } from '../world/blocks'
 import { SIZE } from '../world/coords'
 import { setDaytime } from './daytime'
@@ -21,23 +15,37 @@ import type { ClaimWalls } from './claim-walls'
 import { air } from './glsl'
 import { Hand } from './hand'
 import { Sky } from './sky'
-import { ORIGIN_STEP, Terrain } from './terrain'
+import { Terrain } from './terrain'
+
+/** The render origin moves in steps of this many blocks. */
+const ORIGIN_STEP = 4096
+
+const OUTLINE_VERTEX = /* glsl */ `
+uniform mat4 modelViewMatrix, projectionMatrix;
+in vec3 position;
+void main() { gl_Position = projectionMatrix * modelViewMatrix * vec4(position, 1.0); }
+`
+const OUTLINE_FRAGMENT = /* glsl */ `
+precision mediump float;
+out vec4 colour_;
+void main() { colour_ = vec4(0.04, 0.05, 0.063, 0.7); }
+`
 
 export class View {
   readonly terrain: Terrain
   readonly hand: Hand
   private claimWalls: ClaimWalls | null = null
-  private readonly renderer: WebGLRenderer
-  private readonly scene = new Scene()
-  private readonly camera = new PerspectiveCamera(75, 1, 0.05, 2400)
+  private readonly renderer: Renderer
+  private readonly sources = new Set<Iterable<Mesh>>()
+  private readonly camera = new PerspectiveCamera(75, 0.05, 2400)
   private readonly sky = new Sky()
-  private readonly outline: LineSegments
+  private readonly outline: Mesh
   private scale = 1
   private near = 160 // blocks
   private reach = 0
   private compiling: Promise<void> | null = null
   private compiled = false
-  /** The render origin in world blocks: positions in the scene are relative to it. */
+  /** The render origin in world blocks: what moves in each frame is placed relative to it. */
   originX = 0
   originZ = 0
   showHand = true
@@ -48,37 +56,36 @@ export class View {
     private readonly canvas: HTMLCanvasElement,
     antialias: boolean,
   ) {
-    this.renderer = new WebGLRenderer({ canvas, antialias, powerPreference: 'high-performance' })
-    this.terrain = new Terrain(this.renderer.getContext() as WebGL2RenderingContext)
+    this.renderer = new Renderer(canvas, antialias)
+    this.terrain = new Terrain(this.renderer.context)
     this.hand = new Hand(this.terrain)
-    this.renderer.autoClear = false
-    this.renderer.info.autoReset = false
-    this.outline = new LineSegments(
-      new EdgesGeometry(new BoxGeometry(1.004, 1.004, 1.004)),
-      new LineBasicMaterial({ color: 0x0a0d10, transparent: true, opacity: 0.7 }),
-    )
+    const program = new Program(OUTLINE_VERTEX, OUTLINE_FRAGMENT)
+    this.outline = new Mesh(cubeEdges(1.004), { program, uniforms: {}, transparent: true, primitive: 'lines' }, 2.7)
     this.outline.visible = false
-    this.outline.renderOrder = 2.7
-    this.scene.add(this.terrain.group, this.sky.dome, this.sky.clouds, this.outline)
+    for (const source of [this.terrain.meshes, this.sky.meshes, [this.outline]]) this.add(source)
     window.addEventListener('resize', () => this.resize())
     this.resize()
   }
 
-  /**
-   * Calls restored when the browser has restored a lost WebGL context. three.js uploads again what it still has; the
-   * meshes of the land have to be shown again.
-   */
-  onContextRestored(restored: () => void): void {
-    this.canvas.addEventListener('webglcontextlost', () => this.terrain.clear())
-    this.canvas.addEventListener('webglcontextrestored', () => {
-      this.terrain.clear() // what was shown in the meantime
-      this.hand.restore()
-      restored()
-    })
+  /** Calls lost when the browser has taken the WebGL context away, and restored when it is back: then the land has to be shown again. */
+  onContextLost(lost: () => void, restored: () => void): void {
+    this.renderer.onLoss(
+      () => {
+        this.terrain.clear()
+        lost()
+      },
+      () => {
+        this.terrain.clear() // what was shown in the meantime
+        this.hand.restore()
+        this.resize()
+        restored()
+      },
+    )
   }
 
-  add(object: Object3D): void {
-    this.scene.add(object)
+  /** Draws these meshes too; there may be others of them in each frame. */
+  add(meshes: Iterable<Mesh>): void {
+    this.sources.add(meshes)
   }
 
   /** Loads what shows the borders of claims, unless it is there. */
@@ -86,17 +93,9 @@ export class View {
     const { ClaimWalls } = await import('./claim-walls')
     if (!this.claimWalls) {
       this.claimWalls = new ClaimWalls()
-      this.scene.add(this.claimWalls.mesh)
+      this.add([this.claimWalls.mesh])
     }
     return this.claimWalls
-  }
-
-  /** Shows the held block in the world, or in the player's view. */
-  carryBlock(inWorld: boolean): void {
-    if (inWorld) {
-      this.hand.carried = true
-      this.scene.add(this.hand.root)
-    } else this.hand.takeBack()
   }
 
   /** Sets the number of pixels rendered per screen pixel, 0.25 to 2. */
@@ -106,12 +105,11 @@ export class View {
   }
 
   setFieldOfView(degrees: number): void {
-    this.camera.fov = degrees
-    this.camera.updateProjectionMatrix()
+    this.camera.fieldOfView = degrees
   }
 
-  remove(object: Object3D): void {
-    this.scene.remove(object)
+  remove(meshes: Iterable<Mesh>): void {
+    this.sources.delete(meshes)
   }
 
   /** Sets the distance of the loaded land, in chunks. */
@@ -130,7 +128,7 @@ export class View {
   /** Sets the fog so that it is complete where the land ends. */
   private setFog(): void {
     const end = Math.max(this.near, this.reach)
-    air.fog.value.set(this.near * 0.55 + (end - this.near) * 0.2, end)
+    air.fog.value = [this.near * 0.55 + (end - this.near) * 0.2, end]
   }
 
   /** Shows the outline of a box within a block, or hides it. */
@@ -138,23 +136,19 @@ export class View {
     this.outline.visible = block !== null
     if (!block) return
     const [x0, y0, z0, x1, y1, z1] = box
-    this.outline.scale.set(x1 - x0, y1 - y0, z1 - z0)
-    this.outline.position.set(block.x + (x0 + x1) / 2, block.y + (y0 + y1) / 2, block.z + (z0 + z1) / 2)
-    this.outline.position.x -= this.originX
-    this.outline.position.z -= this.originZ
+    this.outline.matrix = multiply(
+      translation(block.x + (x0 + x1) / 2, block.y + (y0 + y1) / 2, block.z + (z0 + z1) / 2),
+      scaling(x1 - x0, y1 - y0, z1 - z0),
+    )
   }
 
   /** Sets the camera and the render origin; called before anything that is positioned relative to the origin. */
   setCamera(camera: Camera): void {
     const originX = Math.round(camera.x / ORIGIN_STEP) * ORIGIN_STEP
     const originZ = Math.round(camera.z / ORIGIN_STEP) * ORIGIN_STEP
-    this.terrain.setOrigin(originX, originZ)
-    this.originX = originX
-    this.originZ = originZ
-    this.claimWalls?.setOrigin(originX, originZ)
-    this.camera.position.set(camera.x - originX, camera.y, camera.z - originZ)
-    this.camera.rotation.set(camera.pitch, Math.PI - camera.yaw, 0, 'YXZ')
-    this.camera.updateMatrixWorld()
+    this.camera.originX = this.originX = originX
+    this.camera.originZ = this.originZ = originZ
+    this.camera.place(camera.x - originX, camera.y, camera.z - originZ, Math.PI - camera.yaw, camera.pitch)
     this.terrain.cull(this.camera, camera.x, camera.y, camera.z)
   }
 
@@ -167,12 +161,10 @@ export class View {
   }
 
   private async compileAll(): Promise<void> {
-    const samples = Object.values(this.terrain.materials).map((material) => new Mesh(new BufferGeometry(), material))
-    for (const sample of samples) sample.frustumCulled = false
-    this.scene.add(...samples)
-    await this.renderer.compileAsync(this.scene, this.camera)
-    this.renderer.render(this.scene, this.camera) // three.js looks up the uniforms of a program when it is first used
-    this.scene.remove(...samples)
+    const { opaque, cutout, water } = this.terrain.materials
+    const programs = new Set([opaque, cutout, water].map(({ program }) => program))
+    for (const source of this.sources) for (const { material } of source) programs.add(material.program)
+    await this.renderer.compile(programs)
     this.compiled = true
   }
 
@@ -186,40 +178,34 @@ export class View {
     air.submerged.value = submerged ? 1 : 0
     this.sky.follow(this.camera, camera.x, camera.z, seconds)
     this.hand.update(dt, speed)
-    this.renderer.info.reset()
     this.renderer.clear()
-    this.renderer.render(this.scene, this.camera)
+    this.renderer.draw(this.hand.carried ? [...this.sources, this.hand.meshes] : this.sources, this.camera)
     if (this.showHand) this.hand.draw(this.renderer, this.camera.aspect)
   }
 
   /** The height in pixels of a block at a distance of one block. */
   get pixelsPerBlock(): number {
-    return this.renderer.domElement.height / (2 * Math.tan((this.camera.fov * Math.PI) / 360))
+    return this.renderer.height / (2 * Math.tan((this.camera.fieldOfView * Math.PI) / 360))
   }
 
   get stats(): { calls: number; triangles: number; quads: number } {
-    const { calls, triangles } = this.renderer.info.render
+    const { calls, triangles } = this.renderer
     return { calls, triangles, quads: this.terrain.quads }
   }
 
   /** Returns the pixels of the frame that was just drawn, four bytes each. */
   readPixels(): Uint8Array {
-    const gl = this.renderer.getContext()
-    const { drawingBufferWidth, drawingBufferHeight } = gl
-    const pixels = new Uint8Array(drawingBufferWidth * drawingBufferHeight * 4)
-    gl.readPixels(0, 0, drawingBufferWidth, drawingBufferHeight, gl.RGBA, gl.UNSIGNED_BYTE, pixels)
-    return pixels
+    return this.renderer.readPixels()
   }
 
   private resize(): void {
     const width = Math.max(1, window.innerWidth)
     const height = Math.max(1, window.innerHeight)
-    this.renderer.setPixelRatio(Math.min(2, window.devicePixelRatio || 1) * this.scale)
-    this.renderer.setSize(width, height, false)
+    const ratio = Math.min(2, window.devicePixelRatio || 1) * this.scale
+    this.renderer.resize(width * ratio, height * ratio)
     this.canvas.style.width = '100%'
     this.canvas.style.height = '100%'
     this.camera.aspect = width / height
-    this.camera.updateProjectionMatrix()
   }
 }
 

@@ -227,6 +227,7 @@ export const texts: Texts = {
   noMap: 'Dieser Knoten hat keine Karte.',
   landMissing: 'Ein Teil der Landschaft konnte nicht geladen werden.',
 
+  graphicsLost: 'Der Browser hat das Bild verloren und holt es zurück. Falls nichts passiert, lade die Seite neu.',
   connectionLost: 'Verbindung verloren.',
   unanswered: 'Der Knoten antwortet nicht.',
   keepTrying: 'Der Knoten antwortet nicht. Drück Spielen, um es weiter zu versuchen.',

@@ -77,6 +77,7 @@ export const en = {
   noMap: 'This node has no map.',
   landMissing: 'Part of the land could not be loaded.',
 
+  graphicsLost: 'The browser has lost the picture and is getting it back. If nothing happens, reload the page.',
   connectionLost: 'Connection lost.',
   unanswered: 'The node does not answer.',
   keepTrying: 'The node does not answer. Press Play to keep trying.',

@@ -227,6 +227,7 @@ export const texts: Texts = {
   noMap: 'Este nodo no tiene mapa.',
   landMissing: 'No se ha podido cargar una parte del terreno.',
 
+  graphicsLost: 'El navegador ha perdido la imagen y la está recuperando. Si no ocurre nada, recarga la página.',
   connectionLost: 'Conexión perdida.',
   unanswered: 'El nodo no responde.',
   keepTrying: 'El nodo no responde. Pulsa Jugar para seguir intentándolo.',
