@@ -27,25 +27,38 @@ func (s *session) handleEdit(e sessionmsg.Edit) {
 	if refused == "" && e.Seq > firstSeq(s.g.wall().Add(seqAhead)) {
 		refused = wire.RefusedStale
 	}
-	if refused != "" && s.place.detached() {
-		return // likewise: the player's moves do not count here any more, nor does their reach
-	}
 	if refused != "" {
-		s.g.metrics.refusals.WithLabelValues(refused).Inc()
-		s.out.Send(sessionmsg.Ack{Seq: e.Seq, Block: uint16(there), Error: refused})
+		s.refuseEdit(e.Seq, there, refused)
 		return
 	}
-	seq := e.Seq
+	if s.requestEdit(nodemsg.Intent{Seq: e.Seq, Pos: pos, Block: chunk.Block(e.Block), Text: e.Text}, e.Signature) {
+		s.permissions.NoteEdit(chunk.Block(e.Block) == chunk.Air)
+	}
+}
+
+// refuseEdit answers an edit that is not requested.
+func (s *session) refuseEdit(seq uint64, there chunk.Block, why string) {
+	if s.place.detached() {
+		return // the client sends it again: the player's moves do not count here any more, nor does their reach
+	}
+	s.g.metrics.refusals.WithLabelValues(why).Inc()
+	s.out.Send(sessionmsg.Ack{Seq: seq, Block: uint16(there), Error: why})
+}
+
+// requestEdit requests an edit of the player, which has the client's number, and reports whether it did: not if edits
+// are held.
+func (s *session) requestEdit(e nodemsg.Intent, signature string) bool {
+	number := e.Seq
 	if s.body.Guest {
-		seq = s.guestSeq(seq, s.g.wall())
+		e.Seq = s.guestSeq(number, s.g.wall())
 	}
-	if !s.edits.add(seq, e.Seq) {
-		return // held since
+	if !s.edits.add(e.Seq, number) {
+		return false
 	}
-	s.permissions.NoteEdit(chunk.Block(e.Block) == chunk.Air)
-	intent := nodemsg.Intent{Player: s.body.Player, Seq: seq, Pos: pos, Block: chunk.Block(e.Block), Text: e.Text, Proof: s.proof}
-	hex.Decode(intent.Signature[:], []byte(e.Signature)) //nolint:errcheck // it was checked when it was decoded
-	s.subs[pos.Chunk()].Edit(intent, s)
+	e.Player, e.Proof = s.body.Player, s.proof
+	hex.Decode(e.Signature[:], []byte(signature)) //nolint:errcheck // it was checked when it was decoded
+	s.subs[e.Pos.Chunk()].Edit(e, s)
+	return true
 }
 
 // checkEdit returns the block at the position, and why the player may not place the given one there.

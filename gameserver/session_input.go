@@ -77,6 +77,8 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 		return s.move(m.Pose)
 	case sessionmsg.Edit:
 		s.handleEdit(m)
+	case sessionmsg.Bulk:
+		s.handleBulk(m)
 	case sessionmsg.Chat:
 		return s.handleChat(m)
 	case sessionmsg.Command:

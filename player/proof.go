@@ -1,6 +1,7 @@
 package player
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -33,4 +34,10 @@ func EditText(world string, seq uint64, pos grid.Pos, block uint16, sign string)
 		b = append(append(b, '\n'), sign...)
 	}
 	return b
+}
+
+// BulkText returns what a player signs to make a bulk edit in a chunk: the lines "voxeld bulk edit 1", the world's id,
+// the sequence, the chunk's x and z, and the runs in hex.
+func BulkText(world string, seq uint64, at grid.ChunkPos, runs string) []byte {
+	return fmt.Appendf(nil, "voxeld bulk edit 1\n%s\n%d\n%d\n%d\n%x", world, seq, at.X, at.Z, runs)
 }

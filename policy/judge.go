@@ -38,6 +38,8 @@ type Verdict struct {
 	Border *place.Border
 	// Edits is how many blocks a second they may change; 0: as many as their node grants.
 	Edits int
+	// Bulk is what they may change by bulk edits.
+	Bulk BulkLimits
 	// NewUntil is until when they are new, in Unix milliseconds: in the past if they are not, math.MaxInt64 for guests
 	// and those without a registered name.
 	NewUntil int64
@@ -54,7 +56,7 @@ func (v Verdict) MayBuild() bool { return v.MayJoin() && v.Role.MayBuild() }
 func (s *State) Judge(who Subject, now time.Time) Verdict {
 	at := now.UnixMilli()
 	v := Verdict{Role: s.roleOf(who.Player, who.Guest), NewUntil: math.MaxInt64}
-	v.Edits = s.settings.EditsOf(v.Role)
+	v.Edits, v.Bulk = s.settings.EditsOf(v.Role), s.settings.BulkOf(v.Role)
 	if !who.Guest {
 		v.NewUntil = s.members[who.Player].newUntil()
 	}

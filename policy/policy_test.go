@@ -100,7 +100,7 @@ func TestCommands(t *testing.T) {
 		{"ada", "role bob king", `! there is no role "king": choose one of none, visitor, builder, moderator, admin, owner`},
 		{"ada", "set guests visitor", "The role of guests is now visitor."},
 		{"ada", "set guests admin", "! choose none, visitor or builder"},
-		{"ada", "set everything on", "! usage: /set players|guests|message|border|edits|floodban|original|claims|quota|approval|expiry VALUE"},
+		{"ada", "set everything on", "! usage: /set players|guests|message|border|edits|bulk|floodban|original|claims|quota|approval|expiry VALUE"},
 		{"ada", "set message Be  kind", "Players read when they join: Be kind"},
 		{"bob", "release zoe", "! /release is for the role admin and above; yours is moderator"},
 		{"ada", "release Eve", "The name eve is free. It was that of " + idOf("eve").String() + "."},
@@ -242,7 +242,7 @@ func TestExport(t *testing.T) {
 	before.say("", "role ada owner")
 	before.say("", "role "+idOf("zoe").String()+" none")
 	for _, text := range []string{
-		"role create helper builder claims=2,1000 deny=claim,trust rank=7 allow=Mute,kick", "role create Recruit visitor build=yes edits=3",
+		"role create helper builder claims=2,1000 deny=claim,trust rank=7 allow=Mute,kick", "role create Recruit visitor build=yes edits=3 bulk=off",
 		"role bob helper", "set players recruit",
 	} {
 		if got := before.say("ada", text); strings.HasPrefix(got, "!") {
@@ -252,7 +252,7 @@ func TestExport(t *testing.T) {
 	old := sign("ada", before.seq+1, before.now, "ban eve 2h griefing the castle "+strings.Repeat("again ", 30))
 	for _, text := range []string{
 		"ban 203.0.113.0/24", "mute loud 5m", "set guests none", "set message Be kind", "kick bob", "setspawn 7 64 -9", "set border -90,40 100,-200",
-		"set original off", "set edits builder 40", "set edits visitor 5", "set floodban 24h", "setwarp Market 1 2 -3", "setwarp farm 4 5 6",
+		"set original off", "set edits builder 40", "set edits visitor 5", "set bulk builder 4096 20000", "set bulk moderator off", "set floodban 24h", "setwarp Market 1 2 -3", "setwarp farm 4 5 6",
 	} {
 		before.say("ada", text)
 	}
@@ -420,7 +420,7 @@ func TestForgedActs(t *testing.T) {
 func TestSamePolicyEverywhere(t *testing.T) {
 	words := []string{
 		"ban", "pardon", "kick", "mute", "unmute", "role", "register", "set", "say", "owner", "token", "players", "guests", "message", "none", "visitor",
-		"setwarp", "delwarp", "setspawn", "border", "edits", "original", "floodban", "off", "1", "-5,3", "default",
+		"setwarp", "delwarp", "setspawn", "border", "edits", "bulk", "4096", "original", "floodban", "off", "1", "-5,3", "default",
 		"builder", "moderator", "admin", "owner", "1s", "2h", "ada", "bob", "eve", "192.0.2.1", "192.0.2.0/24", idOf("bob").String(), "T", TokenHash("T"),
 		"claim", "unclaim", "trust", "untrust", "flag", "transfer", "claims", "0,0", "9,9", "5,5", "ada/1", "bob/1", "1", "home", "build", "enter", "all", "members",
 	}

@@ -19,6 +19,8 @@ type Definition struct {
 	Build bool `json:"build"`
 	// Edits is how many blocks a second they may change; 0: as many as those of the base.
 	Edits int `json:"edits,omitempty"`
+	// Bulk is what they may change by bulk edits; nil: as much as those of the base.
+	Bulk *BulkLimits `json:"bulk,omitempty"`
 	// Claims is how much land they may claim; nil: as much as those of the base.
 	Claims *ClaimLimits `json:"claims,omitempty"`
 	// Allow and Deny are commands that they may use although the base may not, or may not although the base may.

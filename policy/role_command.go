@@ -16,7 +16,7 @@ const (
 	defaultRank = 50
 	createRole  = "create"
 	deleteRole  = "delete"
-	roleUsage   = "NAME ROLE | create ROLE BASE [build=yes|no] [edits=NUMBER] [claims=COUNT,AREA] [allow=COMMAND,…] [deny=COMMAND,…] [rank=NUMBER] | delete ROLE"
+	roleUsage   = "NAME ROLE | create ROLE BASE [build=yes|no] [edits=NUMBER] [bulk=BLOCKS,HOUR|off] [claims=COUNT,AREA] [allow=COMMAND,…] [deny=COMMAND,…] [rank=NUMBER] | delete ROLE"
 )
 
 // role gives a player a role, or defines or deletes a role. A player may be called "delete": built-in roles cannot be
@@ -113,7 +113,7 @@ func (r *Roles) parse(args []string) (*Definition, error) {
 	for _, arg := range args[2:] {
 		option, value, _ := strings.Cut(arg, "=")
 		if seen[option] || !d.set(option, value, r.table) {
-			return nil, fmt.Errorf("%q is no option of a role, or not with that value: write build=yes or no, edits=1 to %d, claims=COUNT,AREA, allow= or deny= and commands, or rank=1 to %d", arg, maxEdits, maxRank)
+			return nil, fmt.Errorf("%q is no option of a role, or not with that value: write build=yes or no, edits=1 to %d, bulk=BLOCKS,HOUR or off, claims=COUNT,AREA, allow= or deny= and commands, or rank=1 to %d", arg, maxEdits, maxRank)
 		}
 		seen[option] = true
 	}
@@ -139,6 +139,10 @@ func (d *Definition) set(option, value string, table []Command) bool {
 	case "rank":
 		d.Rank = n
 		return err == nil && n > 0 && n <= maxRank
+	case "bulk":
+		limits, ok := parseBulk(strings.Split(value, ","))
+		d.Bulk = &limits
+		return ok
 	case "claims":
 		var ok bool
 		d.Claims, ok = parseClaimLimits(strings.Split(value, ","))
@@ -164,6 +168,9 @@ func (d *Definition) options() (all []string) {
 	}
 	if d.Edits != 0 {
 		all = append(all, fmt.Sprintf("edits=%d", d.Edits))
+	}
+	if d.Bulk != nil {
+		all = append(all, "bulk="+d.Bulk.args(","))
 	}
 	if c := d.Claims; c != nil {
 		all = append(all, fmt.Sprintf("claims=%d,%d", c.Count, c.Area))

@@ -22,7 +22,7 @@ func TestDefinedRoles(t *testing.T) {
 	for _, step := range []struct{ by, text, want string }{
 		{"mod", "role create helper builder", "! /role is for the role admin and above; yours is moderator"},
 		{"adm", "role hal helper", `! there is no role "helper": choose one of none, visitor, builder, moderator, admin, owner`},
-		{"adm", "role create Helper builder allow=mute,kick,kick deny=claim edits=7", "The role helper: above builder, edits=7 allow=kick,mute deny=claim."},
+		{"adm", "role create Helper builder allow=mute,kick,kick deny=claim edits=7 bulk=4096,9999", "The role helper: above builder, edits=7 bulk=4096,9999 allow=kick,mute deny=claim."},
 		{"adm", "role hal helper", "hal has the role helper."},
 		{"adm", "role hal king", `! there is no role "king": choose one of none, visitor, builder, moderator, admin, owner, helper`},
 		{"hal", "mute bob 5m", "bob is muted for 5 minutes."},
@@ -62,6 +62,8 @@ func TestDefinedRoles(t *testing.T) {
 		{"", "role create x builder claims=1", "! \"claims=1\" is no option"},
 		{"", "role create x builder build=maybe", "! \"build=maybe\" is no option"},
 		{"", "role create x builder rank=1 rank=2", "! \"rank=2\" is no option"},
+		{"", "role create x builder bulk=1,2", "! \"bulk=1,2\" is no option"},
+		{"adm", "set bulk helper off", "! the role helper is defined by /role create, with bulk=BLOCKS,HOUR"},
 		{"adm", "set edits helper 5", "! the role helper is defined by /role create, with edits=NUMBER"},
 		{"adm", "set players helper", "The role of players is now helper."},
 		{"own", "role create helper moderator", "! the role helper is that of all players or guests: its base is visitor or builder"},

@@ -15,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy/place"
 	"github.com/voxelpopuli/voxeld/policy/sanction"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Settings are those of the world.
@@ -46,6 +47,100 @@ type Settings struct {
 	// Edits has the number of blocks a second that a player of the role may change. Others may change as many as their
 	// node grants. It is never changed, only replaced.
 	Edits map[Role]int `json:"edits,omitempty"`
+	// Bulk has how many blocks a player of the role may change by bulk edits, where it is not defaultBulk. It is never
+	// changed, only replaced.
+	Bulk map[Role]BulkLimits `json:"bulk,omitempty"`
+}
+
+// BulkLimits is how many blocks a player may change by bulk edits: at once, and in an hour. None are allowed if it is
+// zero.
+type BulkLimits struct {
+	AtOnce int `json:"at_once"`
+	Hour   int `json:"hour"`
+}
+
+const (
+	// minBulk is the least that a role may change at once, unless nothing: one message.
+	minBulk = nodemsg.MaxBulkBlocks
+	// maxBulk is the most that a role may change at once, or in an hour.
+	maxBulk = 1 << 24
+)
+
+// defaultBulk is what moderators and above may change by bulk edits, if nothing is set. Others may change nothing.
+var defaultBulk = BulkLimits{AtOnce: 1 << 16, Hour: 1 << 18}
+
+// BulkOf returns what a player of a role may change by bulk edits.
+func (s Settings) BulkOf(r Role) BulkLimits {
+	if r.of != nil && r.of.Bulk != nil {
+		return *r.of.Bulk
+	}
+	if set, ok := s.Bulk[r.base()]; ok {
+		return set
+	}
+	if r.AtLeast(Moderator) {
+		return defaultBulk
+	}
+	return BulkLimits{}
+}
+
+// parseBulk reads AT-ONCE and HOUR, or off.
+func parseBulk(args []string) (b BulkLimits, ok bool) {
+	if len(args) == 1 && args[0] == "off" {
+		return b, true
+	}
+	if len(args) != 2 {
+		return b, false
+	}
+	atOnce, err := strconv.Atoi(args[0])
+	hour, errHour := strconv.Atoi(args[1])
+	ok = errors.Join(err, errHour) == nil && atOnce >= minBulk && hour >= atOnce && hour <= maxBulk
+	return BulkLimits{AtOnce: atOnce, Hour: hour}, ok
+}
+
+// args returns what parseBulk reads, with a separator.
+func (b BulkLimits) args(separator string) string {
+	if b == (BulkLimits{}) {
+		return "off"
+	}
+	return fmt.Sprintf("%d%s%d", b.AtOnce, separator, b.Hour)
+}
+
+// setBulk sets what a role may change by bulk edits: ROLE AT-ONCE HOUR, ROLE off or ROLE default.
+func setBulk(s *State, args []string) (func() Effect, error) {
+	if len(args) < 2 {
+		return nil, errUsage
+	}
+	role, err := s.roles.named(args[0])
+	if err != nil {
+		return nil, err
+	}
+	if role.custom() {
+		return nil, fmt.Errorf("the role %v is defined by /role create, with bulk=BLOCKS,HOUR", role)
+	}
+	limits, ok := parseBulk(args[1:])
+	reset := len(args) == 2 && args[1] == "default"
+	if !ok && !reset {
+		return nil, fmt.Errorf("write how many blocks at once, at least %d, and how many in an hour, at most %d, or off, or default", minBulk, maxBulk)
+	}
+	return func() Effect {
+		bulk := maps.Clone(s.settings.Bulk)
+		if bulk == nil {
+			bulk = make(map[Role]BulkLimits)
+		}
+		if bulk[role] = limits; reset {
+			delete(bulk, role)
+		}
+		s.settings.Bulk = bulk
+		return Effect{Text: fmt.Sprintf("The role %v may change by bulk edits: %v.", role, s.settings.BulkOf(role))}
+	}, nil
+}
+
+// String describes the limits.
+func (b BulkLimits) String() string {
+	if b == (BulkLimits{}) {
+		return "nothing"
+	}
+	return fmt.Sprintf("%d blocks at once, %d in an hour", b.AtOnce, b.Hour)
 }
 
 // EditsOf returns how many blocks a second a player of a role may change; 0: as many as their node grants.
@@ -73,6 +168,7 @@ var changes = map[string]struct {
 	"border":   {"RADIUS | X,Z X,Z | off", setBorder},
 	"original": {"on | off", setOriginal},
 	"edits":    {"ROLE NUMBER | ROLE default", setEdits},
+	"bulk":     {"ROLE BLOCKS HOUR | ROLE off | ROLE default", setBulk},
 	"floodban": {"TIME | off", setFloodBan},
 	"claims":   {"COUNT AREA", setClaims},
 	"approval": {"names|claims on|off", setApproval},
@@ -307,6 +403,9 @@ func settingsCommands(s *State) []string {
 	for _, role := range builtInRoles {
 		if n, set := s.settings.Edits[role]; set {
 			all = append(all, fmt.Sprintf("set edits %v %d", role, n))
+		}
+		if b, set := s.settings.Bulk[role]; set {
+			all = append(all, fmt.Sprintf("set bulk %v %s", role, b.args(" ")))
 		}
 	}
 	for _, name := range s.warps.Names() {

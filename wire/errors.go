@@ -108,13 +108,15 @@ const (
 	RefusedClaimed = "claimed"
 	// RefusedQuarantined: the region failed repeatedly, and stays closed until an operator releases it.
 	RefusedQuarantined = "quarantined"
+	// RefusedChanged: a block of a bulk edit is not what the player has seen there. Nothing was changed.
+	RefusedChanged = "changed"
 )
 
 var refusals = []string{
 	RefusedOutOfWorld, RefusedOutOfReach, RefusedUnknownBlock, RefusedUnbreakable, RefusedNotPlaceable,
 	RefusedInsidePlayer, RefusedRate, RefusedStale, RefusedNotLoaded, RefusedUnavailable, RefusedMuted,
 	RefusedText, RefusedSigns, RefusedFull, RefusedNotAllowed, RefusedOutsideBorder, RefusedUnsigned,
-	RefusedClaimed, RefusedQuarantined,
+	RefusedClaimed, RefusedQuarantined, RefusedChanged,
 }
 
 // otherRefusal is the label of codes that are not known here.

@@ -156,6 +156,9 @@ func (l *Land) edit(index uint64, e *nodemsg.Intent, now int64, touched map[play
 		if e.Text != "" && g.signs[at] == "" && len(g.signs) >= wire.MaxSigns {
 			return chunk.Air, wire.RefusedSigns
 		}
+		if why := l.refuseBulk(g, e.Bulk); why != "" {
+			return chunk.Air, why
+		}
 		if a := authorOf(e); a.kind() == authorKey && !timely(e.Seq, out.Time) {
 			return chunk.Air, wire.RefusedStale
 		}
@@ -169,8 +172,29 @@ func (l *Land) edit(index uint64, e *nodemsg.Intent, now int64, touched map[play
 	}
 	r.add(use, index)
 	l.dirtyRows.players[e.Player] = struct{}{}
+	if e.Bulk != "" {
+		for to := range e.Bulk.All() {
+			l.setBlock(index, g, Change{Chunk: pos, BlockAt: to}, e.Player, e.Name, now, out)
+		}
+		return chunk.Air, ""
+	}
 	l.setBlock(index, g, Change{Chunk: pos, BlockAt: nodemsg.BlockAt{At: at, Block: e.Block}, Text: e.Text}, e.Player, e.Name, now, out)
 	return e.Block, ""
+}
+
+// refuseBulk returns why a bulk edit changes nothing: a block is not what the player has seen there. Of what was never
+// edited, the land does not know what it is: it is what the player has seen, who could have edited it without.
+func (l *Land) refuseBulk(g *pinnedChunk, bulk nodemsg.Bulk) string {
+	most := chunk.Index(l.height) * grid.ChunkSize * grid.ChunkSize
+	for to, from := range bulk.All() {
+		if to.At >= most {
+			return wire.RefusedOutOfWorld
+		}
+		if there, edited := g.edits.Get(to.At); edited && there != from {
+			return wire.RefusedChanged
+		}
+	}
+	return ""
 }
 
 // Confirms reports whether the edit was applied, as far as the player's sequences are still recorded, and returns the
@@ -191,5 +215,5 @@ func fingerprint(e *nodemsg.Intent) uint32 {
 	binary.BigEndian.PutUint32(b[4:], uint32(e.Pos.Y))
 	binary.BigEndian.PutUint32(b[8:], uint32(e.Pos.Z))
 	binary.BigEndian.PutUint16(b[12:], uint16(e.Block))
-	return crc32.Update(crc32.ChecksumIEEE(b[:]), crc32.IEEETable, []byte(e.Text))
+	return crc32.Update(crc32.ChecksumIEEE(b[:]), crc32.IEEETable, []byte(e.Text+string(e.Bulk))) // at most one is set
 }

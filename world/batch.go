@@ -62,13 +62,18 @@ func (a *author) kind() byte {
 // Encode returns the bytes of the batch: tag, time (uvarint), pins (count; X, Z as varints, 32 bytes), authors
 // (count; player 16 bytes, kind, proof), edits (count; author's index uvarint, sequence uvarint, X, Y, Z as varints,
 // block uvarint, and 64 bytes of signature if the author has a key), and if there are texts, with tagBatchSigns: count; the
-// edit's number as uvarint, the text's length as uvarint, the text.
+// edit's number as uvarint, the text's length as uvarint, the text. With tagBatchBulk the runs of bulk edits follow the
+// texts, in the same form.
 func (b Batch) Encode() []byte {
-	texts := b.texts()
+	texts := b.numbers(func(e *nodemsg.Intent) bool { return e.Text != "" })
+	bulks := b.numbers(func(e *nodemsg.Intent) bool { return e.Bulk != "" })
 	out := make([]byte, 0, 16+len(b.Pins)*40+len(b.Edits)*96)
-	if len(texts) > 0 {
+	switch {
+	case len(bulks) > 0:
+		out = append(out, tagBatchBulk)
+	case len(texts) > 0:
 		out = append(out, tagBatchSigns)
-	} else {
+	default:
 		out = append(out, tagBatch)
 	}
 	out = binary.AppendUvarint(out, uint64(b.Time))
@@ -92,20 +97,25 @@ func (b Batch) Encode() []byte {
 			out = append(out, e.Signature[:]...)
 		}
 	}
-	if len(texts) > 0 {
+	if out[0] != tagBatch {
 		out = binary.AppendUvarint(out, uint64(len(texts)))
 		for _, i := range texts {
-			out = binary.AppendUvarint(out, uint64(i))
-			out = appendText(out, b.Edits[i].Text)
+			out = appendText(binary.AppendUvarint(out, uint64(i)), b.Edits[i].Text)
+		}
+	}
+	if out[0] == tagBatchBulk {
+		out = binary.AppendUvarint(out, uint64(len(bulks)))
+		for _, i := range bulks {
+			out = appendText(binary.AppendUvarint(out, uint64(i)), string(b.Edits[i].Bulk))
 		}
 	}
 	return out
 }
 
-// texts returns the numbers of the edits that have a text.
-func (b Batch) texts() (numbers []int) {
+// numbers returns the numbers of the edits that are so.
+func (b Batch) numbers(are func(*nodemsg.Intent) bool) (numbers []int) {
 	for i := range b.Edits {
-		if b.Edits[i].Text != "" {
+		if are(&b.Edits[i]) {
 			numbers = append(numbers, i)
 		}
 	}
@@ -143,7 +153,7 @@ func (b Batch) appendAuthors(out []byte) ([]byte, []uint64) {
 
 // IsBatch reports whether the entry is a batch of edits.
 func IsBatch(entry []byte) bool {
-	return len(entry) > 0 && (entry[0] == tagBatch || entry[0] == tagBatchSigns)
+	return len(entry) > 0 && (entry[0] == tagBatch || entry[0] == tagBatchSigns || entry[0] == tagBatchBulk)
 }
 
 // ErrOldBatch is returned for an entry with edits that a development version wrote before it knew that all nodes
@@ -177,8 +187,21 @@ func DecodeBatch(data []byte) (Batch, error) {
 	for range n {
 		b.Edits = append(b.Edits, r.edit(authors))
 	}
-	if data[0] == tagBatchSigns {
-		r.signs(b.Edits)
+	if data[0] != tagBatch {
+		least := 1
+		if data[0] == tagBatchBulk {
+			least = 0
+		}
+		r.each(b.Edits, least, func(e *nodemsg.Intent) bool {
+			e.Text = r.text(wire.MaxSignText)
+			return e.Text != "" && wire.CheckSignSize(e.Text) == nil
+		})
+	}
+	if data[0] == tagBatchBulk {
+		r.each(b.Edits, 1, func(e *nodemsg.Intent) bool {
+			e.Bulk = nodemsg.Bulk(r.text(nodemsg.MaxBulkBytes))
+			return e.Bulk != "" && e.Valid() == nil
+		})
 	}
 	if r.bad || len(r.data) != 0 {
 		return Batch{}, errBatch
@@ -186,19 +209,19 @@ func DecodeBatch(data []byte) (Batch, error) {
 	return b, nil
 }
 
-// signs reads the texts of edits, at least one, in the order of the edits.
-func (r *reader) signs(edits []nodemsg.Intent) {
-	n, least := r.count(2), uint64(0)
-	if n == 0 {
+// each calls read for some edits, at least so many, in the order of the edits; read reports whether they are right.
+func (r *reader) each(edits []nodemsg.Intent, least int, read func(*nodemsg.Intent) bool) {
+	n, first := r.count(2), uint64(0)
+	if n < least {
 		r.fail()
 	}
 	for range n {
-		i, text := r.uvarint(), r.text(wire.MaxSignText)
-		if i < least || i >= uint64(len(edits)) || text == "" || wire.CheckSignSize(text) != nil {
+		i := r.uvarint()
+		if i < first || i >= uint64(len(edits)) || !read(&edits[i]) {
 			r.fail()
 			return
 		}
-		edits[i].Text, least = text, i+1
+		first = i + 1
 	}
 }
 

@@ -35,6 +35,9 @@ func TestBatchRoundTrip(t *testing.T) {
 				{}, {Name: "ada"}, {Name: "bob"}, {Key: [32]byte{1}, Signature: [64]byte{63: 2}}, {Key: [32]byte{1}}, {Key: [32]byte{2}},
 			}).Draw(t, "proof")
 			e.Text = rapid.SampledFrom([]string{"", "", "to the\nharbour", strings.Repeat("\U0001f30d", wire.MaxSignText/4)}).Draw(t, "text")
+			if e.Text == "" && rapid.IntRange(0, 2).Draw(t, "bulk") == 0 {
+				e.Pos, e.Block, e.Bulk = e.Pos.Chunk().Origin(), 0, drawBulk(t)
+			}
 			b.Edits = append(b.Edits, e)
 		}
 		data := b.Encode()
@@ -53,7 +56,7 @@ func TestBatchRoundTrip(t *testing.T) {
 // A count cannot request more memory than its message has bytes.
 func TestDecodeBatchIsBounded(t *testing.T) {
 	huge := []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}
-	for _, front := range [][]byte{{tagBatch, 1}, {tagBatch, 1, 0}, {tagBatch, 1, 0, 0}, {tagBatchSigns, 1, 0, 0, 0}} {
+	for _, front := range [][]byte{{tagBatch, 1}, {tagBatch, 1, 0}, {tagBatch, 1, 0, 0}, {tagBatchSigns, 1, 0, 0, 0}, {tagBatchBulk, 1, 0, 0, 0, 0}} {
 		data := append(front, huge...)
 		if n := testing.AllocsPerRun(10, func() {
 			if _, err := DecodeBatch(data); err == nil {
@@ -89,6 +92,16 @@ func signExample() Batch {
 	return b
 }
 
+// bulkExample has a bulk edit, after a sign.
+func bulkExample() Batch {
+	b := signExample()
+	b.Edits[0] = b.Edits[1]
+	runs := nodemsg.AppendRun(nil, 0, nodemsg.BulkRun{At: 1024, Count: 300, From: chunk.Air, To: chunk.Stone})
+	runs = nodemsg.AppendRun(runs, 1324, nodemsg.BulkRun{At: 1325, Count: 1, From: chunk.Stone, To: chunk.Air})
+	b.Edits[1] = nodemsg.Intent{Player: player.ID{2}, Seq: 1, Pos: grid.ChunkPos{X: -1, Z: 2}.Origin(), Bulk: nodemsg.Bulk(runs)}
+	return b
+}
+
 // The bytes of batches must stay as they are: they are in the logs of regions, and members compare them.
 func TestGoldenBatches(t *testing.T) {
 	zeros := func(n int) string { return strings.Repeat("00", n) }
@@ -110,6 +123,12 @@ func TestGoldenBatches(t *testing.T) {
 			"02" + "00" + "07" + at + "00" +
 			"01" + "81808080808080808001" + at + hex.EncodeToString(binary.AppendUvarint(nil, uint64(chunk.Sign))) + zeros(63) + "05" +
 			"01" + "01" + "05" + "746f0a" + "c3b6"},
+		{bulkExample(), "0d" + "80d095ffbc31" + pins + base +
+			"02" + "01" + zeros(15) + "02" + "090807" + zeros(29) + "02" + zeros(15) + "00" +
+			"02" + "00" + "81808080808080808001" + at + hex.EncodeToString(binary.AppendUvarint(nil, uint64(chunk.Sign))) + zeros(63) + "05" +
+			"01" + "01" + "3f" + "00" + "8001" + "00" +
+			"01" + "00" + "05" + "746f0a" + "c3b6" +
+			"01" + "01" + "0a" + "8008" + "ac02" + "00" + "01" + "01" + "01" + "01" + "00"},
 	} {
 		if got := hex.EncodeToString(c.batch.Encode()); got != c.want {
 			t.Errorf("%+v became\n%s, want\n%s", c.batch, got, c.want)
@@ -121,6 +140,7 @@ func FuzzDecodeBatch(f *testing.F) {
 	f.Add(Batch{Time: 1}.Encode())
 	f.Add(batchExample().Encode())
 	f.Add(signExample().Encode())
+	f.Add(bulkExample().Encode())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		b, err := DecodeBatch(data)
 		if err != nil {

@@ -15,6 +15,7 @@ const (
 	tagRollbackMarked  = 10
 	tagMarks           = 11
 	tagVacate          = 12
+	tagBatchBulk       = 13 // some edits are bulk edits
 )
 
 // entries decode and apply the entries of each tag.
@@ -25,6 +26,7 @@ var entries = [256]func(l *Land, index uint64, entry []byte) (Outcome, error){
 	tagVacate:          restructure((*Land).applyVacate),
 	tagBatch:           (*Land).applyEdits,
 	tagBatchSigns:      (*Land).applyEdits,
+	tagBatchBulk:       (*Land).applyEdits,
 	tagRollback:        (*Land).applyRollback,
 	tagRollbackPlayers: (*Land).applyRollback,
 	tagRollbackMarked:  (*Land).applyRollback,

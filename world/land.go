@@ -150,6 +150,21 @@ func (l *Land) Full(pos grid.Pos) bool {
 	return !edited
 }
 
+// HasRoom reports whether the chunk has at most MaxEdits edited blocks after a bulk edit.
+func (l *Land) HasRoom(at grid.ChunkPos, bulk nodemsg.Bulk) bool {
+	g := l.pinned[at]
+	if g == nil {
+		return true
+	}
+	n := g.edits.Len()
+	for to := range bulk.All() {
+		if _, edited := g.edits.Get(to.At); !edited {
+			n++
+		}
+	}
+	return n <= MaxEdits
+}
+
 // Edits returns the number of edited blocks in the region.
 func (l *Land) Edits() int {
 	n := 0

@@ -79,6 +79,8 @@ func (w *model) edit(e nodemsg.Intent) nodemsg.EditResult {
 		r.Refused = wire.RefusedStale
 	case usedBefore:
 		r.Block = w.blocks[e.Pos]
+	case w.refuses(e) != "":
+		r.Refused = w.refuses(e)
 	default:
 		if w.used[e.Player] == nil {
 			w.used[e.Player] = make(map[uint64]nodemsg.Intent)
@@ -87,6 +89,14 @@ func (w *model) edit(e nodemsg.Intent) nodemsg.EditResult {
 		window = append(window, e.Seq)
 		slices.Sort(window)
 		w.window[e.Player] = window[max(0, len(window)-recentWindow):]
+		if e.Bulk != "" {
+			for to := range e.Bulk.All() {
+				at := to.At.Pos(e.Pos.Chunk())
+				w.blocks[at] = to.Block
+				delete(w.texts, at)
+			}
+			break
+		}
 		w.blocks[e.Pos] = e.Block
 		if delete(w.texts, e.Pos); e.Text != "" {
 			w.texts[e.Pos] = e.Text
@@ -94,6 +104,21 @@ func (w *model) edit(e nodemsg.Intent) nodemsg.EditResult {
 		r.Block = e.Block
 	}
 	return r
+}
+
+// refuses returns why a bulk edit is refused that was not applied before.
+func (w *model) refuses(e nodemsg.Intent) string {
+	for to, from := range e.Bulk.All() {
+		at := to.At.Pos(e.Pos.Chunk())
+		there, edited := w.blocks[at]
+		switch {
+		case at.Y >= testHeight:
+			return wire.RefusedOutOfWorld
+		case edited && there != from:
+			return wire.RefusedChanged
+		}
+	}
+	return ""
 }
 
 func (w *model) chunk(pos grid.ChunkPos) (s nodemsg.ChunkState) {
@@ -142,10 +167,27 @@ func drawBatch(t *rapid.T) Batch {
 		}
 		if text := rapid.SampledFrom([]string{"", "", "ö", "to the\nharbour"}).Draw(t, "text"); text != "" {
 			e.Block, e.Text = chunk.Sign, text
+		} else if rapid.IntRange(0, 3).Draw(t, "bulk") == 0 {
+			e.Pos, e.Block = e.Pos.Chunk().Origin(), 0
+			e.Bulk = drawBulk(t)
 		}
 		b.Edits = append(b.Edits, e)
 	}
 	return b
+}
+
+// drawBulk draws the runs of a bulk edit of the places where other edits are, too.
+func drawBulk(t *rapid.T) nodemsg.Bulk {
+	var b []byte
+	end := chunk.Index(0)
+	for _, y := range []int{1, testHeight - 1, testHeight}[:rapid.IntRange(1, 3).Draw(t, "runs")] {
+		block := rapid.SampledFrom([]chunk.Block{0, 1, 60_000})
+		r := nodemsg.BulkRun{
+			At: chunk.IndexOf(0, y, 0), Count: rapid.IntRange(1, 3).Draw(t, "count"), From: block.Draw(t, "from"), To: block.Draw(t, "to"),
+		}
+		b, end = nodemsg.AppendRun(b, end, r), r.At+chunk.Index(r.Count)
+	}
+	return nodemsg.Bulk(b)
 }
 
 // Land agrees with its model, has the same outcome on two replicas, and can be restored from its rows at any time.
@@ -288,6 +330,7 @@ func FuzzLandApply(f *testing.F) {
 	f.Add(good, good)
 	sign := nodemsg.Intent{Player: player.GuestID("ada"), Seq: 5, Pos: at, Block: chunk.Sign, Text: "home", Proof: nodemsg.Proof{Name: "ada"}}
 	f.Add(good, Batch{Time: 1, Edits: []nodemsg.Intent{sign}}.Encode())
+	f.Add(good, bulkExample().Encode())
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		a, b, stored := newTestLand(), newTestLand(), rows{}
 		for i, entry := range [][]byte{first, second} {

@@ -169,7 +169,7 @@ func (c *Chunk) CatchUp(by Subscriber, caughtUp func()) {
 
 // sendResults sends the results of edits to the subscribers that wait for them, each once. It applies committed edits
 // to the mirror: the region answers at once, but may send the delta only with its next tick (the publishEarly of its hub),
-// and until then a player would collide with a block that they broke.
+// and until then a player would collide with a block that they broke. Those of a bulk edit come with the delta.
 func (f *feed) sendResults(results []nodemsg.EditResult) {
 	sub := f.sub
 	for _, r := range results {
@@ -179,7 +179,7 @@ func (f *feed) sendResults(results []nodemsg.EditResult) {
 		}
 		if c := sub.mu.chunks[e.Pos.Chunk()]; r.Refused != "" {
 			r.Block = sub.blockAt(e.Pos)
-		} else if c != nil {
+		} else if c != nil && e.Bulk == "" {
 			c.land.setAhead(chunk.At(e.Pos), r.Block)
 		}
 		if e.requester.SendResult(r) {

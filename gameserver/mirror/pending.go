@@ -13,6 +13,9 @@ import (
 // MaxPending bounds a subscription's pending edits, well below wire.MaxBodies; more are refused.
 const MaxPending = 4096
 
+// maxPendingBulk bounds the bulk edits among them: over a new link all are requested in one message.
+const maxPendingBulk = 64
+
 // pendingEdits are the edits that a region has not answered, in order. They are requested over every new link until
 // they are answered. The subscription's lock guards them.
 type pendingEdits []pendingEdit
@@ -35,11 +38,21 @@ func (p *pendingEdits) add(e nodemsg.Intent, by Subscriber) (added bool, refused
 	case i >= 0:
 		// Another edit of the same number is pending. The region would confuse the two.
 		return false, wire.RefusedStale
-	case len(*p) >= MaxPending:
+	case len(*p) >= MaxPending, e.Bulk != "" && p.bulks() >= maxPendingBulk:
 		return false, wire.RefusedUnavailable
 	}
 	*p = append(*p, pendingEdit{Intent: e, requester: by})
 	return true, ""
+}
+
+// bulks returns how many bulk edits are pending.
+func (p pendingEdits) bulks() (n int) {
+	for i := range p {
+		if p[i].Bulk != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // find returns the edit that a result answers; nil if it was answered over an earlier link.
@@ -58,5 +71,5 @@ func (p *pendingEdits) dropAnswered() {
 
 // breaks reports whether a player has requested to put a block at the position that is not solid.
 func (p pendingEdits) breaks(pos grid.Pos, id player.ID) bool {
-	return slices.ContainsFunc(p, func(i pendingEdit) bool { return i.Pos == pos && i.Player == id && !i.Block.Solid() })
+	return slices.ContainsFunc(p, func(i pendingEdit) bool { return i.Pos == pos && i.Player == id && !i.Block.Solid() && i.Bulk == "" })
 }

@@ -47,6 +47,7 @@ type Enforcer struct {
 	node      Node
 	floods    *floods
 	newcomers *newcomers
+	bulks     bulks
 	claims    atomic.Pointer[policy.Claims] // as of the last Refresh
 	border    atomic.Pointer[place.Border]  // as of the last Refresh
 }

@@ -185,6 +185,19 @@ func (s *Permissions) Edits(node rate.Limit) rate.Limit {
 	return editsOf(s.verdict.Load().Edits, node)
 }
 
+// RefuseBulk returns why the player may not change so many blocks by a bulk edit now, as a code of wire; empty if they
+// may, and then the blocks are counted.
+func (s *Permissions) RefuseBulk(blocks int) string {
+	limits := s.verdict.Load().Bulk
+	switch {
+	case limits.AtOnce == 0:
+		return wire.RefusedNotAllowed
+	case !s.enforcer.bulks.allow(s.who.Player, limits, blocks, s.enforcer.wall()):
+		return wire.RefusedRate
+	}
+	return ""
+}
+
 // Mute returns why others may not read what the player writes; empty if they may.
 func (s *Permissions) Mute() string {
 	if mute := s.enforcer.judge(s.who).Mute; mute != nil {
@@ -208,7 +221,8 @@ func (s *Permissions) notice(text string) { s.send(sessionmsg.Notice{Text: text}
 
 // tell sends what the player may do, once they are greeted, and unless the client knows it.
 func (s *Permissions) tell() {
-	role := s.verdict.Load().Role
+	v := s.verdict.Load()
+	role := v.Role
 	var own string
 	s.enforcer.Read(func(p *policy.State) { own = p.NameOf(s.who.Player) })
 	s.mu.Lock()
@@ -217,7 +231,7 @@ func (s *Permissions) tell() {
 		return
 	}
 	defer s.sendClaims()
-	m := sessionmsg.Permissions{Role: role.String(), Name: own, Commands: []sessionmsg.CommandHelp{}}
+	m := sessionmsg.Permissions{Role: role.String(), Name: own, Commands: []sessionmsg.CommandHelp{}, Bulk: v.Bulk.AtOnce}
 	for _, c := range s.commands(role) {
 		m.Commands = append(m.Commands, sessionmsg.CommandHelp{Name: c.Name, Usage: c.Usage, Help: c.Help})
 	}

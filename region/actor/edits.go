@@ -26,6 +26,8 @@ const (
 	// gatherTime bounds how long an edit waits for the players who were answered with the previous entry, or waited
 	// then: a player who has just edited is likely to edit again. A player who edits alone does not wait.
 	gatherTime = time.Millisecond
+	// maxBulk bounds the bulk edits that wait to be proposed, and with them their bytes.
+	maxBulk = 64
 	// maxWaiting bounds the edits that wait to be proposed; further edits are refused.
 	maxWaiting = 4 * maxBatch
 )
@@ -83,12 +85,15 @@ type editQueue struct {
 	expected    int         // edits expected in the next entry: of the players answered with the last one, and of those who waited then
 	gatherTimer *time.Timer // runs while edits wait for others
 	gathering   bool        // it runs
+	// bulkDue means that a bulk edit may be proposed: one a tick, so that bulk edits leave most of each tick, and all
+	// entries, to other edits.
+	bulkDue bool
 }
 
 func newEditQueue(c *contents, cell grid.Cell, g Group, now func() time.Time, hash func(grid.ChunkPos), ordered func() bool, rejected func(error)) *editQueue {
 	q := &editQueue{
 		contents: c, cell: cell, group: g, now: now, hash: hash, ordered: ordered, rejected: rejected, pending: make(map[edit]pendingEdit), bases: make(map[grid.ChunkPos]*[32]byte),
-		gatherTimer: time.NewTimer(time.Hour),
+		gatherTimer: time.NewTimer(time.Hour), bulkDue: true,
 	}
 	q.gatherTimer.Stop()
 	return q
@@ -139,17 +144,19 @@ func (q *editQueue) add(s *subscriber, intent nodemsg.Intent, refused string) {
 	switch {
 	case !q.cell.Contains(pos):
 		q.refuse(intent, wire.RefusedOutOfWorld)
+	case intent.Bulk != "" && q.checkBulk(&intent) != "":
+		q.refuse(intent, q.checkBulk(&intent))
 	case !intent.Block.Known():
 		q.refuse(intent, wire.RefusedUnknownBlock)
 	case intent.Block != chunk.Air && !intent.Block.Placeable(): // gateways check it, too; they may lie
 		q.refuse(intent, wire.RefusedNotPlaceable)
 	case intent.Text != "" && (!intent.Block.IsSign() || wire.CheckSign(intent.Text) != nil): // gateways check that, too
 		q.refuse(intent, wire.RefusedText)
-	case intent.Pos.Y == 0: // always bedrock
+	case intent.Pos.Y == 0 && intent.Bulk == "": // always bedrock
 		q.refuse(intent, wire.RefusedUnbreakable)
 	case q.contents.land.Full(intent.Pos):
 		q.refuse(intent, wire.RefusedFull)
-	case refused != "", len(q.waiting) >= maxWaiting:
+	case refused != "", len(q.waiting) >= maxWaiting, intent.Bulk != "" && q.bulks() >= maxBulk:
 		// A retry, sent because the previous leader's answer was lost, may already be applied.
 		if block, applied := q.contents.land.Confirms(intent); applied {
 			q.sendResult(key, nodemsg.EditResult{Player: intent.Player, Seq: intent.Seq, Block: block})
@@ -162,6 +169,34 @@ func (q *editQueue) add(s *subscriber, intent nodemsg.Intent, refused string) {
 		}
 		q.waiting = append(q.waiting, queued{Intent: intent})
 	}
+}
+
+// checkBulk returns why a bulk edit is refused whatever is there.
+func (q *editQueue) checkBulk(e *nodemsg.Intent) string {
+	for r := range e.Bulk.Runs() {
+		switch {
+		case !r.To.Known():
+			return wire.RefusedUnknownBlock
+		case r.To != chunk.Air && !r.To.Placeable():
+			return wire.RefusedNotPlaceable
+		case r.At < chunk.IndexOf(0, 1, 0): // always bedrock
+			return wire.RefusedUnbreakable
+		}
+	}
+	if !q.contents.land.HasRoom(e.Pos.Chunk(), e.Bulk) {
+		return wire.RefusedFull
+	}
+	return ""
+}
+
+// bulks returns how many bulk edits wait to be proposed.
+func (q *editQueue) bulks() (n int) {
+	for i := range q.waiting {
+		if q.waiting[i].Bulk != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // refuseWaiting refuses the edits that were never proposed.
@@ -261,7 +296,7 @@ func (q *editQueue) propose() {
 			batch.Pins = append(batch.Pins, world.Pin{Chunk: pos, Base: *q.terrainHash(pos)})
 			pinned[pos], ready = true, true
 		}
-		full := len(batch.Edits) == maxBatch || e.Text != "" && texts == maxTexts
+		full := len(batch.Edits) == maxBatch || e.Text != "" && texts == maxTexts || e.Bulk != "" && !q.bulkDue
 		if !ready || held[e.Player] || full {
 			held[e.Player] = true
 			rest = append(rest, e)
@@ -270,6 +305,7 @@ func (q *editQueue) propose() {
 		if e.Text != "" {
 			texts++
 		}
+		q.bulkDue = q.bulkDue && e.Bulk == ""
 		batch.Edits = append(batch.Edits, e.Intent)
 	}
 	if len(batch.Edits) == 0 {

@@ -175,6 +175,7 @@ func (l *land) step() {
 	if structure := l.contents.land.Structure(); l.leading && structure.Edited && !structure.RefusesEdits() {
 		l.marks.arrived(l)
 	}
+	l.edits.bulkDue = true
 	l.edits.propose()
 	clock.end(phasePropose)
 	l.hub.publish()

@@ -56,7 +56,7 @@ func (l *land) handleMessage(s *subscriber, msg nodemsg.ToRegion, proven []bool)
 			if proven[i] {
 				proof = &msg.Edits[i].Proof
 			}
-			why = l.RefuseEdit(intent.Player, proof, intent.Pos)
+			why = l.refuseEdit(&intent, proof)
 		}
 		if !proven[i] {
 			why = cmp.Or(why, wire.RefusedUnsigned)
@@ -69,4 +69,18 @@ func (l *land) handleMessage(s *subscriber, msg nodemsg.ToRegion, proven []bool)
 	if question != 0 {
 		l.confirm(s, question)
 	}
+}
+
+// refuseEdit returns why a player may not make an edit: by RefuseEdit for each block that it changes.
+func (l *land) refuseEdit(e *nodemsg.Intent, proof *nodemsg.Proof) (why string) {
+	if e.Bulk == "" {
+		return l.RefuseEdit(e.Player, proof, e.Pos)
+	}
+	at := e.Pos.Chunk()
+	for to := range e.Bulk.All() {
+		if why = l.RefuseEdit(e.Player, proof, to.At.Pos(at)); why != "" {
+			break
+		}
+	}
+	return why
 }

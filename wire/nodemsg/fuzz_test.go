@@ -35,7 +35,7 @@ func fuzzCBOR[T interface{ Valid() error }](t *testing.T, data []byte) {
 }
 
 func FuzzLink(f *testing.F) {
-	for _, v := range []interface{ Valid() error }{Hello{Region: 7, Cell: aCell}, aToRegion(), provenEdits(), aFromRegion(), signs(), FromRegion{}} {
+	for _, v := range []interface{ Valid() error }{Hello{Region: 7, Cell: aCell}, aToRegion(), provenEdits(), bulkEdit(), aFromRegion(), signs(), FromRegion{}} {
 		b, err := wire.EncodeCBOR(v, wire.MaxFrame)
 		if err != nil {
 			f.Fatal(err)

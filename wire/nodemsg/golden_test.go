@@ -115,6 +115,7 @@ func laterMessages() []interface{ Valid() error } {
 		Question{Vacated: &Vacated{Region: 7, Cell: aCell}},
 		RegionStatus{Region: 7, State: StateOpen, Structure: &Structure{Vacated: 5}},
 		Answer{Region: &Region{ID: 7, Cell: aCell, Epoch: 1, Term: 1, Members: aRegion().Members, Founded: 3}},
+		bulkEdit(),
 	}
 }
 
@@ -123,6 +124,13 @@ func signs() FromRegion {
 	return FromRegion{Tick: 9, Chunks: []ChunkDelta{{
 		Chunk: grid.ChunkPos{X: -1, Z: 2}, Blocks: []BlockAt{{At: 6, Block: chunk.Sign}}, Signs: []SignAt{{At: 6, Text: "ö"}},
 		State: &ChunkState{Base: make([]byte, 32), Edits: []BlockAt{{At: 5, Block: chunk.Sign}}, Signs: []SignAt{{At: 5, Text: "to the\nharbour"}}},
+	}}}
+}
+
+// bulkEdit is a bulk edit of a guest.
+func bulkEdit() ToRegion {
+	return ToRegion{Edits: []Intent{{
+		Player: player.GuestID("bob"), Seq: 5, Pos: grid.Pos{X: -32, Z: 64}, Proof: Proof{Name: "bob"}, Bulk: bulkOf(BulkRun{At: 1024, Count: 300, To: chunk.Stone}),
 	}}}
 }
 

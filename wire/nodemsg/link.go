@@ -140,10 +140,16 @@ type Intent struct {
 	Proof
 	// Text is that of the sign; other blocks have none.
 	Text string `cbor:"8,keyasint,omitempty"`
+	// Bulk, if it is not empty, is what the edit does in the chunk at Pos, which is the chunk's origin then; Block and
+	// Text are zero.
+	Bulk Bulk `cbor:"9,keyasint,omitzero"`
 }
 
 // SignedText returns what the player signs.
 func (i *Intent) SignedText(world string) []byte {
+	if i.Bulk != "" {
+		return player.BulkText(world, i.Seq, i.Pos.Chunk(), string(i.Bulk))
+	}
 	return player.EditText(world, i.Seq, i.Pos, uint16(i.Block), i.Text)
 }
 
@@ -151,7 +157,7 @@ func (i *Intent) SignedText(world string) []byte {
 type Proof struct {
 	Name      string                      `cbor:"5,keyasint,omitempty"`
 	Key       [ed25519.PublicKeySize]byte `cbor:"6,keyasint,omitzero"`
-	Signature [ed25519.SignatureSize]byte `cbor:"7,keyasint,omitzero"` // of player.EditText
+	Signature [ed25519.SignatureSize]byte `cbor:"7,keyasint,omitzero"` // of SignedText
 }
 
 // EditResult reports the outcome of an Intent to the gateway. Refused is empty if the edit was committed.

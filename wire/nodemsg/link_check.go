@@ -104,7 +104,10 @@ func (i Intent) Valid() error {
 	if i.Pos.Y < 0 || i.Pos.Y >= wire.MaxSections*grid.ChunkSize {
 		return wire.Refuse(wire.FailBadValue, "an edit at height %d", i.Pos.Y)
 	}
-	return firstError(wire.CheckSignSize(i.Text), i.Proof.valid())
+	if i.Bulk != "" && (i.Pos != i.Pos.Chunk().Origin() || i.Block != 0 || i.Text != "") {
+		return wire.Refuse(wire.FailBadValue, "a bulk edit with a block of its own")
+	}
+	return firstError(wire.CheckSignSize(i.Text), i.Bulk.Valid(), i.Proof.valid())
 }
 
 // valid returns an error unless the proof is empty, a guest's or that of a key.

@@ -47,6 +47,8 @@ func decodeFields(o *wire.Object, name string) FromClient {
 			e.Text = o.Text("text", wire.MaxSignText)
 		}
 		return e
+	case "bulk":
+		return decodeBulk(o)
 	case "chat":
 		text := wire.Known(o.Text("text", wire.MaxChat))
 		if err := wire.CheckChat(text); o.Err == nil && err != nil {
@@ -82,6 +84,27 @@ func decodeFields(o *wire.Object, name string) FromClient {
 		o.Fail(unknownMessage(name))
 		return nil
 	}
+}
+
+func decodeBulk(o *wire.Object) Bulk {
+	b := Bulk{
+		Seq: o.Unsigned("seq"), X: int32(o.Integer("x", -grid.Limit, grid.Limit-1)), Z: int32(o.Integer("z", -grid.Limit, grid.Limit-1)),
+		Runs: o.Text("runs", 2*nodemsg.MaxBulkBytes),
+	}
+	runs, err := hex.DecodeString(b.Runs)
+	if err == nil && len(runs) == 0 {
+		err = hex.ErrLength
+	}
+	if err == nil {
+		err = nodemsg.Bulk(runs).Valid()
+	}
+	if o.Err == nil && err != nil {
+		o.Fail(wire.Refuse(wire.FailBadValue, "the runs of a bulk edit: %v", err))
+	}
+	if o.Has("signature") {
+		b.Signature = decodeSignature(o)
+	}
+	return b
 }
 
 func decodeCommand(o *wire.Object) Command {

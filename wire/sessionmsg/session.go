@@ -63,6 +63,18 @@ type Edit struct {
 	Text      string `json:"text,omitempty"`      // of a sign
 }
 
+// Bulk requests that many blocks of the chunk at X, Z are changed: all of them, or none. Only players whose role may
+// change so many have it granted (Permissions.Bulk). Seq is counted with that of edits. A player with a key signs
+// player.BulkText.
+type Bulk struct {
+	Seq  uint64 `json:"seq"`
+	X    int32  `json:"x"`
+	Z    int32  `json:"z"`
+	Runs string `json:"runs"` // a nodemsg.Bulk in hex
+
+	Signature string `json:"signature,omitempty"` // in hex
+}
+
 // Chat sends a chat line to everybody who sees the player: 1 to 256 bytes of printable UTF-8.
 type Chat struct {
 	Text string `json:"text"`
@@ -82,6 +94,7 @@ func (Join) clientType() string  { return "join" }
 func (Prove) clientType() string { return "prove" }
 func (Move) clientType() string  { return "move" }
 func (Edit) clientType() string  { return "edit" }
+func (Bulk) clientType() string  { return "bulk" }
 func (Chat) clientType() string  { return "chat" }
 func (View) clientType() string  { return "view" }
 func (Ping) clientType() string  { return "ping" }

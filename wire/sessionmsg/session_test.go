@@ -43,6 +43,7 @@ var clientMessages = []struct {
 		`{"type":"edit","seq":1,"x":12,"y":63,"z":-4,"block":` + aSign + `,"text":"to the\nharbour"}`,
 		Edit{Seq: 1, X: 12, Y: 63, Z: -4, Block: uint16(chunk.Sign), Text: "to the\nharbour"},
 	},
+	{`{"type":"bulk","seq":1,"x":-1,"z":2,"runs":"8008010001","signature":"` + aSignature + `"}`, Bulk{Seq: 1, X: -1, Z: 2, Runs: "8008010001", Signature: aSignature}},
 	{`{"type":"chat","text":"hello 🌍"}`, Chat{Text: "hello 🌍"}},
 	{`{"type":"nearby"}`, NearbyRequest{}},
 	{`{"type":"people"}`, PeopleRequest{}},

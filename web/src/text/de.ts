@@ -268,6 +268,7 @@ export const texts: Texts = {
     muted: 'Du bist stummgeschaltet und kannst keine Schilder beschriften.',
     bad_text: 'Diesen Text kann ein Schild nicht zeigen.',
     too_many_signs: 'Hier gibt es zu viele Schilder mit Text.',
+    changed: 'Dort wurde gerade etwas verändert.',
     chunk_full: 'Hier wurde schon zu viel verändert.',
     unsigned: 'Die Welt konnte nicht prüfen, ob diese Änderung von dir ist. Lade die Seite neu.',
   },

@@ -118,6 +118,7 @@ export const en = {
     muted: 'You are muted, and cannot write on signs.',
     bad_text: 'A sign cannot show that text.',
     too_many_signs: 'There are too many signs with text here.',
+    changed: 'A block there has just been changed.',
     chunk_full: 'Too much has been changed here.',
     unsigned: 'The world could not verify that this edit is yours. Reload this page.',
   },

@@ -268,6 +268,7 @@ export const texts: Texts = {
     muted: 'Estás silenciado y no puedes escribir en carteles.',
     bad_text: 'Un cartel no puede mostrar ese texto.',
     too_many_signs: 'Aquí hay demasiados carteles con texto.',
+    changed: 'Ahí acaba de cambiar un bloque.',
     chunk_full: 'Aquí ya se ha cambiado demasiado.',
     unsigned: 'El mundo no ha podido comprobar que ese cambio sea tuyo. Recarga la página.',
   },
