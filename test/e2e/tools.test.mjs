@@ -255,6 +255,32 @@ test('the inventory is searched', async () => {
   await ada.until(() => window.__voxeld.state().screen === 'play')
 })
 
+test('who may fills and takes back thousands of blocks with a command, as far as they see', async () => {
+  await daemon.operate('set', 'bulk', 'builder', '65536', '262144')
+  await ada.until(() => window.__voxeld.state().bulk === 65536)
+  const { x, z } = await ada.state()
+  const low = [Math.floor(x) - 20, 100, Math.floor(z) - 20]
+  const high = [low[0] + 39, 109, low[2] + 39]
+  const places = Array.from({ length: 16_000 }, (_, i) => [
+    low[0] + (i % 40),
+    low[1] + (Math.floor(i / 40) % 10),
+    low[2] + Math.floor(i / 400),
+  ])
+  const count = async (block) => (await blocksAt(ada, places)).filter((there) => there === block).length
+  await ada.until((places) => places.every((at) => window.__voxeld.blockAt(...at) === 0), places)
+  await ada.say(`//pos1 ${low.join(' ')}`)
+  await ada.say(`//pos2 ${high.join(' ')}`)
+  await ada.say('//fill gold_block')
+  await untilLine(ada, 'Built: 16,000 blocks.')
+  await ada.picture('tools-bulk')
+  assert.equal(await count(AIR), 0)
+  await ada.say('//replace gold_block no_such_block')
+  await ada.until(() => document.body.textContent.includes('There is no block no_such_block.'))
+  await ada.say('//undo')
+  await untilLine(ada, 'Undone: 16,000 blocks.')
+  assert.equal(await count(AIR), 16_000)
+})
+
 test('the page had no errors', () => {
   assert.deepEqual(ada.troubles, [])
 })

@@ -1,15 +1,28 @@
 import { describe, expect, test } from 'vitest'
 import { MAX_FILE, decodeBlueprint, encodeBlueprint } from '../src/build/blueprint'
-import { copyBox, countBlocks, placed, turned, type Copy } from '../src/build/copy'
+import { parseBuildCommand } from '../src/build/command'
+import { copyBox, countBlocks, flipped, materialsOf, placed, turned, type Copy } from '../src/build/copy'
 import { Gesture } from '../src/build/gesture'
 import { isInReach, judge, type Place } from '../src/build/judge'
 import { Pace, WINDOW } from '../src/build/pace'
-import { MAX_BLOCKS, MAX_SIDE, cornerInAir, countOf, hollowFrom, placesOf, problemOf } from '../src/build/shapes'
+import {
+  BULK_MAX_BLOCKS,
+  BULK_MAX_SIDE,
+  MAX_SIDE,
+  cornerInAir,
+  countOf,
+  hollowFrom,
+  outlineOf,
+  placesOf,
+  problemOf,
+} from '../src/build/shapes'
 import { MAX_CHANGES, MAX_STEPS, UndoStack, inverseOf, type Change } from '../src/build/undo-stack'
 import { Work, type Verdict, type Wanted } from '../src/build/work'
+import { encodeRuns } from '../src/net/bulk'
 import type { Vector } from '../src/player/ray'
 import { DOOR, LADDER, OPEN_DOOR, STAIRS, TORCH } from '../src/world/block-table'
 import { AIR, KINDS } from '../src/world/blocks'
+import { BULK_BLOCKS } from '../src/world/edits'
 import { VOID } from '../src/world/world'
 
 const STONE = 1
@@ -63,6 +76,7 @@ describe('shapes', () => {
     expect(problemOf('line', [0, 0, 0], [MAX_SIDE, 0, 0])).toContain('64 blocks')
     expect(problemOf('box', [0, 0, 0], [31, 31, 31])).toContain('8,192')
     expect(problemOf('hollow', [0, 0, 0], [31, 31, 31])).toBeNull()
+    expect(problemOf('box', [0, 0, 0], [31, 31, 31], { blocks: BULK_MAX_BLOCKS, side: BULK_MAX_SIDE })).toBeNull()
   })
 
   test('a hollow is filled up to the place that was chosen, unless it is open', () => {
@@ -247,6 +261,104 @@ describe('work', () => {
   })
 })
 
+describe('bulk work', () => {
+  test('sends many blocks of a chunk at once, and again what was refused because something had changed', () => {
+    const wanted = Array.from({ length: 4000 }, (_, i): Wanted => ({ x: (i % 64) - 32, y: i >> 6, z: 5, block: BRICK }))
+    const sent: (readonly Wanted[])[] = []
+    let judged: Verdict = 'now'
+    const work = new Work(wanted, {
+      judge: ({ x }) => (x === 7 ? judged : 'now'),
+      edit: () => null,
+      editBulk: (some) => sent.push(some),
+    })
+    const commit = (seq: number) =>
+      work.committed(seq, ...(sent[seq - 1] ?? []).map(({ x, y, z }) => ({ x, y, z, before: AIR, after: BRICK })))
+    judged = 'later'
+    work.advance(0, new Pace())
+    expect(sent.map((some) => some.length)).toEqual([1536, 480, 1536, 386])
+    for (const some of sent) expect(new Set(some.map(({ x }) => x < 0)).size).toBe(1)
+    expect(work.reject(1, 'changed')).toBe(true)
+    expect([work.refused, work.left.length]).toEqual([0, 1536 + 62])
+    judged = 'skip'
+    work.advance(0, new Pace())
+    for (const seq of [2, 3, 4, 5]) expect(commit(seq)).toBe(true)
+    expect([work.finished, work.changes.length, work.skipped, work.done]).toEqual([true, 3938, 62, 4000])
+  })
+
+  test('ends when the same is refused again and again', () => {
+    let seq = 0
+    const work = new Work([{ x: 0, y: 0, z: 0, block: BRICK }], {
+      judge: () => 'now',
+      edit: () => null,
+      editBulk: () => ++seq,
+    })
+    for (let i = 0; i < 1000 && !work.finished; i++) {
+      work.advance(0, new Pace())
+      work.reject(seq, 'changed')
+    }
+    expect([work.finished, work.refused, work.refusal]).toEqual([true, 1, 'changed'])
+  })
+})
+
+test('the runs of a bulk edit', () => {
+  const to = (x: number, y: number, before: number, after: number) => ({ x, y, z: -32, before, after })
+  // as in wire/sessionmsg/session_test.go: one block at index 1024
+  expect(encodeRuns([to(-32, 1, 0, 1)])).toBe('8008010001')
+  expect(encodeRuns([to(34, 2, 0, 1), to(33, 1, 5, 200), to(35, 2, 0, 1), to(36, 2, 1, 0)])).toBe(
+    '81080105c801800802000100010100',
+  )
+  // the worst: nothing is equal to the block beside it
+  const worst = Array.from({ length: BULK_BLOCKS }, (_, i) => ({
+    x: 0,
+    y: Math.floor(i / 2),
+    z: (i % 2) * 31,
+    before: 200,
+    after: 201 + (i % 2),
+  }))
+  expect(encodeRuns(worst).length / 2).toBeLessThanOrEqual(12_288)
+})
+
+describe('commands', () => {
+  const named = (name: string) => ({ stone: STONE, 'red wool': 70, air: AIR })[name] ?? -1
+  test.each([
+    ['fill stone', { name: 'fill', block: STONE }],
+    ['FILL Red_Wool ', { name: 'fill', block: 70 }],
+    ['replace stone air', { name: 'replace', from: STONE, to: AIR }],
+    ['replace stone gold', 'gold'],
+    ['pos1', { name: 'pos1', at: null }],
+    ['pos2 1 -2 3', { name: 'pos2', at: [1, -2, 3] }],
+    ['pos2 1 2', null],
+    ['pos2 1 2 x', null],
+    ['sphere stone 5', { name: 'sphere', block: STONE, radius: 5 }],
+    ['shell stone 0', null],
+    ['sphere stone 65', null],
+    ['flip z', { name: 'flip', axis: 2 }],
+    ['flip', null],
+    ['undo', { name: 'undo' }],
+    ['undo 3', null],
+    ['', null],
+  ])('%s', (line, want) => {
+    expect(parseBuildCommand(line, named)).toEqual(want)
+  })
+})
+
+test('spheres', () => {
+  const at = (shape: 'sphere' | 'shell') => placesOf(shape, [-5, 0, -5], [5, 10, 5])
+  expect(at('sphere').length).toBeGreaterThan(0.9 * (4 / 3) * Math.PI * 5.5 ** 3)
+  expect(at('sphere').length).toBeLessThan(1.1 * (4 / 3) * Math.PI * 5.5 ** 3)
+  const has = new Set(at('sphere').map((p) => p.join()))
+  for (const [x, y, z] of at('sphere'))
+    expect([has.has([-x, y, z].join()), has.has([x, 10 - y, z].join())]).toEqual([true, true])
+  const shell = new Set(at('shell').map((p) => p.join()))
+  expect([shell.has('5,5,0'), shell.has('0,5,0')]).toEqual([true, false])
+  expect(placesOf('sphere', [1, 2, 3], [1, 2, 3])).toEqual([[1, 2, 3]])
+})
+
+test('the outline of many blocks', () => {
+  const box = placesOf('box', [0, 0, 0], [9, 9, 9]).map(([x, y, z]) => ({ x, y, z }))
+  expect(outlineOf(box)).toHaveLength(12 * 8 + 8)
+})
+
 describe('judging a place', () => {
   const place = (there: number, more: Partial<Place> = {}): Place => ({
     blocks: { get: () => there },
@@ -333,6 +445,23 @@ describe('copies', () => {
   })
 })
 
+test('a mirror image has what faces the other way, and twice mirrored is the same', () => {
+  const next = numbers(9)
+  for (let i = 0; i < 20; i++) {
+    const copy = randomCopy(next)
+    for (const axis of [0, 1, 2] as const) expect(flipped(flipped(copy, axis), axis)).toEqual(copy)
+  }
+  const stairs = KINDS.findIndex(({ shape }) => shape === STAIRS) // they rise towards +x
+  const copy: Copy = { sides: [2, 1, 1], blocks: Uint16Array.of(stairs, BRICK) }
+  expect([...flipped(copy, 0).blocks]).toEqual([BRICK, stairs + 1])
+  expect([...flipped(copy, 2).blocks]).toEqual([stairs, BRICK])
+})
+
+test('the materials of a copy', () => {
+  const copy: Copy = { sides: [4, 1, 1], blocks: Uint16Array.of(AIR, STONE, BRICK, BRICK) }
+  expect(materialsOf(copy, (block) => `block ${block}`)).toBe('block,count\r\n"block 19",2\r\n"block 1",1\r\n')
+})
+
 describe('blueprints', () => {
   test('are read as they were written', () => {
     const next = numbers(3)
@@ -340,8 +469,8 @@ describe('blueprints', () => {
       const copy = randomCopy(next)
       expect(decodeBlueprint(encodeBlueprint(copy))).toEqual(copy)
     }
-    const sides = [32, 8, 32] as const
-    const worst = { sides, blocks: Uint16Array.from({ length: MAX_BLOCKS }, (_, i) => (i % 2 ? BRICK : AIR)) }
+    const sides = [64, 16, 64] as const
+    const worst = { sides, blocks: Uint16Array.from({ length: BULK_MAX_BLOCKS }, (_, i) => (i % 2 ? BRICK : AIR)) }
     expect(encodeBlueprint(worst).length).toBeLessThan(MAX_FILE)
     expect(decodeBlueprint(encodeBlueprint(worst))).toEqual(worst)
   })
@@ -360,8 +489,8 @@ describe('blueprints', () => {
       [{ format: 'x' }, 'not a blueprint'],
       [{ version: 2 }, 'newer client'],
       [{ sides: [2, 1] }, 'sides'],
-      [{ sides: [65, 1, 1] }, 'sides'],
-      [{ sides: [64, 64, 64] }, '8,192'],
+      [{ sides: [257, 1, 1] }, 'sides'],
+      [{ sides: [64, 64, 64] }, '65,536'],
       [{ palette: [AIR, 9999] }, '9999'],
       [{ palette: [AIR, BEDROCK] }, '15'],
       [{ palette: 'x' }, 'palette'],
@@ -390,7 +519,7 @@ describe('blueprints', () => {
         const { sides, blocks } = decodeBlueprint(text)
         read++
         expect(blocks.length).toBe(sides[0] * sides[1] * sides[2])
-        expect(blocks.length).toBeLessThanOrEqual(MAX_BLOCKS)
+        expect(blocks.length).toBeLessThanOrEqual(BULK_MAX_BLOCKS)
       } catch (reason) {
         expect((reason as Error).message).toMatch(/^This (file|blueprint) /)
       }

@@ -292,6 +292,33 @@ describe('session', () => {
     session.leave()
   })
 
+  test('a bulk edit is signed, and applied when it is acknowledged, or not at all', () => {
+    const identity = new Identity(Uint8Array.from({ length: 32 }, (_, i) => i))
+    const { session, world, events } = setup(identity)
+    Socket.last.welcome({ signed: true })
+    for (const chunk of worldOf(1, (_x, y) => (y < 10 ? 1 : 0)).all()) world.put(chunk)
+    Socket.last.receive({ ...permissions('ada'), bulk: 65536 })
+    expect(session.bulk).toBe(65536)
+    const change = { x: 3, y: 12, z: 4, before: 0, after: 19 }
+    const refused = session.editBulk([change], 0)
+    expect(Socket.last.sentOf('bulk')).toEqual([
+      {
+        type: 'bulk',
+        seq: refused,
+        x: 0,
+        z: 0,
+        runs: '8361010013',
+        signature: identity.signBulk('w1', refused, 0, 0, '8361010013'),
+      },
+    ])
+    Socket.last.receive({ type: 'ack', seq: refused, block: 0, error: 'changed' })
+    expect(events.rejected).toHaveBeenCalledWith(expect.objectContaining({ changes: [change] }), 'changed', false)
+    expect(world.get(3, 12, 4)).toBe(0)
+    Socket.last.receive({ type: 'ack', seq: session.editBulk([change], 0), block: 0 })
+    expect([world.get(3, 12, 4), session.edits.waiting.length]).toEqual([19, 0])
+    session.leave()
+  })
+
   test('the pose is sent at most every 50 ms, and twice when the player stops', () => {
     const { session, body } = setup()
     const moves = () => Socket.last.sentOf('move').length

@@ -3,13 +3,13 @@
 import { laterTexts } from '../text/later-texts'
 import { AIR, KINDS, kindOf } from '../world/blocks'
 import type { Copy } from './copy'
-import { MAX_BLOCKS, MAX_SIDE } from './shapes'
+import { BULK_MAX_BLOCKS as MAX_BLOCKS, BULK_MAX_SIDE as MAX_SIDE } from './shapes'
 
 const texts = laterTexts.blueprint
 const FORMAT = 'voxeld blueprint'
 const VERSION = 1
 /** In bytes. The longest file that encodeBlueprint writes is shorter. */
-export const MAX_FILE = 256 << 10
+export const MAX_FILE = 1 << 20
 
 export function encodeBlueprint({ sides, blocks }: Copy): string {
   const palette = [...new Set(blocks)]

@@ -1,7 +1,7 @@
 // A copy of the blocks in a box, which can be turned and put elsewhere.
 
 import type { Vector } from '../player/ray'
-import { AIR, kindOf, turnedRight } from '../world/blocks'
+import { AIR, kindOf, mirrored, turnedRight } from '../world/blocks'
 import type { Box } from '../world/claims'
 import { sidesOf } from './shapes'
 import type { Wanted } from './work'
@@ -42,6 +42,26 @@ export function turned({ sides: [width, height, length], blocks }: Copy): Copy {
   return { sides: [length, height, width], blocks: result }
 }
 
+/** Returns a copy mirrored along an axis: 0 is x, 1 is y, 2 is z. */
+export function flipped({ sides, blocks }: Copy, axis: 0 | 1 | 2): Copy {
+  const [width, height, length] = sides
+  const result = new Uint16Array(blocks.length)
+  let at = 0
+  for (let y = 0; y < height; y++) {
+    for (let z = 0; z < length; z++) {
+      for (let x = 0; x < width; x++) {
+        const [fx, fy, fz] = [
+          axis === 0 ? width - 1 - x : x,
+          axis === 1 ? height - 1 - y : y,
+          axis === 2 ? length - 1 - z : z,
+        ]
+        result[at++] = mirrored(blocks[(fy * length + fz) * width + fx] ?? AIR, axis)
+      }
+    }
+  }
+  return { sides, blocks: result }
+}
+
 /** Returns the blocks of a copy whose lowest layer has its middle at a place. Its air is left out. */
 export function placed({ sides: [width, height, length], blocks }: Copy, middle: Vector): Wanted[] {
   const x0 = middle[0] - (width >> 1)
@@ -57,6 +77,16 @@ export function placed({ sides: [width, height, length], blocks }: Copy, middle:
     }
   }
   return wanted
+}
+
+/** Returns how many blocks of each kind a copy has, most first, as CSV. */
+export function materialsOf({ blocks }: Copy, nameOf: (block: number) => string): string {
+  const counts = new Map<string, number>()
+  for (const block of blocks) {
+    if (block !== AIR) counts.set(nameOf(block), (counts.get(nameOf(block)) ?? 0) + 1)
+  }
+  const rows = [...counts].sort(([, a], [, b]) => b - a).map(([name, count]) => `"${name}",${count}`)
+  return `${['block,count', ...rows].join('\r\n')}\r\n`
 }
 
 /** Returns the number of blocks of a copy that are not air. */

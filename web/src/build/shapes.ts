@@ -4,11 +4,19 @@ import type { Vector } from '../player/ray'
 import { laterTexts } from '../text/later-texts'
 import type { Box } from '../world/claims'
 
-/** The limits of what is built, copied or undone at once, in blocks. */
+/** The limits of what is built or copied at once, in blocks. */
 export const MAX_BLOCKS = 8192
 export const MAX_SIDE = 64
+/** The same where bulk edits are made, unless the player's role may change fewer blocks. */
+export const BULK_MAX_BLOCKS = 65_536
+export const BULK_MAX_SIDE = 256
 
-export type Shape = 'line' | 'wall' | 'box' | 'hollow'
+export interface Limits {
+  blocks: number
+  side: number
+}
+
+export type Shape = 'line' | 'wall' | 'box' | 'hollow' | 'sphere' | 'shell'
 
 const AXES = [0, 1, 2] as const
 
@@ -30,15 +38,23 @@ export function sidesOf({ min, max }: Box): [x: number, y: number, z: number] {
 export function countOf(shape: Shape, a: Vector, b: Vector): number {
   const sides = sidesOf(boxBetween(a, b))
   if (shape === 'line') return Math.max(...sides)
+  if (shape === 'sphere' || shape === 'shell') return roundPlaces(boxBetween(a, b), shape === 'shell').length
   const [x, y, z] = sides
   const inside = shape === 'hollow' ? sides.reduce((n, side) => n * Math.max(0, side - 2), 1) : 0
   return x * y * z - inside
 }
 
 /** Returns why a shape cannot be built, or null. */
-export function problemOf(shape: Shape, a: Vector, b: Vector): string | null {
-  if (Math.max(...sidesOf(boxBetween(a, b))) > MAX_SIDE) return laterTexts.build.maxSide(MAX_SIDE)
-  if (countOf(shape, a, b) > MAX_BLOCKS) return laterTexts.build.maxBlocks(MAX_BLOCKS)
+export function problemOf(
+  shape: Shape,
+  a: Vector,
+  b: Vector,
+  { blocks, side }: Limits = { blocks: MAX_BLOCKS, side: MAX_SIDE },
+): string | null {
+  if (Math.max(...sidesOf(boxBetween(a, b))) > side) return laterTexts.build.maxSide(side)
+  const round = shape === 'sphere' || shape === 'shell'
+  // the box around a sphere has less than twice its blocks
+  if ((round ? countOf('box', a, b) / 2 : countOf(shape, a, b)) > blocks) return laterTexts.build.maxBlocks(blocks)
   return null
 }
 
@@ -46,6 +62,7 @@ export function problemOf(shape: Shape, a: Vector, b: Vector): string | null {
 export function placesOf(shape: Shape, a: Vector, b: Vector): Vector[] {
   if (shape === 'line') return lineBetween(a, b)
   const { min, max } = boxBetween(a, b)
+  if (shape === 'sphere' || shape === 'shell') return roundPlaces({ min, max }, shape === 'shell')
   const places: Vector[] = []
   for (let y = min[1]; y <= max[1]; y++) {
     for (let z = min[2]; z <= max[2]; z++) {
@@ -56,6 +73,40 @@ export function placesOf(shape: Shape, a: Vector, b: Vector): Vector[] {
     }
   }
   return places
+}
+
+/** Returns the places of the ellipsoid that fills a box, or of its outer layer. */
+function roundPlaces({ min, max }: Box, hollow: boolean): Vector[] {
+  const sides = sidesOf({ min, max })
+  const isInside = (...at: Vector) =>
+    AXES.reduce<number>((sum, i) => sum + (((at[i] - min[i] + 0.5) * 2) / sides[i] - 1) ** 2, 0) <= 1
+  const places: Vector[] = []
+  for (let y = min[1]; y <= max[1]; y++) {
+    for (let z = min[2]; z <= max[2]; z++) {
+      for (let x = min[0]; x <= max[0]; x++) {
+        const around =
+          hollow && [-1, 1].every((d) => isInside(x + d, y, z) && isInside(x, y + d, z) && isInside(x, y, z + d))
+        if (isInside(x, y, z) && !around) places.push([x, y, z])
+      }
+    }
+  }
+  return places
+}
+
+/** Returns the blocks of many that are at the edges of the box around all: what a ghost shows of them. */
+export function outlineOf<T extends { x: number; y: number; z: number }>(blocks: readonly T[]): readonly T[] {
+  const low = { x: Infinity, y: Infinity, z: Infinity }
+  const high = { x: -Infinity, y: -Infinity, z: -Infinity }
+  const axes = ['x', 'y', 'z'] as const
+  for (const at of blocks) {
+    for (const i of axes) {
+      low[i] = Math.min(low[i], at[i])
+      high[i] = Math.max(high[i], at[i])
+    }
+  }
+  const edges = blocks.filter((at) => axes.filter((i) => at[i] === low[i] || at[i] === high[i]).length > 1)
+  const every = Math.ceil(blocks.length / MAX_BLOCKS)
+  return edges.length > 0 ? edges.slice(0, MAX_BLOCKS) : blocks.filter((_, i) => i % every === 0)
 }
 
 /** Returns the blocks of a straight line: one for each step along its longest side. */

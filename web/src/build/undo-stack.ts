@@ -1,18 +1,14 @@
 // What a player can undo and redo: steps of changes that the server has acknowledged.
 
-export interface Change {
-  readonly x: number
-  readonly y: number
-  readonly z: number
-  readonly before: number
-  readonly after: number
-}
+import type { BlockChange } from '../world/edits'
+
+export type Change = BlockChange
 
 /** The changes of one gesture, in the order in which they were made. */
 export type Step = readonly Change[]
 
 export const MAX_STEPS = 200
-export const MAX_CHANGES = 65_536
+export const MAX_CHANGES = 131_072
 
 /** Returns the step that takes another one back. */
 export function inverseOf(step: Step): Step {

@@ -1,18 +1,25 @@
 // The building tools: lets the player choose what to build, shows it before it is there, makes the edits, and takes them back.
 
 import { decodeBlueprint, encodeBlueprint, MAX_FILE } from '../build/blueprint'
-import { copyBox, countBlocks, placed, turned, type Copy } from '../build/copy'
+import { parseBuildCommand } from '../build/command'
+import { copyBox, countBlocks, flipped, materialsOf, placed, turned, type Copy } from '../build/copy'
 import { Gesture, type Stage, type Tool } from '../build/gesture'
 import { isInReach, judge, type Place } from '../build/judge'
 import { Pace } from '../build/pace'
 import {
+  BULK_MAX_BLOCKS,
+  BULK_MAX_SIDE,
+  MAX_BLOCKS,
+  MAX_SIDE,
   besideFace,
   boxBetween,
   cornerInAir,
   hollowFrom,
+  outlineOf,
   placesOf,
   problemOf,
   sidesOf,
+  type Limits,
   type Shape,
 } from '../build/shapes'
 import { UndoStack, inverseOf, type Change, type Step } from '../build/undo-stack'
@@ -31,7 +38,7 @@ import { Ghost } from '../render/ghost'
 import type { View } from '../render/view'
 import { laterTexts } from '../text/later-texts'
 import { texts as commonTexts } from '../text/texts'
-import { AIR, boxesOf, isAimable, isPlant, isReplaceable, useDoor } from '../world/blocks'
+import { AIR, KINDS, boxesOf, kindOf, isAimable, isPlant, isReplaceable, useDoor } from '../world/blocks'
 import type { PendingEdit } from '../world/edits'
 import type { World } from '../world/world'
 import type { Frame, System } from './frame-loop'
@@ -66,6 +73,7 @@ export class BuildControl implements System {
   private replaces = false
   private job: { work: Work; purpose: Purpose } | null = null
   private undoNext = false // as soon as the work has stopped
+  private corners: [Vector | null, Vector | null] = [null, null] // of commands
   private lastHandEdit: PendingEdit | null = null
   private result: { text: string; until: number } | null = null
   private shown = '' // what the ghost shows
@@ -94,6 +102,7 @@ export class BuildControl implements System {
     this.bar = new BuildBar({
       raise: (steps) => this.scroll(steps),
       turn: () => this.turn(),
+      mirror: () => this.flip(0),
       confirm: () => this.confirm(),
       undo: () => this.undo(),
       cancel: () => this.cancel(),
@@ -103,6 +112,7 @@ export class BuildControl implements System {
       undo: () => this.undo(),
       redo: () => this.redo(),
       save: () => this.save(),
+      saveMaterials: () => this.saveMaterials(),
       opened: (file) => void this.openFile(file),
       setReplaces: (replaces) => (this.replaces = replaces),
       close: () => void screens.resume(),
@@ -143,6 +153,71 @@ export class BuildControl implements System {
     if (gesture.stage === 'confirm') this.confirm()
     else if (!gesture.choose()) this.say(laterTexts.aimAtBlock)
     return true
+  }
+
+  /** Carries out a command of the chat, without its slashes. */
+  command(line: string): void {
+    const command = parseBuildCommand(line, blockNamed)
+    if (command === null || typeof command === 'string') {
+      this.hud.chat.addNotice(command === null ? texts.commands : texts.noBlock(command))
+      return
+    }
+    const feet: Vector = [Math.floor(this.body.x), Math.floor(this.body.y), Math.floor(this.body.z)]
+    switch (command.name) {
+      case 'pos1':
+      case 'pos2': {
+        const number = command.name === 'pos1' ? 1 : 2
+        const at = command.at ?? feet
+        this.corners[number - 1] = at
+        this.hud.chat.addNotice(texts.corner(number, at.join(' ')))
+        return
+      }
+      case 'sphere':
+      case 'shell': {
+        const { name, block, radius } = command
+        const corner = (by: number): Vector => [feet[0] + by, feet[1] + by, feet[2] + by]
+        this.startAll(this.placesIn(name, corner(-radius), corner(radius), block))
+        return
+      }
+      case 'undo':
+        this.undo()
+        return
+      case 'redo':
+        this.redo()
+        return
+      case 'stop':
+        this.stop()
+        return
+      case 'turn':
+        this.turn()
+        return
+      case 'flip':
+        this.flip(command.axis)
+        return
+      case 'paste':
+        this.startAll(this.pasteAt(feet))
+        return
+    }
+    const [a, b] = this.gesture?.stage === 'confirm' && this.gesture.corners ? this.gesture.corners : this.corners
+    if (!a || !b) {
+      this.hud.chat.addNotice(texts.noCorners)
+      return
+    }
+    const all = this.placesIn('box', a, b, command.name === 'fill' ? command.block : AIR)
+    if (typeof all === 'string' || command.name === 'fill') {
+      this.startAll(all)
+      return
+    }
+    if (command.name === 'replace') {
+      const { from, to } = command
+      const there = all.map((at) => ({ ...at, block: to, instead: this.world.get(at.x, at.y, at.z) }))
+      this.startAll(there.filter(({ instead }) => instead >= 0 && kindOf(instead).base === kindOf(from).base))
+      return
+    }
+    this.copy = copyBox(this.world, boxBetween(a, b))
+    this.updateDialog()
+    this.say(texts.copiedNow(countBlocks(this.copy)))
+    if (command.name === 'cut') this.startAll(all)
   }
 
   /** Moves the last corner, or turns the copy; returns false if no tool takes the wheel now. */
@@ -188,6 +263,11 @@ export class BuildControl implements System {
   /** Notes an edit that the server has acknowledged. */
   committed(edit: PendingEdit): void {
     const { seq, x, y, z, before, block: after } = edit
+    if (edit.changes) {
+      // one that was sent before the tools were reset belongs to no work
+      if (!this.job?.work.committed(seq, ...edit.changes)) this.stack.add(edit.changes)
+      return
+    }
     const change: Change = { x, y, z, before, after }
     if (this.job?.work.committed(seq, change)) {
       this.pace.committed()
@@ -216,6 +296,7 @@ export class BuildControl implements System {
   /** Discards everything, for another world or another player. */
   reset(): void {
     this.gesture = this.job = this.result = this.lastHandEdit = null
+    this.corners = [null, null]
     this.undoNext = false
     this.stack.clear()
   }
@@ -246,6 +327,46 @@ export class BuildControl implements System {
     this.shown = '' // its sides may be as long as before
   }
 
+  private flip(axis: 0 | 1 | 2): void {
+    if (this.copy) this.copy = flipped(this.copy, axis)
+    this.shown = ''
+  }
+
+  /** What may be built or copied at once. */
+  private limits(): Limits {
+    const { bulk } = this.session
+    if (bulk === 0) return { blocks: MAX_BLOCKS, side: MAX_SIDE }
+    return { blocks: Math.min(bulk, BULK_MAX_BLOCKS), side: BULK_MAX_SIDE }
+  }
+
+  /** Returns the places of a shape, with what they are to become, or why it cannot be built. */
+  private placesIn(shape: Shape, a: Vector, b: Vector, block: number): Wanted[] | string {
+    const { height } = this.world
+    const inWorld = (y: number) => y >= 0 && y < height
+    return (
+      problemOf(shape, a, b, this.limits()) ??
+      placesOf(shape, a, b)
+        .filter(([, y]) => inWorld(y))
+        .map(([x, y, z]) => ({ x, y, z, block }))
+    )
+  }
+
+  private pasteAt(middle: Vector): Wanted[] | string {
+    if (!this.copy) return texts.noCopy
+    const wanted = placed(this.copy, middle)
+    const { blocks } = this.limits()
+    return wanted.length > blocks ? texts.maxBlocks(blocks) : wanted
+  }
+
+  /** Builds all that a command wants, whatever is there, unless that is not possible. */
+  private startAll(wanted: readonly Wanted[] | string): void {
+    if (typeof wanted === 'string' || this.job) this.say(typeof wanted === 'string' ? wanted : texts.busy)
+    else {
+      this.leaveTool()
+      this.start(wanted, 'build', true)
+    }
+  }
+
   private point(gesture: Gesture): void {
     gesture.point(this.placeFor(gesture))
   }
@@ -270,14 +391,14 @@ export class BuildControl implements System {
     const [a, b] = corners
     const block = tool === 'clear' ? AIR : this.store.selectedBlock
     const all = (places: Vector[]): Wanted[] => places.map(([x, y, z]) => ({ x, y, z, block }))
-    if (tool === 'paste') return this.copy ? placed(this.copy, a) : texts.noCopy
+    if (tool === 'paste') return this.pasteAt(a)
     if (tool === 'fill') {
       if (stage !== 'confirm') return all([a])
       const places = hollowFrom(a, (x, y, z) => isReplaceable(this.world.get(x, y, z)))
       return places ? all(places) : texts.notHollow
     }
     const shape = shapeOf(tool)
-    return problemOf(shape, a, b) ?? all(placesOf(shape, a, b))
+    return this.placesIn(shape, a, b, block)
   }
 
   private confirm(): void {
@@ -306,14 +427,20 @@ export class BuildControl implements System {
     this.start(wanted, 'build')
   }
 
-  private start(wanted: readonly Wanted[], purpose: Purpose): void {
+  private start(wanted: readonly Wanted[], purpose: Purpose, replaces = this.replaces): void {
     const { session } = this
     this.result = null
-    const place = this.place()
+    const place = { ...this.place(), replaces }
+    const editBulk = (some: readonly Wanted[]) =>
+      session.editBulk(
+        some.map(({ x, y, z, block }) => ({ x, y, z, before: this.world.get(x, y, z), after: block })),
+        performance.now(),
+      )
     const work = new Work(wanted, {
       judge: (wanted) => judge(wanted, place),
       edit: ({ x, y, z, block }) =>
         session.edit(x, y, z, block, performance.now()) ? (session.edits.waiting.at(-1)?.seq ?? null) : null,
+      ...(session.bulk > 0 && { editBulk }),
     })
     this.job = { work, purpose }
   }
@@ -325,7 +452,9 @@ export class BuildControl implements System {
       replaces: this.replaces,
       isPending: (x, y, z) => session.edits.waiting.some((edit) => edit.x === x && edit.y === y && edit.z === z),
       mayBuild: (x, y, z) => session.claims.at(x, y, z)?.build ?? true,
-      isInReach: (x, y, z) => isInReach([body.x, body.y + EYE, body.z], interaction.reach - REACH_MARGIN, x, y, z),
+      // bulk edits reach as far as the player sees
+      isInReach: (x, y, z) =>
+        session.bulk > 0 || isInReach([body.x, body.y + EYE, body.z], interaction.reach - REACH_MARGIN, x, y, z),
       isOccupied: (x, y, z) =>
         bodyTouchesBlock(body.x, body.y, body.z, x, y, z) ||
         avatars.anyTouches((ax, ay, az) => bodyTouchesBlock(ax, ay, az, x, y, z)),
@@ -367,11 +496,13 @@ export class BuildControl implements System {
 
   private save(): void {
     if (!this.copy) return
-    const link = document.createElement('a')
-    link.href = URL.createObjectURL(new Blob([encodeBlueprint(this.copy)], { type: 'application/json' }))
-    link.download = `blueprint-${this.copy.sides.join('x')}.json`
-    link.click()
-    URL.revokeObjectURL(link.href)
+    download(`blueprint-${this.copy.sides.join('x')}.json`, 'application/json', encodeBlueprint(this.copy))
+  }
+
+  private saveMaterials(): void {
+    if (!this.copy) return
+    const table = materialsOf(this.copy, (block) => commonTexts.block(kindOf(block).name))
+    download(`materials-${this.copy.sides.join('x')}.csv`, 'text/csv', table)
   }
 
   private async openFile(file: File): Promise<void> {
@@ -407,7 +538,8 @@ export class BuildControl implements System {
     this.shown = key
     const wanted = gesture ? this.wantedBy(gesture) : (job?.work.left ?? [])
     this.ghosts = typeof wanted === 'string' ? [] : wanted
-    this.ghost.show(gesture?.tool === 'copy' ? this.ghosts.map((at) => ({ ...at, block: COPIED })) : this.ghosts)
+    const shown = this.ghosts.length > MAX_BLOCKS ? outlineOf(this.ghosts) : this.ghosts
+    this.ghost.show(gesture?.tool === 'copy' ? shown.map((at) => ({ ...at, block: COPIED })) : shown)
   }
 
   private status(now: number): BuildStatus | null {
@@ -487,15 +619,36 @@ function confirmOf(tool: Tool): string {
   return tool === 'copy' || tool === 'paste' ? texts.tools[tool] : texts.confirm
 }
 
+/** Returns the block with a name, in English or in the language of the page, or an id; -1 if there is none. */
+function blockNamed(name: string): number {
+  if (name === 'air') return AIR
+  const id = KINDS.findIndex(
+    (kind, i) =>
+      kind.placeable &&
+      kind.base === i &&
+      (kind.name.toLowerCase() === name || commonTexts.block(kind.name).toLowerCase() === name),
+  )
+  const number = Number(name)
+  return id >= 0 || !Number.isInteger(number) || !kindOf(number).placeable ? id : number
+}
+
+function download(name: string, type: string, text: string): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob([text], { type }))
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(link.href)
+}
+
 /** The copied blocks are shown in the colour of ice. */
 const COPIED = 21
 
 function shapeOf(tool: Tool): Shape {
-  return tool === 'line' || tool === 'wall' || tool === 'hollow' ? tool : 'box'
+  return tool === 'fill' || tool === 'clear' || tool === 'copy' || tool === 'paste' ? 'box' : tool
 }
 
 function buttonsOf({ tool, stage }: Gesture): BuildStatus['buttons'] {
-  const adjust = tool === 'paste' ? (['turn'] as const) : stage === 'confirm' ? (['raise'] as const) : []
+  const adjust = tool === 'paste' ? (['turn', 'mirror'] as const) : stage === 'confirm' ? (['raise'] as const) : []
   return [...adjust, ...(stage === 'confirm' ? (['confirm'] as const) : []), 'cancel']
 }
 

@@ -153,7 +153,7 @@ export function startGame(
         effects.part?.interacted('gift', event.to)
       },
       committed: (edit) => {
-        countPlaced(edit)
+        if (!edit.changes) countPlaced(edit)
         build.use((part) => part.committed(edit))
       },
       rejected: (edit, error, again) => {
@@ -350,7 +350,8 @@ export function startGame(
       build.part?.leaveTool()
       claims.part?.end()
       inspect.use((part) => part.toggle())
-    } else if (line.toLowerCase() === 'past') openPast()
+    } else if (line.startsWith('/')) build.use((part) => part.command(line.slice(1)))
+    else if (line.toLowerCase() === 'past') openPast()
     else if (/^ignore\b/i.test(line)) {
       chat.use((part) => {
         part.toggleIgnored(line.slice('ignore'.length).trim())
@@ -512,6 +513,7 @@ export function startGame(
       meshBacklog: meshes.backlog,
       pendingEdits: session.edits.waiting.length,
       acknowledgedEdits: session.acknowledged,
+      bulk: session.bulk,
       hotbarSlot: store.slot,
       hotbar: [...settings.hotbar],
       gifts: settings.hotbar.map((block) => hud.hotbar.giftsLeft(block)),

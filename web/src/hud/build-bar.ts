@@ -7,6 +7,7 @@ import { button, el, show } from './dom'
 export interface BuildBarEvents {
   raise(steps: number): void
   turn(): void
+  mirror(): void
   confirm(): void
   undo(): void
   cancel(): void
@@ -28,6 +29,7 @@ const texts = laterTexts.build
 const LABELS: [keyof BuildBarEvents, string][] = [
   ['raise', ''],
   ['turn', texts.turn],
+  ['mirror', texts.mirror],
   ['confirm', texts.confirm],
   ['undo', texts.undo],
   ['cancel', laterTexts.cancel],

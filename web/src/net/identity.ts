@@ -4,7 +4,7 @@
 import { getPublicKey, hashes, sign, utils } from '@noble/ed25519'
 import { sha512 } from '@noble/hashes/sha2.js'
 import { fromHex, toHex } from './bytes'
-import { commandText, editText, proofText } from './protocol'
+import { bulkText, commandText, editText, proofText } from './protocol'
 
 hashes.sha512 = sha512
 
@@ -31,6 +31,11 @@ export class Identity {
   /** Returns the signature of an edit, in hex. */
   signEdit(world: string, seq: number, x: number, y: number, z: number, block: number, text = ''): string {
     return this.sign(editText(world, seq, x, y, z, block, text))
+  }
+
+  /** Returns the signature of a bulk edit, in hex. */
+  signBulk(world: string, seq: number, x: number, z: number, runs: string): string {
+    return this.sign(bulkText(world, seq, x, z, runs))
   }
 
   private sign(text: string): string {

@@ -19,6 +19,7 @@ export type FromClient =
   | { type: 'prove'; signature: string }
   | ({ type: 'move' } & Pose)
   | { type: 'edit'; seq: number; x: number; y: number; z: number; block: number; signature?: string; text?: string }
+  | { type: 'bulk'; seq: number; x: number; z: number; runs: string; signature?: string }
   | { type: 'chat'; text: string }
   | { type: 'command'; text: string; seq?: number; signature?: string }
   | { type: 'hit'; player: string }
@@ -64,6 +65,8 @@ export interface Permissions {
   /** The name that is registered to the player's key, or empty. */
   name: string
   commands: CommandHelp[]
+  /** How many blocks they may change at once by bulk edits; none if it is missing. */
+  bulk?: number
 }
 
 export interface CommandHelp {
@@ -325,6 +328,11 @@ export function editText(
 ): string {
   const lines = [world, seq, x, y, z, block]
   return (sign ? ['voxeld edit 2', ...lines, sign] : ['voxeld edit 1', ...lines]).join('\n')
+}
+
+/** Returns the text that a player signs to make a bulk edit in a chunk (player.BulkText). */
+export function bulkText(world: string, seq: number, x: number, z: number, runs: string): string {
+  return ['voxeld bulk edit 1', world, seq, x, z, runs].join('\n')
 }
 
 /** Reports whether a name is valid: 1 to 20 ASCII letters, digits, _ and -. */

@@ -9,10 +9,11 @@ import { texts } from '../text/texts'
 import { Claims } from '../world/claims'
 import { Clock } from '../world/clock'
 import { chunkOf } from '../world/coords'
-import { Edits, type PendingEdit } from '../world/edits'
+import { Edits, type BlockChange, type PendingEdit } from '../world/edits'
 import { Signs } from '../world/signs'
 import type { World } from '../world/world'
 import type { ChunkCache } from './chunk-cache'
+import { encodeRuns } from './bulk'
 import { ChunkLoader } from './chunk-loader'
 import { Connection, type JoinOptions } from './connection'
 import { withPlace } from './command'
@@ -198,11 +199,29 @@ export class Session {
 
   /** Changes a block locally at once, and sends the edit as soon as it may be; text is that of a sign. */
   edit(x: number, y: number, z: number, block: number, now: number, text = ''): boolean {
-    const hours = Math.floor((now - this.welcomedAt) / HOUR_MS)
-    this.edits.skipTo((this.welcome?.next_seq ?? 0) + hours * HOUR_MS * 1000) // seqs of signed edits must be near the time
+    this.advanceSeq(now)
     const edit = this.edits.make(x, y, z, block, text)
     if (edit) this.editSender.sendDue()
     return edit !== null
+  }
+
+  /** How many blocks the player may change at once by bulk edits; 0: none. */
+  get bulk(): number {
+    return this.permissions?.bulk ?? 0
+  }
+
+  /** Changes blocks of one chunk, all or none, if they are what they were before; returns the edit's number. */
+  editBulk(changes: readonly BlockChange[], now: number): number {
+    this.advanceSeq(now)
+    const { seq } = this.edits.makeBulk(changes)
+    this.editSender.sendDue()
+    return seq
+  }
+
+  /** Keeps the numbers of signed edits near the time. */
+  private advanceSeq(now: number): void {
+    const hours = Math.floor((now - this.welcomedAt) / HOUR_MS)
+    this.edits.skipTo((this.welcome?.next_seq ?? 0) + hours * HOUR_MS * 1000)
   }
 
   /** Sends a line of the chat to a channel; returns false, and says so, if there is no connection. */
@@ -264,11 +283,15 @@ export class Session {
     this.connection.send(message)
   }
 
-  private sendEdit({ seq, x, y, z, block, text }: PendingEdit): void {
-    const signature =
-      this.identity && this.welcome?.signed
-        ? this.identity.signEdit(this.welcome.world, seq, x, y, z, block, text)
-        : undefined
+  private sendEdit({ seq, x, y, z, block, text, changes }: PendingEdit): void {
+    const world = this.welcome?.signed ? this.welcome.world : ''
+    if (changes) {
+      const [at, to, runs] = [chunkOf(x), chunkOf(z), encodeRuns(changes)]
+      const signature = world ? this.identity?.signBulk(world, seq, at, to, runs) : undefined
+      this.connection.send({ type: 'bulk', seq, x: at, z: to, runs, signature })
+      return
+    }
+    const signature = world ? this.identity?.signEdit(world, seq, x, y, z, block, text) : undefined
     this.connection.send({ type: 'edit', seq, x, y, z, block, signature, text: text || undefined })
   }
 
@@ -466,7 +489,7 @@ export class Session {
       this.events.rejected(edit, error, true)
       return
     }
-    if (error && WITHOUT_BLOCK.has(error)) this.edits.withdraw(seq)
+    if (error && (edit?.changes || WITHOUT_BLOCK.has(error))) this.edits.withdraw(seq)
     else this.edits.acknowledge(seq, block)
     this.editSender.settled(seq)
     if (error) {

@@ -346,6 +346,8 @@ export const enLater = {
       wall: 'Wall',
       box: 'Box',
       hollow: 'Hollow box',
+      sphere: 'Sphere',
+      shell: 'Hollow sphere',
       fill: 'Fill',
       clear: 'Clear',
       copy: 'Copy',
@@ -356,6 +358,8 @@ export const enLater = {
       wall: 'An upright wall between two corners.',
       box: 'A box full of blocks.',
       hollow: 'The six sides of a box.',
+      sphere: 'A sphere that fills the box between two corners.',
+      shell: 'The outer layer of a sphere.',
       fill: 'A hollow in the ground or a floor between walls, up to the place that you click.',
       clear: 'Takes away all blocks of a box.',
       copy: 'Copies the blocks of a box.',
@@ -365,6 +369,8 @@ export const enLater = {
     redo: 'Redo',
     save: 'Save copy',
     whatSave: 'Saves the copy as a file, a blueprint.',
+    materials: 'Materials',
+    whatMaterials: 'Saves how many blocks of each kind the copy has, as a table (CSV).',
     open: 'Open file',
     whatOpen: 'Opens a blueprint that you or somebody else has saved.',
 
@@ -372,10 +378,16 @@ export const enLater = {
     lower: 'Lower',
     higher: 'Higher',
     turn: 'Turn',
+    mirror: 'Mirror',
     /** The button that agrees, if it is not named after the tool. */
     confirm: 'Build',
     remove: 'Remove',
 
+    commands:
+      'Commands: //pos1, //pos2 [X Y Z], //fill BLOCK, //replace BLOCK BLOCK, //sphere BLOCK RADIUS, //shell BLOCK RADIUS, //copy, //cut, //paste, //turn, //flip x|y|z, //undo, //redo, //stop.',
+    noCorners: 'First choose two corners, with a tool or with //pos1 and //pos2.',
+    noBlock: (name: string) => `There is no block ${name}.`,
+    corner: (number: number, place: string) => `Corner ${number}: ${place}.`,
     nothingToUndo: 'There is nothing to undo.',
     nothingToRedo: 'There is nothing to redo.',
     noCopy: 'There is no copy yet.',

@@ -182,6 +182,17 @@ export function turnedRight(block: number): number {
   return block
 }
 
+/** Returns a block mirrored along an axis: 0 is x, 1 is y, 2 is z. */
+export function mirrored(block: number, axis: 0 | 1 | 2): number {
+  const { shape } = kindOf(block)
+  if (axis === 1) return shape === SLAB ? block + 1 : shape === UPPER_SLAB ? block - 1 : block
+  for (const first of DIRECTED) {
+    const direction = shape - first
+    if (direction >= 0 && direction < 4 && direction >> 1 === axis >> 1) return block + (direction % 2 === 0 ? 1 : -1)
+  }
+  return block
+}
+
 /** Returns what a block becomes when a slab is placed on the face of it with that normal: both slabs are the whole block; else null. */
 export function joinSlabs(there: number, block: number, ny: number): number | null {
   const { shape, base } = kindOf(there)

@@ -2,7 +2,19 @@
 // survive a lost connection and are sent again under the same sequence number, which the region applies at most once.
 // While an edit is pending, committed changes by others at the same place are stored beneath it.
 
-import { blockKey, chunkOf } from './coords'
+import { blockKey, chunkOf, SIZE } from './coords'
+
+/** The most blocks of a bulk edit: the runs of so many never take more than the server accepts, 12,288 bytes. */
+export const BULK_BLOCKS = 1536
+
+/** A block that is changed. */
+export interface BlockChange {
+  readonly x: number
+  readonly y: number
+  readonly z: number
+  readonly before: number
+  readonly after: number
+}
 
 export interface PendingEdit {
   readonly seq: number
@@ -14,6 +26,8 @@ export interface PendingEdit {
   readonly before: number
   /** The text of a sign. */
   readonly text: string
+  /** Of a bulk edit, what it changes in the chunk at (x, z), all or nothing; y is -1. It is not applied before the ack. */
+  readonly changes?: readonly BlockChange[]
 }
 
 interface Blocks {
@@ -59,12 +73,26 @@ export class Edits {
     return edit
   }
 
+  /** Makes a bulk edit of blocks of one chunk. */
+  makeBulk(changes: readonly BlockChange[]): PendingEdit {
+    const [{ x, z } = { x: 0, z: 0 }] = changes
+    const seq = this.nextSeq++
+    const edit = { seq, x: chunkOf(x) * SIZE, y: -1, z: chunkOf(z) * SIZE, block: 0, before: 0, text: '', changes }
+    this.pending.push(edit)
+    return edit
+  }
+
   /** Completes an edit if it is pending; block is what the world has there now. */
   acknowledge(seq: number, block: number): void {
     const index = this.pending.findIndex((edit) => edit.seq === seq)
     const edit = this.pending[index]
     if (!edit) return
     this.pending.splice(index, 1)
+    for (const { x, y, z, before, after } of edit.changes ?? []) {
+      // what is there by now may be newer, if the ack comes late
+      if (this.blocks.get(x, y, z) === before) this.applyCommitted(x, y, z, after)
+    }
+    if (edit.changes) return
     const key = blockKey(edit.x, edit.y, edit.z)
     if (this.newest(edit)) {
       this.beneath.set(key, block)
@@ -86,6 +114,7 @@ export class Edits {
   /** Reverts an edit whose refusal does not include the block there: restores the last committed block. */
   withdraw(seq: number): void {
     const edit = this.find(seq)
+    if (edit?.changes) this.pending.splice(this.pending.indexOf(edit), 1)
     const committed = edit && this.beneath.get(blockKey(edit.x, edit.y, edit.z))
     if (committed !== undefined) this.acknowledge(seq, committed)
   }
@@ -100,6 +129,7 @@ export class Edits {
   /** Applies the pending edits to a chunk that was just loaded. */
   chunkLoaded(cx: number, cz: number): void {
     for (const edit of this.waitingIn(cx, cz)) {
+      if (edit.changes) continue
       const { x, y, z, block } = edit
       if (edit === this.pending.find((other) => samePlace(other, edit))) {
         this.beneath.set(blockKey(x, y, z), this.blocks.get(x, y, z))
