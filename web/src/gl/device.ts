@@ -4,7 +4,6 @@
 export type Side = 'front' | 'both'
 
 export class Device {
-  readonly multiDraw: WEBGL_multi_draw | null
   private readonly parallel: KHR_parallel_shader_compile | null
   private readonly anisotropic: EXT_texture_filter_anisotropic | null
   private program: WebGLProgram | null = null
@@ -15,7 +14,6 @@ export class Device {
   private side: Side = 'both'
 
   constructor(readonly gl: WebGL2RenderingContext) {
-    this.multiDraw = gl.getExtension('WEBGL_multi_draw')
     this.parallel = gl.getExtension('KHR_parallel_shader_compile')
     this.anisotropic = gl.getExtension('EXT_texture_filter_anisotropic')
     gl.enable(gl.DEPTH_TEST)

@@ -33,13 +33,6 @@ export interface Words {
   size: number
 }
 
-/** Which part is drawn, in one call or several: offsets and counts in the index, the first in bytes. */
-export interface Ranges {
-  count: number
-  starts: Int32Array
-  counts: Int32Array
-}
-
 interface Uploaded {
   device: Device
   buffers: Map<Attribute, WebGLBuffer>
@@ -52,19 +45,38 @@ export interface GeometryOptions {
   words?: Readonly<Record<string, Words>>
 }
 
-/** An index, which geometries may share; it is never changed. */
+/** An index, which geometries may share. */
 export class Index {
+  /** How many of the values are drawn: the first ones. */
+  count: number
+  private changed = false
   private uploaded: { device: Device; buffer: WebGLBuffer } | null = null
 
-  constructor(readonly values: Uint16Array | Uint32Array) {}
+  constructor(public values: Uint16Array | Uint32Array) {
+    this.count = values.length
+  }
+
+  /** Uploads the values again before the next use. */
+  change(): void {
+    this.changed = true
+  }
 
   /** Binds it to the vertex array that is bound. */
   bind(device: Device): void {
     const { gl } = device
-    const known = this.uploaded?.device === device
-    if (!known) this.uploaded = { device, buffer: gl.createBuffer() }
-    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.uploaded?.buffer ?? null)
-    if (!known) gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, this.values, gl.STATIC_DRAW)
+    if (this.uploaded?.device !== device) {
+      this.uploaded = { device, buffer: gl.createBuffer() }
+      this.changed = true
+    }
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.uploaded.buffer)
+    this.upload(device)
+  }
+
+  /** Uploads the values if they have changed; the index is bound. */
+  upload({ gl }: Device): void {
+    if (!this.changed) return
+    this.changed = false
+    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, this.values, gl.DYNAMIC_DRAW, 0, this.count)
   }
 
   dispose(): void {
@@ -89,7 +101,7 @@ export class Geometry {
 
   /** The number of vertices, or of indices, that a call draws. */
   get count(): number {
-    if (this.index) return this.index.values.length
+    if (this.index) return this.index.count
     return Object.values(this.attributes).find(({ options }) => !options.instanced)?.count ?? 0
   }
 
@@ -107,6 +119,7 @@ export class Geometry {
     let array = arrays.get(program)
     if (!array) arrays.set(program, (array = this.arrayFor(device, program, buffers)))
     device.bindVertexArray(array)
+    this.index?.upload(device)
   }
 
   /** Frees what is on the GPU, but for an index, which others may share, and for words. */

@@ -2,7 +2,7 @@
 
 import type { PerspectiveCamera, Sphere } from './camera'
 import type { Side } from './device'
-import type { Geometry, Ranges } from './geometry'
+import type { Geometry } from './geometry'
 import { identity, type Matrix } from './matrix'
 import type { Program, Uniforms } from './program'
 
@@ -27,8 +27,6 @@ export class Mesh {
   matrix: Matrix = identity()
   /** What encloses it, in its own coordinates: it is drawn if this may be in the picture; null: always. */
   bounds: Sphere | null = null
-  /** The parts to draw; null: all. */
-  ranges: Ranges | null = null
 
   /** order: lower ones are drawn first. */
   constructor(

@@ -163,6 +163,7 @@ function setterOf(gl: WebGL2RenderingContext, type: number): { size: number; set
     case gl.FLOAT_MAT4:
       return { size: 16, set: (at, value) => gl.uniformMatrix4fv(at, false, value) }
     case gl.SAMPLER_2D:
+    case gl.INT_SAMPLER_2D:
     case gl.SAMPLER_2D_ARRAY:
       return { size: 0, set: () => undefined }
     default:

@@ -107,15 +107,11 @@ export class Renderer {
     }
   }
 
-  private call({ geometry, material, ranges }: Mesh): void {
+  private call({ geometry, material }: Mesh): void {
     const { gl } = this
     const { index, instances, count } = geometry
     const primitive = material.primitive ?? 'triangles'
     const mode = { triangles: gl.TRIANGLES, lines: gl.LINES, points: gl.POINTS }[primitive]
-    if (ranges) {
-      this.drawRanges(mode, ranges)
-      return
-    }
     this.calls++
     if (primitive === 'triangles') this.triangles += (count / 3) * (instances ?? 1)
     const type = index?.values instanceof Uint16Array ? gl.UNSIGNED_SHORT : gl.UNSIGNED_INT
@@ -124,15 +120,6 @@ export class Renderer {
       else gl.drawArrays(mode, 0, count)
     } else if (index) gl.drawElementsInstanced(mode, count, type, 0, instances)
     else gl.drawArraysInstanced(mode, 0, count, instances)
-  }
-
-  private drawRanges(mode: number, { count, starts, counts }: NonNullable<Mesh['ranges']>): void {
-    const { gl } = this
-    const { multiDraw } = this.device
-    for (let i = 0; i < count; i++) this.triangles += (counts[i] ?? 0) / 3
-    this.calls += multiDraw ? 1 : count
-    if (multiDraw) multiDraw.multiDrawElementsWEBGL(mode, counts, 0, gl.UNSIGNED_INT, starts, 0, count)
-    else for (let i = 0; i < count; i++) gl.drawElements(mode, counts[i] ?? 0, gl.UNSIGNED_INT, starts[i] ?? 0)
   }
 
   /** Returns the pixels of the frame that was just drawn, four bytes each. */

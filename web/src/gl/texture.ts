@@ -2,7 +2,7 @@
 
 import type { Device } from './device'
 
-export type Format = 'r8' | 'rg8' | 'rgba8' | 'rg32f'
+export type Format = 'r8' | 'rg8' | 'rgba8' | 'rg32f' | 'rg16i'
 
 /** The numbers of a level; of an array, those of all layers. */
 export interface Level {
@@ -112,5 +112,7 @@ function formatOf(gl: WebGL2RenderingContext, format: Format): { internal: numbe
       return { internal: gl.RGBA8, format: gl.RGBA, type: gl.UNSIGNED_BYTE }
     case 'rg32f':
       return { internal: gl.RG32F, format: gl.RG, type: gl.FLOAT }
+    case 'rg16i':
+      return { internal: gl.RG16I, format: gl.RG_INTEGER, type: gl.SHORT }
   }
 }

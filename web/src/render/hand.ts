@@ -6,12 +6,12 @@ import { product, rotationX, rotationY, scaling, translation, type Matrix } from
 import type { Mesh } from '../gl/mesh'
 import type { Renderer } from '../gl/renderer'
 import { OPEN } from '../mesh/land'
-import { meshSection } from '../mesh/mesher'
+import { WORDS_PER_QUAD, meshSection } from '../mesh/mesher'
 import { LAYER, WIDTH, markRows, newVolume } from '../mesh/volume'
 import { AIR, kindOf } from '../world/blocks'
 import { air } from './glsl'
 import { Batch, QuadBuffer } from './terrain-buffer'
-import type { Terrain } from './terrain'
+import { makeTerrainMaterials, type TerrainMaterials, type TerrainUniforms } from './terrain-material'
 
 const SWING = 0.24 // seconds
 const HELD = 0.32 // the size of the block
@@ -23,8 +23,9 @@ export class Hand {
   /** In third person the block is in the world: where the figure has its hand, or 'hidden' if the figure is. Null in first person. */
   carried: Matrix | 'hidden' | null = null
   private readonly camera = new PerspectiveCamera(55, 0.01, 10)
-  private mesh: Batch | null = null
-  private buffer: QuadBuffer | null = null
+  private readonly buffer: QuadBuffer
+  private readonly materials: TerrainMaterials
+  private batch: Batch | null = null
   private block = AIR
   /** Seconds since the last swing began, at most SWING. */
   swung = SWING
@@ -32,7 +33,9 @@ export class Hand {
   private gait = 0
   private raised = 0
 
-  constructor(private readonly terrain: Terrain) {
+  constructor(gl: WebGL2RenderingContext, tiles: TerrainUniforms['tiles']) {
+    this.buffer = new QuadBuffer(gl, 1)
+    this.materials = makeTerrainMaterials({ tiles, chunks: this.buffer.texture, origin: { value: [0, 0] } })
     this.camera.place(0, 0, 0, 0, 0)
   }
 
@@ -42,8 +45,9 @@ export class Hand {
     air.lamp.value = kindOf(block).glow / 15
     this.raised = 0
     this.meshes.clear()
-    this.buffer?.dispose()
-    this.mesh = this.buffer = null
+    this.buffer.clear()
+    this.batch?.dispose()
+    this.batch = null
     if (block === AIR) return
     const volume = newVolume()
     volume.blocks[2 * (LAYER + WIDTH + 1)] = block // at (1, 1, 1)
@@ -51,11 +55,11 @@ export class Hand {
     markRows(volume)
     const faces = meshSection(volume)
     const pass = faces.opaque.length ? 'opaque' : faces.cutout.length ? 'cutout' : 'water'
-    this.buffer = this.terrain.newBuffer()
-    this.buffer.put(0, [faces[pass]])
-    this.mesh = new Batch(this.buffer, this.terrain.materials[pass], 0)
-    this.mesh.addRange(0, this.buffer.used)
-    this.meshes.add(this.mesh)
+    this.buffer.put(0, 0, [faces[pass]], null)
+    this.batch = new Batch(this.buffer, this.materials[pass], 0)
+    this.batch.addRange(0, faces[pass].length / WORDS_PER_QUAD)
+    this.batch.finish()
+    this.meshes.add(this.batch.mesh)
   }
 
   /** Uploads the block again, when the GPU has lost it. */
@@ -74,17 +78,18 @@ export class Hand {
     this.raised += (1 - this.raised) * (1 - Math.exp(-14 * dt))
     this.gait += (Math.min(1, speed / 5) - this.gait) * (1 - Math.exp(-8 * dt))
     this.bob += dt * 9
-    if (!this.mesh) return
+    if (!this.batch) return
     const { carried } = this
-    this.mesh.visible = carried !== 'hidden'
+    const { mesh } = this.batch
+    mesh.visible = carried !== 'hidden'
     if (carried) {
-      if (carried !== 'hidden') this.mesh.matrix = product(carried, translation(MIDDLE, MIDDLE, MIDDLE), scaling(HELD))
+      if (carried !== 'hidden') mesh.matrix = product(carried, translation(MIDDLE, MIDDLE, MIDDLE), scaling(HELD))
       return
     }
     const swing = Math.sin((this.swung / SWING) * Math.PI)
     const x = 0.86 + Math.cos(this.bob / 2) * 0.02 * this.gait - 0.16 * swing
     const y = -0.6 - Math.abs(Math.sin(this.bob / 2)) * 0.03 * this.gait - 0.5 * (1 - this.raised) + 0.1 * swing
-    this.mesh.matrix = product(
+    mesh.matrix = product(
       translation(x, y, -1.25 - 0.25 * swing),
       rotationX(0.12 - 0.5 * swing),
       rotationY(0.72 - 0.3 * swing),
@@ -95,7 +100,7 @@ export class Hand {
 
   /** Draws the block over the world, in first person. */
   draw(renderer: Renderer, aspect: number): void {
-    if (!this.mesh || this.carried) return
+    if (!this.batch || this.carried) return
     this.camera.aspect = aspect
     this.camera.update()
     renderer.clearDepth()

@@ -1,165 +1,224 @@
-// The quads of a chunk in one buffer on the GPU, of which nothing is kept in memory. A section that changes is replaced where
-// it is, if it fits; otherwise it goes to the end. When the end is reached, the sections are copied to a larger buffer, which the
-// GPU does by itself.
+// The quads of the land in one buffer on the GPU, of which nothing is kept in memory. It consists of pages; a section has some that are side by
+// side. A texture has the chunk of each page, by which the vertex shader knows where a vertex is: so all chunks are drawn together. The index
+// names the quads that can be seen, and is written again when that has changed.
 
-import { Geometry, Index, type Ranges } from '../gl/geometry'
+import { Geometry, Index } from '../gl/geometry'
 import { Mesh, type Material } from '../gl/mesh'
+import { Texture } from '../gl/texture'
 import { WORDS_PER_QUAD, WORDS_PER_VERTEX } from '../mesh/mesher'
 
+/** The shader divides gl_VertexID by the vertices of a page, and pages are in rows of the texture. */
+export const PAGE_QUADS = 64
+export const PAGES_PER_ROW = 64
 const BYTES_PER_QUAD = WORDS_PER_QUAD * 4
-/** The share of a buffer that is free after a section has changed. */
-const SLACK = 1 / 8
+const BYTES_PER_PAGE = PAGE_QUADS * BYTES_PER_QUAD
+const GROWTH = 1.25
 
-/** The index that all geometries of quads share: two triangles each. It grows; geometries keep the index that they have. */
-export class QuadIndex {
-  private index = quadIndex(1 << 14)
-
-  /** Returns an index of at least this many quads. */
-  of(quads: number): Index {
-    if (this.index.values.length < quads * 6) this.index = quadIndex(2 ** Math.ceil(Math.log2(quads)))
-    return this.index
-  }
+/** Pages side by side: those of a section, or free ones. */
+export interface Pages {
+  first: number
+  count: number
 }
 
-function quadIndex(quads: number): Index {
-  const index = new Uint32Array(quads * 6)
-  for (let q = 0, i = 0, v = 0; q < quads; q++, v += 4) {
-    index[i++] = v
-    index[i++] = v + 1
-    index[i++] = v + 2
-    index[i++] = v
-    index[i++] = v + 2
-    index[i++] = v + 3
-  }
-  return new Index(index)
-}
+/** Which pages are free. */
+export class PageList {
+  private free: Pages[] = [] // in the order of the pages, never side by side
+  /** The number of all pages. */
+  total = 0
 
-/** A place in the buffer, in quads. */
-interface Place {
-  at: number
-  quads: number
-  capacity: number
+  /** Takes the first free pages that are enough; null if there are none. */
+  take(count: number): Pages | null {
+    const at = this.free.findIndex((pages) => pages.count >= count)
+    const found = this.free[at]
+    if (!found) return null
+    const taken = { first: found.first, count }
+    found.first += count
+    found.count -= count
+    if (found.count === 0) this.free.splice(at, 1)
+    return taken
+  }
+
+  give({ first, count }: Pages): void {
+    let at = this.free.findIndex((pages) => pages.first > first)
+    if (at < 0) at = this.free.length
+    const before = this.free[at - 1]
+    const after = this.free[at]
+    const joinsAfter = after?.first === first + count
+    if (before && before.first + before.count === first) {
+      before.count += count + (joinsAfter ? after.count : 0)
+      if (joinsAfter) this.free.splice(at, 1)
+    } else if (joinsAfter) {
+      after.first = first
+      after.count += count
+    } else this.free.splice(at, 0, { first, count })
+  }
+
+  /** Adds free pages at the end. */
+  grow(total: number): void {
+    this.give({ first: this.total, count: total - this.total })
+    this.total = total
+  }
 }
 
 export class QuadBuffer {
-  /** It is another one when the buffer has grown. */
-  geometry = new Geometry({})
+  private pages = new PageList()
   private buffer: WebGLBuffer | null = null
-  private readonly places = new Map<number, Place>() // by section
-  private end = 0
-  /** In quads. */
-  capacity = 0
+  private chunks = new Int16Array(0) // of each page, x and z modulo 2^16
+  /** The chunks, for the shader. It is another texture when the buffer has grown. */
+  readonly texture: { value: Texture | null } = { value: null }
 
+  /** The buffer grows from this number of pages, a multiple of PAGES_PER_ROW. */
   constructor(
     private readonly gl: WebGL2RenderingContext,
-    private readonly index: QuadIndex,
+    private readonly least: number,
   ) {}
 
-  /** The number of quads. */
-  get used(): number {
-    let quads = 0
-    for (const place of this.places.values()) quads += place.quads
-    return quads
+  get bytes(): number {
+    return this.pages.total * BYTES_PER_PAGE
   }
 
-  /** Returns the index of a section's first quad, −1 if it has none. */
-  at(section: number): number {
-    return this.places.get(section)?.at ?? -1
-  }
-
-  /** Sets the quads of a section. */
-  put(section: number, parts: Uint32Array[]): void {
+  /** Writes the quads of a section into pages, in place of those that it had. Returns null if there are no quads. */
+  put(chunkX: number, chunkZ: number, parts: readonly Uint32Array[], before: Pages | null): Pages | null {
     const quads = parts.reduce((sum, { length }) => sum + length, 0) / WORDS_PER_QUAD
-    const before = this.places.get(section)
-    if (quads === 0) {
-      this.places.delete(section)
-      return
-    }
-    let place = before
-    if (!place || place.capacity < quads) {
-      this.places.delete(section)
-      if (this.end + quads > this.capacity) this.grow(quads, before !== undefined)
-      place = { at: this.end, quads, capacity: quads }
-      this.end += quads
-      this.places.set(section, place)
-    }
-    place.quads = quads
+    const count = Math.ceil(quads / PAGE_QUADS)
+    const fits = before?.count === count
+    if (before && !fits) this.pages.give(before)
+    if (count === 0) return null
+    const pages = fits ? before : this.take(count)
     const { gl } = this
     gl.bindBuffer(gl.COPY_WRITE_BUFFER, this.buffer)
-    let at = place.at * BYTES_PER_QUAD
+    let at = pages.first * BYTES_PER_PAGE
     for (const words of parts) {
       if (words.length > 0) gl.bufferSubData(gl.COPY_WRITE_BUFFER, at, words)
       at += words.byteLength
     }
-    gl.bindBuffer(gl.COPY_WRITE_BUFFER, null)
+    if (!fits) {
+      for (let page = pages.first; page < pages.first + count; page++) {
+        this.chunks[2 * page] = chunkX
+        this.chunks[2 * page + 1] = chunkZ
+      }
+      this.texture.value?.change()
+    }
+    return pages
   }
 
-  dispose(): void {
-    this.geometry.dispose()
+  give(pages: Pages): void {
+    this.pages.give(pages)
+  }
+
+  /** Draws with the words of the buffer, and another index. */
+  geometry(index: Index): Geometry {
+    return new Geometry({ words: this.buffer ? { words: { buffer: this.buffer, size: WORDS_PER_VERTEX } } : {}, index })
+  }
+
+  /** Frees everything; all pages are given. */
+  clear(): void {
+    this.texture.value?.dispose()
+    this.texture.value = null
     this.gl.deleteBuffer(this.buffer)
     this.buffer = null
+    this.pages = new PageList()
+    this.chunks = new Int16Array(0)
   }
 
-  /** Moves the sections to a buffer that has room for more quads, close together. */
-  private grow(quads: number, slack: boolean): void {
+  private take(count: number): Pages {
+    let taken = this.pages.take(count)
+    if (!taken) {
+      this.grow(count)
+      taken = this.pages.take(count)
+    }
+    if (!taken) throw new Error('the buffer of the land has not grown')
+    return taken
+  }
+
+  /** Copies the pages to a buffer with room for more, which the GPU does by itself. */
+  private grow(count: number): void {
     const { gl } = this
-    const needed = this.used + quads
-    this.capacity = slack ? Math.ceil(needed * (1 + SLACK)) : needed
+    const wanted = Math.max(this.least, this.pages.total * GROWTH, this.pages.total + count)
+    const total = Math.ceil(wanted / PAGES_PER_ROW) * PAGES_PER_ROW
     const buffer = gl.createBuffer()
     gl.bindBuffer(gl.COPY_WRITE_BUFFER, buffer)
-    gl.bufferData(gl.COPY_WRITE_BUFFER, this.capacity * BYTES_PER_QUAD, gl.STATIC_DRAW)
-    gl.bindBuffer(gl.COPY_READ_BUFFER, this.buffer)
-    this.end = 0
-    for (const place of this.places.values()) {
-      const [from, to, size] = [place.at, this.end, place.quads].map((quads) => quads * BYTES_PER_QUAD)
-      gl.copyBufferSubData(gl.COPY_READ_BUFFER, gl.COPY_WRITE_BUFFER, from ?? 0, to ?? 0, size ?? 0)
-      place.at = this.end
-      place.capacity = place.quads
-      this.end += place.quads
+    gl.bufferData(gl.COPY_WRITE_BUFFER, total * BYTES_PER_PAGE, gl.STATIC_DRAW)
+    if (this.buffer) {
+      gl.bindBuffer(gl.COPY_READ_BUFFER, this.buffer)
+      gl.copyBufferSubData(gl.COPY_READ_BUFFER, gl.COPY_WRITE_BUFFER, 0, 0, this.bytes)
+      gl.deleteBuffer(this.buffer)
     }
-    gl.bindBuffer(gl.COPY_READ_BUFFER, null)
-    gl.bindBuffer(gl.COPY_WRITE_BUFFER, null)
-    gl.deleteBuffer(this.buffer)
     this.buffer = buffer
-    this.geometry.dispose()
-    this.geometry = new Geometry({
-      words: { words: { buffer, size: WORDS_PER_VERTEX } },
-      index: this.index.of(this.capacity),
-    })
+    const chunks = new Int16Array(2 * total)
+    chunks.set(this.chunks)
+    this.chunks = chunks
+    this.texture.value?.dispose()
+    const level = { data: chunks, width: PAGES_PER_ROW, height: total / PAGES_PER_ROW }
+    this.texture.value = new Texture([level], { format: 'rg16i', enlarge: 'nearest' })
+    this.pages.grow(total)
   }
 }
 
-/** The quads of a buffer that are drawn with a material. */
-export class Batch extends Mesh {
-  override readonly ranges = { count: 0, starts: new Int32Array(16), counts: new Int32Array(16) } satisfies Ranges
+/** Quads of a buffer that are drawn with a material. */
+export class Batch {
+  readonly mesh: Mesh
+  /** The quads that are drawn. */
+  readonly index = new Index(new Uint32Array(1 << 12))
+  private ranges: number[] = [] // from and to of each
+  private written: number[] = [] // those in the index
+  private shown: Texture | null = null
 
   constructor(
     private readonly buffer: QuadBuffer,
     material: Material,
     order: number,
   ) {
-    super(buffer.geometry, material, order)
+    this.mesh = new Mesh(new Geometry({}), material, order)
+    this.mesh.visible = false
+    this.index.count = 0
   }
 
-  clear(): void {
-    this.ranges.count = 0
-    this.geometry = this.buffer.geometry
-  }
-
+  /** Adds quads to those that are drawn from the next finish on. */
   addRange(from: number, to: number): void {
-    const { ranges } = this
-    const at = ranges.count++
-    if (at === ranges.starts.length) {
-      ranges.starts = grown(ranges.starts)
-      ranges.counts = grown(ranges.counts)
-    }
-    ranges.starts[at] = from * 6 * 4
-    ranges.counts[at] = (to - from) * 6
+    this.ranges.push(from, to)
   }
-}
 
-function grown(array: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
-  const more = new Int32Array(array.length * 2)
-  more.set(array)
-  return more
+  /** Draws the ranges that were added since the last time, and no others. */
+  finish(): void {
+    const { ranges, written, index, mesh, buffer } = this
+    if (ranges.length !== written.length || ranges.some((at, i) => at !== written[i])) {
+      this.write()
+      index.change()
+    }
+    this.written = ranges
+    this.ranges = written
+    this.ranges.length = 0
+    mesh.visible = index.count > 0
+    if (buffer.texture.value === this.shown) return
+    this.shown = buffer.texture.value // the buffer is another one
+    mesh.geometry.dispose()
+    mesh.geometry = buffer.geometry(index)
+  }
+
+  dispose(): void {
+    this.mesh.geometry.dispose()
+    this.index.dispose()
+  }
+
+  private write(): void {
+    const { ranges, index } = this
+    let quads = 0
+    for (let i = 0; i < ranges.length; i += 2) quads += (ranges[i + 1] ?? 0) - (ranges[i] ?? 0)
+    index.count = quads * 6
+    if (index.count > index.values.length) index.values = new Uint32Array(Math.ceil(index.count * 1.5))
+    const { values } = index
+    let at = 0
+    for (let i = 0; i < ranges.length; i += 2) {
+      const end = (ranges[i + 1] ?? 0) * 4
+      for (let vertex = (ranges[i] ?? 0) * 4; vertex < end; vertex += 4, at += 6) {
+        values[at] = vertex
+        values[at + 1] = vertex + 1
+        values[at + 2] = vertex + 2
+        values[at + 3] = vertex
+        values[at + 4] = vertex + 2
+        values[at + 5] = vertex + 3
+      }
+    }
+  }
 }

@@ -4,7 +4,9 @@
 import type { Material } from '../gl/mesh'
 import { Program } from '../gl/program'
 import { Texture } from '../gl/texture'
+import { SIZE } from '../world/coords'
 import { FOG_GLSL, NOISE_GLSL, SKY_GLSL, air } from './glsl'
+import { PAGES_PER_ROW, PAGE_QUADS } from './terrain-buffer'
 import { LAYERS, drawAllTiles } from './tiles'
 
 const VERTEX = /* glsl */ `
@@ -13,6 +15,8 @@ precision highp int;
 uniform mat4 modelMatrix, modelViewMatrix, projectionMatrix;
 uniform vec3 cameraPosition;
 uniform float time;
+uniform highp isampler2D chunks; // of each page of the buffer, modulo 2^16
+uniform vec2 origin; // the chunk from which the mesh is placed, modulo 2^16
 in uvec2 words;
 out vec3 relative;   // from the camera
 out vec3 place;      // in the world, modulo the render origin
@@ -23,7 +27,7 @@ flat out float layer;
 
 // Moves local from a corner of the block to a corner of the plant's quad, which is slightly off the block's centre. The
 // offset depends only on x and z, so that stacked plants line up. moved: the wind moves this vertex (see mesher.ts).
-void growPlant(inout vec3 local, int corner, bool moved) {
+void growPlant(inout vec3 local, vec3 chunk, int corner, bool moved) {
   float far = corner == 1 || corner == 2 ? 1.0 : 0.0;
   vec2 cell = local.xz - vec2(far, face == 6 ? far : 1.0 - far);
   uint h = uint(cell.x) * 374761393u + uint(cell.y) * 668265263u;
@@ -36,10 +40,10 @@ void growPlant(inout vec3 local, int corner, bool moved) {
   vec2 middle = cell + 0.5;
   local.xz = middle + (local.xz - middle) * 0.88 + chance.xy * 0.3;
   // three of four plants end before the land that the mesher meshes without them
-  float away = distance((modelMatrix * vec4(middle.x, 0.0, middle.y, 1.0)).xz, cameraPosition.xz);
+  float away = distance((modelMatrix * vec4(chunk + vec3(middle.x, 0.0, middle.y), 1.0)).xz, cameraPosition.xz);
   if ((h >> 25 & 3u) != 0u && corner >= 2) local.y -= smoothstep(48.0, 64.0, away);
   if (!moved) return;
-  vec2 at = (modelMatrix * vec4(local, 1.0)).xz;
+  vec2 at = (modelMatrix * vec4(chunk + local, 1.0)).xz;
   float gust = 0.6 + 0.4 * sin(time * 0.7 + at.x * 0.13 + at.y * 0.09);
   vec2 wind = vec2(sin(time * 1.9 + at.x * 0.8 + at.y * 0.5), cos(time * 1.6 + at.y * 0.9 - at.x * 0.4));
   local += vec3(0.055 * gust * wind.x, 0.35 * chance.z - 0.08, 0.055 * gust * wind.y);
@@ -47,6 +51,10 @@ void growPlant(inout vec3 local, int corner, bool moved) {
 
 void main() {
   uint a = words.x, b = words.y;
+  int page = gl_VertexID / ${4 * PAGE_QUADS};
+  ivec2 far = texelFetch(chunks, ivec2(page % ${PAGES_PER_ROW}, page / ${PAGES_PER_ROW}), 0).xy - ivec2(origin);
+  far = (far << 16) >> 16;
+  vec3 chunk = vec3(far.x * ${SIZE}, 0, far.y * ${SIZE});
   vec3 local = vec3(a & 63u, (a >> 6) & 63u, (a >> 12) & 63u) + vec3((b >> 22) & 15u, (b >> 26) & 15u, (b >> 30) | ((b >> 6) & 12u)) / 16.0;
   face = int((a >> 18) & 7u);
   int corner = int((a >> 21) & 3u);
@@ -56,8 +64,9 @@ void main() {
   uv = face < 2 ? local.zy : face < 4 ? local.xz : local.xy;
   uv.y = -uv.y;
   local.y -= 0.125 * low;
-  if (face >= 6) growPlant(local, corner, ((a >> 25) & 1u) == 1u);
+  if (face >= 6) growPlant(local, chunk, corner, ((a >> 25) & 1u) == 1u);
   local.y += float(a >> 27) * 32.0;
+  local += chunk;
   // Quads of different sizes meet in T-junctions: widen each slightly, or the sky shows through the gaps.
   int axis = face >> 1;
   vec3 u = axis == 0 ? vec3(0, 1, 0) : axis == 1 ? vec3(0, 0, 1) : vec3(1, 0, 0);
@@ -161,7 +170,7 @@ const CUTOUT_PROGRAM = new Program(VERTEX, `#define CUTOUT\n${SOLID}`)
 const WATER_PROGRAM = new Program(VERTEX, WATER)
 
 /** Returns the tiles with their mipmaps. */
-function tileTexture(): Texture {
+export function tileTexture(): Texture {
   const levels = drawAllTiles().map(({ edge, pixels }) => ({ data: pixels, width: edge, height: edge }))
   const options = { format: 'rgba8', enlarge: 'nearest', mipmaps: 'given', repeat: true } as const
   return new Texture(levels, { ...options, layers: LAYERS })
@@ -173,8 +182,17 @@ export interface TerrainMaterials {
   water: Material
 }
 
-export function makeTerrainMaterials(): TerrainMaterials {
-  const uniforms = { ...air, tiles: { value: tileTexture() } }
+/** What is drawn of a buffer of quads. */
+export interface TerrainUniforms {
+  tiles: { value: Texture }
+  /** The chunk of each page, x and z modulo 2^16. */
+  chunks: { value: Texture | null }
+  /** The chunk from which meshes are placed, modulo 2^16. */
+  origin: { value: readonly number[] }
+}
+
+export function makeTerrainMaterials(of: TerrainUniforms): TerrainMaterials {
+  const uniforms = { ...air, ...of }
   return {
     opaque: { program: OPAQUE_PROGRAM, uniforms },
     cutout: { program: CUTOUT_PROGRAM, uniforms, side: 'both' },

@@ -58,7 +58,7 @@ export class View {
   ) {
     this.renderer = new Renderer(canvas, antialias)
     this.terrain = new Terrain(this.renderer.context)
-    this.hand = new Hand(this.terrain)
+    this.hand = new Hand(this.renderer.context, this.terrain.tiles)
     const program = new Program(OUTLINE_VERTEX, OUTLINE_FRAGMENT)
     this.outline = new Mesh(cubeEdges(1.004), { program, uniforms: {}, transparent: true, primitive: 'lines' }, 2.7)
     this.outline.visible = false
@@ -149,7 +149,6 @@ export class View {
     this.camera.originX = this.originX = originX
     this.camera.originZ = this.originZ = originZ
     this.camera.place(camera.x - originX, camera.y, camera.z - originZ, Math.PI - camera.yaw, camera.pitch)
-    this.terrain.cull(this.camera, camera.x, camera.y, camera.z)
   }
 
   /**
@@ -161,8 +160,7 @@ export class View {
   }
 
   private async compileAll(): Promise<void> {
-    const { opaque, cutout, water } = this.terrain.materials
-    const programs = new Set([opaque, cutout, water].map(({ program }) => program))
+    const programs = new Set<Program>()
     for (const source of this.sources) for (const { material } of source) programs.add(material.program)
     await this.renderer.compile(programs)
     this.compiled = true
@@ -176,6 +174,7 @@ export class View {
     setDaytime(minutes, this.brightness)
     air.time.value = seconds % 3600
     air.submerged.value = submerged ? 1 : 0
+    this.terrain.cull(this.camera, camera.x, camera.y, camera.z)
     this.sky.follow(this.camera, camera.x, camera.z, seconds)
     this.hand.update(dt, speed)
     this.renderer.clear()
