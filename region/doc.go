@@ -10,7 +10,7 @@
 //	integrity  keeps copies sound: scrub, repair, replacement, quarantine, recovery
 //	transport  raft messages, snapshots, questions and links between nodes
 //
-// Goroutines: each loaded region is owned by the goroutine of its actor. Other goroutines send closures to its inbox
+// Goroutines: each loaded region is owned by the goroutine of its actor. Other goroutines send closures to its mailbox
 // and never touch its state. The catalog, on a node that holds it, has its own goroutine; so has each search for a
 // region and each load. Host.Run starts and awaits all of them. The two ends of a link belong to the caller of Follow
 // and to the stream handler that serves it.

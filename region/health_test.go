@@ -84,7 +84,7 @@ func TestExamine(t *testing.T) {
 				t.Errorf("without two nodes, %s: %v", subject, found)
 			}
 		}
-		if found := kinds(health, "node"); !slices.Equal(found, []string{"isolated"}) {
+		if found := kinds(health, "node"); !slices.Equal(found, []string{"disconnected"}) {
 			t.Errorf("of a node that none answers: %v", found)
 		}
 	})

@@ -240,7 +240,7 @@ func TestFollowInTheLastTick(t *testing.T) {
 	})
 }
 
-// An attach that is in the inbox when the loop ends is answered: its caller does not wait for ever.
+// An attach that is in the mailbox when the loop ends is answered: its caller does not wait for ever.
 func TestAttachAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newNetwork(t).start("A", newDisk())

@@ -38,9 +38,9 @@ func TestNodesFail(t *testing.T) {
 	b.start("")
 	p.clears(b, "VoxeldNodeDown", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority")
 	c.start("")
-	p.clears(nil, "VoxeldNodeDown", "VoxeldUnderReplicated", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldNodeIsolated")
+	p.clears(nil, "VoxeldNodeDown", "VoxeldUnderReplicated", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldNodeDisconnected")
 	// A node makes its first backup after 30 s, which are half an hour here.
-	p.onlyFired("VoxeldNodeDown", "VoxeldUnderReplicated", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldNodeIsolated", "VoxeldBackupTooOld")
+	p.onlyFired("VoxeldNodeDown", "VoxeldUnderReplicated", "VoxeldNoQuorum", "VoxeldCatalogWithoutMajority", "VoxeldNodeDisconnected", "VoxeldBackupTooOld")
 }
 
 // No alert fires on a single node, nor while the nodes of a world are drained, killed politely and restarted one by

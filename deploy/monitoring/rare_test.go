@@ -211,14 +211,14 @@ func TestNodeCutOff(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p.fires(all[2], "VoxeldNodeIsolated")
+	p.fires(all[2], "VoxeldNodeDisconnected")
 	for i := range 3 {
 		if err := bridge.Heal(i + 1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p.clears(all[2], "VoxeldNodeIsolated")
-	p.onlyFired("VoxeldNodeIsolated", "VoxeldUnderReplicated")
+	p.clears(all[2], "VoxeldNodeDisconnected")
+	p.onlyFired("VoxeldNodeDisconnected", "VoxeldUnderReplicated")
 }
 
 // The clock of a node is 10 s ahead.
@@ -239,7 +239,7 @@ func TestSkewedClock(t *testing.T) {
 	p := newPrometheus(t, fast, a, b)
 	p.fires(nil, "VoxeldClockSkew")
 	b.restartAs(func(o *kit.Options) { o.Binary = a.o.Binary })
-	p.clears(nil, "VoxeldClockSkew", "VoxeldNodeDown", "VoxeldNoQuorum", "VoxeldUnderReplicated", "VoxeldCatalogWithoutMajority", "VoxeldNodeIsolated")
+	p.clears(nil, "VoxeldClockSkew", "VoxeldNodeDown", "VoxeldNoQuorum", "VoxeldUnderReplicated", "VoxeldCatalogWithoutMajority", "VoxeldNodeDisconnected")
 }
 
 // A region fails again and again, is quarantined, and is released.

@@ -3,8 +3,8 @@
 //
 // Land, Catalog and Actor are what all goroutines have of it, and may call at any time. Its state (land, catalog and
 // core, with all that they point to) is only its own goroutine's, which calls Run. Others reach it by functions that
-// they put into its inbox: those are passed the state, of other packages a Tx (docs/adr/0107). Values go in as Options,
-// events come out through their functions, which never block and must not call back into the actor except by its inbox.
+// they put into its mailbox: those are passed the state, of other packages a Tx (docs/adr/0107). Values go in as Options,
+// events come out through their functions, which never block and must not call back into the actor except by its mailbox.
 //
 // A hub serves the gateways: it has what each watches, and what is sent to it. A Subscription is a gateway's end of a
 // link within one process. A Mailbox passes values to the goroutine that owns some state, a budget finds regions that
@@ -60,11 +60,11 @@ type machine interface {
 
 // Actor is what Land and Catalog have in common.
 type Actor struct {
-	id    uint64
-	inbox *Mailbox[func()]
-	done  chan struct{}  // closed by Finish
-	raft  *replica.Group // nil in tests with another Group
-	core  *core          // for enqueue and what Run calls
+	id      uint64
+	mailbox *Mailbox[func()]
+	done    chan struct{}  // closed by Finish
+	raft    *replica.Group // nil in tests with another Group
+	core    *core          // for enqueue and what Run calls
 }
 
 // core is the state that land and catalog have in common.
@@ -93,7 +93,7 @@ type core struct {
 
 // newCore returns the state of an actor that is to be run. Its owner sets machine.
 func newCore(o Options, info nodemsg.Region, g Group) *core {
-	a := &Actor{id: info.ID, inbox: NewMailbox[func()](0), done: make(chan struct{})}
+	a := &Actor{id: info.ID, mailbox: NewMailbox[func()](0), done: make(chan struct{})}
 	a.raft, _ = g.(*replica.Group)
 	a.core = &core{Actor: a, Options: o, group: g, info: info, roster: map[string]nodemsg.Member{o.Self.Peer: o.Self}}
 	return a.core
@@ -112,7 +112,7 @@ func (a *Actor) Done() <-chan struct{} { return a.done }
 func (a *Actor) Finish() { close(a.done) }
 
 // enqueue has f called in the actor's goroutine. It reports false if the actor has ended.
-func (a *Actor) enqueue(f func(*core)) bool { return a.inbox.Put(func() { f(a.core) }) }
+func (a *Actor) enqueue(f func(*core)) bool { return a.mailbox.Put(func() { f(a.core) }) }
 
 // Close ends the actor for the reason.
 func (a *Actor) Close(why string) bool { return a.enqueue(func(c *core) { c.closeReason = why }) }
@@ -158,7 +158,7 @@ func (a *Actor) Info(ctx context.Context) (nodemsg.Region, error) {
 
 // runInbox runs the closures that others have queued.
 func (a *core) runInbox() {
-	inputs, _ := a.inbox.Drain()
+	inputs, _ := a.mailbox.Drain()
 	for _, input := range inputs {
 		input()
 	}
@@ -226,9 +226,9 @@ func (a *core) endReason() string {
 	return ""
 }
 
-// end closes the group and answers everybody who waits. Later commands find the inbox closed.
+// end closes the group and answers everybody who waits. Later commands find the mailbox closed.
 func (a *core) end(why string) {
-	a.inbox.Close()
+	a.mailbox.Close()
 	a.runInbox()
 	a.machine.end(why)
 	if err := a.group.Close(); err != nil {
@@ -260,7 +260,7 @@ func (a *core) run(ctx context.Context, until func(context.Context)) Ended {
 		a.fault = caught // nothing that is still queued is applied from here on
 	}
 	if a.fault != nil {
-		a.inbox.Close()
+		a.mailbox.Close()
 	}
 	if a.fault != nil && a.applying == 0 && a.fault.Kind != Refused {
 		if worse := Catch(a.machine.salvage); worse != nil {
@@ -289,7 +289,7 @@ func (e Ended) DismissAll(why string) Ended {
 // dismissAll answers everybody who waits, without touching the replicated state. Queued commands still run, because
 // gateways that were just coming in are among them; each may fail by itself.
 func (a *core) dismissAll(why string) {
-	inputs, _ := a.inbox.Drain()
+	inputs, _ := a.mailbox.Drain()
 	for _, input := range inputs {
 		if caught := Catch(input); caught != nil {
 			a.Logger.Debug("queued command of a failed region failed", "region", a.info.ID, "error", caught)

@@ -109,7 +109,7 @@ func NewCatalog(base Options, o CatalogOptions, g *replica.Group) (*Catalog, err
 	return c.handle, nil
 }
 
-func (c *Catalog) enqueue(f func(*catalog)) bool { return c.inbox.Put(func() { f(c.catalog) }) }
+func (c *Catalog) enqueue(f func(*catalog)) bool { return c.mailbox.Put(func() { f(c.catalog) }) }
 
 // Run runs the catalog until ctx ends, or this node is no longer a member of it, or it fails.
 func (c *Catalog) Run(ctx context.Context) Ended { return c.catalog.run(ctx, c.catalog.loop) }
@@ -125,7 +125,7 @@ func (c *catalog) loop(ctx context.Context) {
 		case <-ctx.Done():
 			c.core.end("the node is stopping")
 			return
-		case <-c.inbox.Wake():
+		case <-c.mailbox.Wake():
 			c.runInbox()
 		case <-c.group.Ready():
 			c.deliver()

@@ -15,7 +15,7 @@ var ErrLinkClosed = errors.New("link closed")
 // Subscription is a link within one process. It is also the region's side of every remote link.
 type Subscription struct {
 	region     *Land
-	subscriber *subscriber // for functions in the region's inbox
+	subscriber *subscriber // for functions in the region's mailbox
 	out        *Mailbox[nodemsg.FromRegion]
 	credit     chan struct{}        // holds a token for each message that the region has not handled yet
 	buffered   []nodemsg.FromRegion // received, and not returned yet
@@ -37,7 +37,7 @@ func (l *Subscription) proven(edits []nodemsg.Intent) []bool {
 
 // enqueue queues a message for the region; the caller holds a credit for it.
 func (l *Subscription) enqueue(msg nodemsg.ToRegion, proven []bool) bool {
-	return l.region.inbox.Put(func() { // as Land.enqueue does, in one closure
+	return l.region.mailbox.Put(func() { // as Land.enqueue does, in one closure
 		<-l.credit
 		if r := l.region.land; r.hub.attached(l.subscriber) {
 			r.handleMessage(l.subscriber, msg, proven)

@@ -65,7 +65,7 @@ func TestSendWaitsForTheRegion(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		if waiting := l.inbox.Len(); waiting != linkCredit {
+		if waiting := l.mailbox.Len(); waiting != linkCredit {
 			t.Errorf("%d messages wait for a tick", waiting)
 		}
 		if err := link.Close(); err != nil {

@@ -149,7 +149,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, stored *
 // Enqueue has f called in the region's goroutine. It reports false if the region has ended.
 func (l *Land) Enqueue(f func(Tx)) bool { return l.enqueue(func(l *land) { f(Tx{l}) }) }
 
-func (l *Land) enqueue(f func(*land)) bool { return l.inbox.Put(func() { f(l.land) }) }
+func (l *Land) enqueue(f func(*land)) bool { return l.mailbox.Put(func() { f(l.land) }) }
 
 // requestHash requests the hash of a chunk's terrain.
 func (l *land) requestHash(pos grid.ChunkPos) {

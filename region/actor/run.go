@@ -41,7 +41,7 @@ func (l *land) loop(ctx context.Context) {
 			if l.failure == nil && !l.removed {
 				continue
 			}
-		case <-l.inbox.Wake():
+		case <-l.mailbox.Wake():
 			if every == restEvery { // no gateway waits for a tick then
 				l.step()
 				break
@@ -148,10 +148,10 @@ func (l *land) endNow() string {
 	switch {
 	case why != "":
 		return why
-	case l.hibernating && l.inbox.CloseIfEmpty():
+	case l.hibernating && l.mailbox.CloseIfEmpty():
 		l.hibernated = true
 		return "the region sleeps"
-	case l.isOnlyMember() && l.idle > idleTicks && l.unloadable() && !l.StayAwake(l.info.ID) && l.inbox.CloseIfEmpty():
+	case l.isOnlyMember() && l.idle > idleTicks && l.unloadable() && !l.StayAwake(l.info.ID) && l.mailbox.CloseIfEmpty():
 		return "no gateway watches it"
 	default:
 		return ""

@@ -97,7 +97,7 @@ func (h *Examiner) Examine(ctx context.Context) Health {
 		}
 	}
 	if e.Nodes == 1 && len(seen.peers) > 0 {
-		e.found("isolated", "node", "no other node answers this one: if others run, it is this one that is cut off",
+		e.found("disconnected", "node", "no other node answers this one: if others run, it is this one that is cut off",
 			"run voxeld doctor on another node first; if the world is well there, mend this node's network (port 4001), and recover nothing here")
 	}
 	e.Findings = append(append(e.Findings, seen.findings...), seen.peers...)

@@ -47,7 +47,7 @@ type Bases struct {
 	Node
 	BasesOptions
 
-	inbox    *actor.Mailbox[nodemsg.BaseOf]
+	mailbox  *actor.Mailbox[nodemsg.BaseOf]
 	sound    *lru.Cache[nodemsg.BaseOf, struct{}] // this node generates or stores them
 	later    map[nodemsg.BaseOf]struct{}          // no node has provided them yet; belongs to Run; at most maxSoundBases
 	fetching background.Shared[[]byte]
@@ -71,7 +71,7 @@ func NewBases(n Node, o BasesOptions) *Bases {
 		panic(err) // cannot happen: the size is a positive constant
 	}
 	return &Bases{
-		Node: n, BasesOptions: o, inbox: actor.NewMailbox[nodemsg.BaseOf](maxSoundBases), sound: sound, later: make(map[nodemsg.BaseOf]struct{}),
+		Node: n, BasesOptions: o, mailbox: actor.NewMailbox[nodemsg.BaseOf](maxSoundBases), sound: sound, later: make(map[nodemsg.BaseOf]struct{}),
 		hashing: make(chan struct{}, 2),
 	}
 }
@@ -215,7 +215,7 @@ func (b *Bases) Serve(ctx context.Context, want nodemsg.BaseOf) nodemsg.Fetched 
 // Pinned queues the bases that a region's log names to be checked.
 func (b *Bases) Pinned(all []nodemsg.BaseOf) {
 	for _, one := range all {
-		if !b.sound.Contains(one) && !b.inbox.Put(one) {
+		if !b.sound.Contains(one) && !b.mailbox.Put(one) {
 			return // full, or ending; the next load of the region queues them again
 		}
 	}
@@ -228,7 +228,7 @@ func (b *Bases) Run(ctx context.Context) {
 	defer retry.Stop()
 	var again []nodemsg.BaseOf // those of later that are still to be requested this time
 	for {
-		all, _ := b.inbox.Drain()
+		all, _ := b.mailbox.Drain()
 		queued := len(all) > 0
 		if !queued && len(again) > 0 { // one at a time, for what is queued meanwhile comes first
 			all, again = again[:1], again[1:]
@@ -256,7 +256,7 @@ func (b *Bases) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-b.inbox.Wake():
+		case <-b.mailbox.Wake():
 		case <-retry.C:
 			again = slices.Collect(maps.Keys(b.later))
 		}
