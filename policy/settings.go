@@ -52,8 +52,8 @@ type Settings struct {
 	Bulk map[Role]BulkLimits `json:"bulk,omitempty"`
 }
 
-// BulkLimits is how many blocks a player may change by bulk edits: at once, and in an hour. None are allowed if it is
-// zero.
+// BulkLimits is how many blocks a player may change by bulk edits: in one operation of the page, and in an hour. None
+// are allowed if it is zero.
 type BulkLimits struct {
 	AtOnce int `json:"at_once"`
 	Hour   int `json:"hour"`

@@ -77,6 +77,7 @@ world   list-merged-regions       TestCatalogSplits              cannot
 world   vacate-edited             TestVacateOnlyEmptyLand        cannot
 world   mark-twice                TestRollbacksAgreeWithModel    cannot
 world   undo-what-is-newer        TestRollbacksAgreeWithModel    cannot
+world   overwrite-what-is-newer   TestLandAgreesWithModel        cannot
 '
 
 simulation=

@@ -58,7 +58,7 @@ func (o *bulkJob) step() bool {
 			switch ack.Error {
 			case "":
 				o.changed[pos] = [2]chunk.Block{from, to.Block}
-			case wire.RefusedChanged, wire.RefusedUnavailable, wire.RefusedInsidePlayer:
+			case wire.RefusedChanged, wire.RefusedUnavailable, wire.RefusedInsidePlayer, wire.RefusedRate:
 				o.left[at] = append(o.left[at], pos)
 			default:
 				o.by.t.Fatalf("a bulk edit was refused: %s", ack.Error)

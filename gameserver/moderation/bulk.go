@@ -10,7 +10,8 @@ import (
 	"github.com/voxelpopuli/voxeld/policy"
 )
 
-// bulks limits how many blocks players change by bulk edits at this gateway, in all of their sessions. The zero value
+// bulks limits how many blocks players change by bulk edits at this gateway, in all of their sessions: those of an hour,
+// which may come at once, so that an operation can be undone. What is one operation, only the page knows. The zero value
 // is ready for use.
 type bulks struct {
 	mu struct {
@@ -33,10 +34,10 @@ func (b *bulks) allow(id player.ID, limits policy.BulkLimits, blocks int, now ti
 		if b.mu.byPlayer == nil {
 			b.mu.byPlayer = make(map[player.ID]*rate.Limiter)
 		}
-		l = rate.NewLimiter(0, limits.AtOnce)
+		l = rate.NewLimiter(0, limits.Hour)
 		b.mu.byPlayer[id] = l
 	}
 	l.SetLimitAt(now, rate.Limit(float64(limits.Hour)/time.Hour.Seconds()))
-	l.SetBurstAt(now, limits.AtOnce)
+	l.SetBurstAt(now, limits.Hour)
 	return l.AllowN(now, blocks)
 }

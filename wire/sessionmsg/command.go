@@ -19,7 +19,7 @@ type Permissions struct {
 	Role     string        `json:"role"`
 	Name     string        `json:"name"`     // that is registered to the player's key, or empty
 	Commands []CommandHelp `json:"commands"` // that they may use
-	// Bulk is how many blocks the player may change at once by bulk edits; 0: none.
+	// Bulk is how many blocks the player may change in one operation by bulk edits; 0: none.
 	Bulk int `json:"bulk,omitempty"`
 }
 
