@@ -24,7 +24,7 @@ func TestNoticesAreCurrent(t *testing.T) {
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s is out of date: run go run ./tools/notices", file)
 	}
-	for _, name := range []string{"Go's standard library", "github.com/libp2p/go-libp2p", "go.etcd.io/bbolt", "github.com/coreos/go-systemd/v22", "npm: three", "npm: @noble/ed25519"} {
+	for _, name := range []string{"Go's standard library", "github.com/libp2p/go-libp2p", "go.etcd.io/bbolt", "github.com/coreos/go-systemd/v22", "npm: @noble/ed25519"} {
 		if !strings.Contains(string(got), "\n"+name+"\n") {
 			t.Errorf("it lacks %s", name)
 		}
