@@ -182,17 +182,26 @@ func (l *Land) edit(index uint64, e *nodemsg.Intent, now int64, touched map[play
 	return e.Block, ""
 }
 
-// refuseBulk returns why a bulk edit changes nothing: a block is not what the player has seen there. Of what was never
-// edited, the land does not know what it is: it is what the player has seen, who could have edited it without.
+// refuseBulk returns why a bulk edit changes nothing: a block is not what the player has seen there, or the chunk would
+// have too many edited blocks. Of what was never edited, the land does not know what it is: it is what the player has
+// seen, who could have edited it without.
 func (l *Land) refuseBulk(g *pinnedChunk, bulk nodemsg.Bulk) string {
 	most := chunk.Index(l.height) * grid.ChunkSize * grid.ChunkSize
+	added := 0
 	for to, from := range bulk.All() {
 		if to.At >= most {
 			return wire.RefusedOutOfWorld
 		}
-		if there, edited := g.edits.Get(to.At); edited && there != from {
+		there, edited := g.edits.Get(to.At)
+		if edited && there != from {
 			return wire.RefusedChanged
 		}
+		if !edited {
+			added++
+		}
+	}
+	if added > 0 && g.edits.Len()+added > MaxEdits { // others may have been applied since the leader looked
+		return wire.RefusedFull
 	}
 	return ""
 }

@@ -401,3 +401,24 @@ func TestChunksAreFull(t *testing.T) {
 		t.Error("a chunk without edits is full")
 	}
 }
+
+// However many bulk edits a leader has let in together, a chunk gets no more edited blocks than its state may have.
+func TestBulkEditsLeaveRoom(t *testing.T) {
+	land := NewLand(7, testCell, 1024)
+	at := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
+	batch := Batch{Time: 1e12, Pins: []Pin{{Chunk: at, Base: [32]byte{1}}}}
+	const blocks = 2000
+	for i := range chunk.Index(MaxEdits/blocks + 3) {
+		run := nodemsg.AppendRun(nil, 0, nodemsg.BulkRun{At: 1024 + i*blocks, Count: blocks, To: chunk.Stone})
+		batch.Edits = append(batch.Edits, nodemsg.Intent{
+			Player: player.GuestID("ada"), Proof: nodemsg.Proof{Name: "ada"}, Seq: uint64(i + 1), Pos: at.Origin(), Bulk: nodemsg.Bulk(run),
+		})
+	}
+	out, err := land.Apply(1, batch.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := out.Results[len(out.Results)-1]; last.Refused != wire.RefusedFull || land.Edits() > MaxEdits || land.Edits() < MaxEdits-blocks {
+		t.Errorf("%d edited blocks of at most %d; the last edit is refused as %q", land.Edits(), MaxEdits, last.Refused)
+	}
+}

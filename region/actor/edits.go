@@ -140,12 +140,15 @@ func (q *editQueue) add(s *subscriber, intent nodemsg.Intent, refused string) {
 	if intent.Seq > uint64(q.now().Add(seqAhead).UnixMicro()) {
 		refused = cmp.Or(refused, wire.RefusedStale)
 	}
-	pos := intent.Pos.Chunk()
+	pos, bulkRefused := intent.Pos.Chunk(), ""
+	if intent.Bulk != "" && q.cell.Contains(pos) {
+		bulkRefused = q.checkBulk(&intent)
+	}
 	switch {
 	case !q.cell.Contains(pos):
 		q.refuse(intent, wire.RefusedOutOfWorld)
-	case intent.Bulk != "" && q.checkBulk(&intent) != "":
-		q.refuse(intent, q.checkBulk(&intent))
+	case bulkRefused != "":
+		q.refuse(intent, bulkRefused)
 	case !intent.Block.Known():
 		q.refuse(intent, wire.RefusedUnknownBlock)
 	case intent.Block != chunk.Air && !intent.Block.Placeable(): // gateways check it, too; they may lie

@@ -1,6 +1,7 @@
 package nodemsg
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,4 +69,16 @@ func FuzzBulk(f *testing.F) {
 			t.Fatalf("%x became %x", b, again)
 		}
 	})
+}
+
+func TestBulkEditsOfAMessageAreBounded(t *testing.T) {
+	edit := Intent{Bulk: bulkOf(BulkRun{At: 1024, Count: 1, To: chunk.Stone})}
+	message := ToRegion{Edits: slices.Repeat([]Intent{edit}, maxBulkEdits)}
+	if err := message.Valid(); err != nil {
+		t.Error(err)
+	}
+	message.Edits = append(message.Edits, edit)
+	if err := message.Valid(); err == nil || !strings.Contains(err.Error(), "at most 128") {
+		t.Errorf("%d bulk edits: %v", len(message.Edits), err)
+	}
 }

@@ -19,9 +19,26 @@ func (m ToRegion) Valid() error {
 		checkList(m.Enter, wire.MaxBodies, Body.Valid),
 		checkList(m.Moves, wire.MaxBodies, BodyMove.Valid),
 		checkList(m.Leave, wire.MaxBodies, anyID),
+		checkBulkEdits(m.Edits),
 		checkList(m.Edits, wire.MaxBodies, Intent.Valid),
 		checkList(m.Chat, wire.MaxBodies, ChatEvent.Valid),
 	)
+}
+
+// maxBulkEdits bounds the bulk edits of a message: each is thousands of blocks to check. A gateway has 64 under way.
+const maxBulkEdits = 128
+
+func checkBulkEdits(edits []Intent) error {
+	n := 0
+	for i := range edits {
+		if edits[i].Bulk != "" {
+			n++
+		}
+	}
+	if n > maxBulkEdits {
+		return wire.Refuse(wire.FailTooLong, "%d bulk edits; at most %d are allowed", n, maxBulkEdits)
+	}
+	return nil
 }
 
 // Valid returns an error if the message is invalid: its lists must be bounded and their elements valid.
