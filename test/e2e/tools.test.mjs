@@ -255,6 +255,24 @@ test('the inventory is searched', async () => {
   await ada.until(() => window.__voxeld.state().screen === 'play')
 })
 
+test('work that waits for its player is shown while they hold a tool', async () => {
+  const { x, z } = await ada.state()
+  const [west, north] = [Math.floor(x), Math.floor(z)]
+  await ada.say(`//pos1 ${west} 110 ${north}`)
+  await ada.say(`//pos2 ${west + 2} 110 ${north + 2}`)
+  await ada.say('//fill gold_block')
+  await untilLine(ada, '9 blocks out of reach: go nearer.')
+  await chooseTool(ada, 'Wall')
+  await ada.until(() => window.__voxeld.state().build.tool === 'wall')
+  await untilLine(ada, '9 blocks out of reach: go nearer.')
+  await ada.until(() => window.__voxeld.state().build.ghosts >= 9)
+  await ada.picture('tools-waiting')
+  await ada.page.keyboard.press('Escape') // the tool
+  await ada.until(() => window.__voxeld.state().build.tool === '')
+  await ada.say('//stop')
+  await untilDone(ada)
+})
+
 test('who may fills and takes back thousands of blocks with a command, as far as they see', async () => {
   await daemon.operate('set', 'bulk', 'builder', '65536', '262144')
   await ada.until(() => window.__voxeld.state().bulk === 65536)

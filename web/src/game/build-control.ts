@@ -127,11 +127,11 @@ export class BuildControl implements System {
   }
 
   get state(): BuildState {
-    const { gesture, job, ghosts, stack } = this
+    const { gesture, job, stack } = this
     return {
       tool: gesture?.tool ?? '',
       stage: gesture?.stage ?? '',
-      ghosts: ghosts.length,
+      ghosts: this.ghost.count,
       done: job?.work.done ?? 0,
       total: job?.work.total ?? 0,
       ...stack.sizes,
@@ -529,47 +529,41 @@ export class BuildControl implements System {
   private showGhost(now: number): void {
     const { gesture, job } = this
     const { selectedBlock } = this.store
-    const key = gesture
-      ? [gesture.tool, gesture.stage, gesture.corners?.join(), selectedBlock, this.copy?.sides.join()].join(' ')
-      : job
-        ? `work ${Math.floor(now / SHOWN_EVERY_MS)}`
-        : ''
+    const asked = gesture
+      ? [gesture.tool, gesture.stage, gesture.corners?.join(), selectedBlock, this.copy?.sides.join()]
+      : []
+    const key = [...asked, job ? `work ${Math.floor(now / SHOWN_EVERY_MS)}` : ''].join(' ')
     if (key === this.shown) return
     this.shown = key
-    const wanted = gesture ? this.wantedBy(gesture) : (job?.work.left ?? [])
+    const left = job?.work.left ?? []
+    const wanted = gesture ? this.wantedBy(gesture) : left
     this.ghosts = typeof wanted === 'string' ? [] : wanted
-    const shown = this.ghosts.length > MAX_BLOCKS ? outlineOf(this.ghosts) : this.ghosts
-    this.ghost.show(gesture?.tool === 'copy' ? shown.map((at) => ({ ...at, block: COPIED })) : shown)
+    const copied = gesture?.tool === 'copy' ? this.ghosts.map((at) => ({ ...at, block: COPIED })) : this.ghosts
+    const all = gesture ? [...copied, ...left] : copied
+    this.ghost.show(all.length > MAX_BLOCKS ? outlineOf(all) : all)
   }
 
   private status(now: number): BuildStatus | null {
     const { gesture, job, result } = this
     const news = result && now < result.until ? result.text : ''
+    const work = job && statusOf(job.work, job.purpose)
     if (gesture)
       return {
         title: this.titleOf(gesture),
-        note: news || this.noteOf(gesture),
+        note: [news || this.noteOf(gesture), work && `${work.title} ${work.note}`].filter(Boolean).join(' '),
+        progress: work?.progress,
         buttons: buttonsOf(gesture),
         confirm: confirmOf(gesture.tool),
       }
-    if (job) return this.statusOf(job.work, job.purpose)
+    if (work) {
+      const stop = inputIs('touch') ? '' : texts.escStops
+      return { ...work, note: `${work.note} ${stop}`.trim(), buttons: ['cancel'] }
+    }
     if (!news) return null
     const undoable = this.stack.sizes.undo > 0
     const key = inputIs('touch') ? undefined : this.store.settings.bindings.undo[0]
     const note = undoable && key ? texts.takesBack(commonTexts.key(key)) : ''
     return { title: news, note, buttons: undoable ? ['undo'] : [] }
-  }
-
-  private statusOf(work: Work, purpose: Purpose): BuildStatus {
-    const { done, total, stuck, left } = work
-    const removes = left.length > 0 && left.every(({ block }) => block === AIR)
-    const stop = inputIs('touch') ? '' : texts.escStops
-    return {
-      title: texts.progress[purpose === 'build' && removes ? 'remove' : purpose](done, total),
-      note: stuck ? `${texts.goNearer(left.length)} ${stop}` : stop,
-      progress: { done, total },
-      buttons: ['cancel'],
-    }
   }
 
   private titleOf(gesture: Gesture): string {
@@ -588,6 +582,16 @@ export class BuildControl implements System {
     const { isInReach } = this.place()
     const far = this.ghosts.filter(({ x, y, z }) => !isInReach(x, y, z)).length
     return far > 0 ? `${note} ${texts.walkAlong(far)}` : note
+  }
+}
+
+/** Returns how far work is, and that its player must go nearer if nothing of it is within reach. */
+function statusOf({ done, total, stuck, left }: Work, purpose: Purpose): Omit<BuildStatus, 'buttons'> {
+  const removes = left.length > 0 && left.every(({ block }) => block === AIR)
+  return {
+    title: texts.progress[purpose === 'build' && removes ? 'remove' : purpose](done, total),
+    note: stuck ? texts.goNearer(left.length) : '',
+    progress: { done, total },
   }
 }
 

@@ -54,13 +54,20 @@ export class Renderer {
     return this.canvas.height
   }
 
-  /** Compiles programs. The browser takes some frames for it, in which the page is not blocked. */
-  async compile(programs: Iterable<Program>): Promise<void> {
-    const linked = [...programs].map((program) => program.on(this.device))
-    while (!linked.every(({ handle, device }) => device.isCompiled(handle))) {
+  /**
+   * Compiles programs. The browser takes some frames for it, in which the page is not blocked. Returns false if the context was lost
+   * meanwhile.
+   */
+  async compile(programs: Iterable<Program>): Promise<boolean> {
+    const { device } = this
+    const linked = [...programs].map((program) => program.on(device))
+    while (!linked.every(({ handle }) => device.isCompiled(handle))) {
       await new Promise((go) => setTimeout(go, POLL_MS))
+      if (this.device !== device) return false
     }
+    if (this.gl.isContextLost()) return false
     for (const program of linked) program.prepare()
+    return true
   }
 
   /** Begins a frame. */

@@ -66,6 +66,8 @@ export class Ghost {
     { program: PROGRAM, uniforms: {}, transparent: true, depthWrite: false },
     2.6,
   )
+  /** The number of blocks shown. */
+  count = 0
 
   constructor() {
     this.mesh.visible = false
@@ -73,7 +75,8 @@ export class Ghost {
 
   /** Shows blocks instead of those shown before. Faces between two whole ones are left out. */
   show(blocks: readonly GhostBlock[]): void {
-    this.mesh.visible = blocks.length > 0
+    this.count = blocks.length
+    this.mesh.visible = this.count > 0
     const [first] = blocks
     if (!first) return
     this.mesh.matrix = translation(first.x, 0, first.z) // positions are relative to it: large ones are not exact

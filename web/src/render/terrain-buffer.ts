@@ -63,6 +63,7 @@ export class PageList {
 export class QuadBuffer {
   private pages = new PageList()
   private buffer: WebGLBuffer | null = null
+  private transfer: WebGLBuffer | null = null // what is written to the buffer next
   private chunks = new Int16Array(0) // of each page, x and z modulo 2^16
   /** The chunks, for the shader. It is another texture when the buffer has grown. */
   readonly texture: { value: Texture | null } = { value: null }
@@ -77,7 +78,10 @@ export class QuadBuffer {
     return this.pages.total * BYTES_PER_PAGE
   }
 
-  /** Writes the quads of a section into pages, in place of those that it had. Returns null if there are no quads. */
+  /**
+   * Writes the quads of a section into pages, in place of those that it had. Returns null if there are no quads, or the GPU has no
+   * memory left for them.
+   */
   put(chunkX: number, chunkZ: number, parts: readonly Uint32Array[], before: Pages | null): Pages | null {
     const quads = parts.reduce((sum, { length }) => sum + length, 0) / WORDS_PER_QUAD
     const count = Math.ceil(quads / PAGE_QUADS)
@@ -85,11 +89,17 @@ export class QuadBuffer {
     if (before && !fits) this.pages.give(before)
     if (count === 0) return null
     const pages = fits ? before : this.take(count)
+    if (!pages) return null
     const { gl } = this
+    // Through a small buffer: Direct3D copies all of a buffer whose parts the page itself writes.
+    this.transfer ??= gl.createBuffer()
+    gl.bindBuffer(gl.COPY_READ_BUFFER, this.transfer)
     gl.bindBuffer(gl.COPY_WRITE_BUFFER, this.buffer)
     let at = pages.first * BYTES_PER_PAGE
     for (const words of parts) {
-      if (words.length > 0) gl.bufferSubData(gl.COPY_WRITE_BUFFER, at, words)
+      if (words.length === 0) continue
+      gl.bufferData(gl.COPY_READ_BUFFER, words, gl.STREAM_DRAW)
+      gl.copyBufferSubData(gl.COPY_READ_BUFFER, gl.COPY_WRITE_BUFFER, 0, at, words.byteLength)
       at += words.byteLength
     }
     if (!fits) {
@@ -116,29 +126,34 @@ export class QuadBuffer {
     this.texture.value?.dispose()
     this.texture.value = null
     this.gl.deleteBuffer(this.buffer)
-    this.buffer = null
+    this.gl.deleteBuffer(this.transfer)
+    this.buffer = this.transfer = null
     this.pages = new PageList()
     this.chunks = new Int16Array(0)
   }
 
-  private take(count: number): Pages {
-    let taken = this.pages.take(count)
-    if (!taken) {
-      this.grow(count)
-      taken = this.pages.take(count)
+  private take(count: number): Pages | null {
+    const { total } = this.pages
+    // with room for more, else for just these
+    for (const wanted of [Math.max(this.least, total * GROWTH, total + count), total + count]) {
+      const taken = this.pages.take(count)
+      if (taken) return taken
+      this.grow(Math.ceil(wanted / PAGES_PER_ROW) * PAGES_PER_ROW)
     }
-    if (!taken) throw new Error('the buffer of the land has not grown')
-    return taken
+    return this.pages.take(count)
   }
 
-  /** Copies the pages to a buffer with room for more, which the GPU does by itself. */
-  private grow(count: number): void {
+  /** Copies the pages to a buffer of more pages, which the GPU does by itself. Keeps the buffer if there is no memory for another. */
+  private grow(total: number): void {
     const { gl } = this
-    const wanted = Math.max(this.least, this.pages.total * GROWTH, this.pages.total + count)
-    const total = Math.ceil(wanted / PAGES_PER_ROW) * PAGES_PER_ROW
     const buffer = gl.createBuffer()
     gl.bindBuffer(gl.COPY_WRITE_BUFFER, buffer)
     gl.bufferData(gl.COPY_WRITE_BUFFER, total * BYTES_PER_PAGE, gl.STATIC_DRAW)
+    if (gl.getError() === gl.OUT_OF_MEMORY) {
+      console.warn('the GPU has no memory for more land: a lower view distance needs less')
+      gl.deleteBuffer(buffer)
+      return
+    }
     if (this.buffer) {
       gl.bindBuffer(gl.COPY_READ_BUFFER, this.buffer)
       gl.copyBufferSubData(gl.COPY_READ_BUFFER, gl.COPY_WRITE_BUFFER, 0, 0, this.bytes)

@@ -76,6 +76,8 @@ export class View {
       },
       () => {
         this.terrain.clear() // what was shown in the meantime
+        this.compiling = null
+        this.compiled = false
         this.hand.restore()
         this.resize()
         restored()
@@ -162,8 +164,7 @@ export class View {
   private async compileAll(): Promise<void> {
     const programs = new Set<Program>()
     for (const source of this.sources) for (const { material } of source) programs.add(material.program)
-    await this.renderer.compile(programs)
-    this.compiled = true
+    if (await this.renderer.compile(programs)) this.compiled = true
   }
 
   draw(camera: Camera, minutes: number, submerged: boolean, seconds: number, dt: number, speed: number): void {
