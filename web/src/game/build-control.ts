@@ -550,7 +550,7 @@ export class BuildControl implements System {
     if (gesture)
       return {
         title: this.titleOf(gesture),
-        note: [news || this.noteOf(gesture), work && `${work.title} ${work.note}`].filter(Boolean).join(' '),
+        note: [news || this.noteOf(gesture), work && `${work.title}. ${work.note}`].filter(Boolean).join(' '),
         progress: work?.progress,
         buttons: buttonsOf(gesture),
         confirm: confirmOf(gesture.tool),
