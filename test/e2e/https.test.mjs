@@ -51,7 +51,7 @@ test('the page and its scripts are small, and nothing violates its policy', { sk
   assert.match(daemon.url, /^https:\/\/localhost:/)
   ada = await Player.open(daemon.url, 'ada')
   await ada.until(() => window.__voxeld?.state().chunksMeshed > 0) // all scripts of the title screen and its land are here
-  assert.ok(ada.received > 100_000 && ada.received < 175_000, `the page and its scripts took ${ada.received} bytes`)
+  assert.ok(ada.received > 50_000 && ada.received < 100_000, `the page and its scripts took ${ada.received} bytes`)
   await ada.play() // which loads more
   await ada.until(() => navigator.serviceWorker.controller)
   assert.deepEqual(ada.troubles, [])
