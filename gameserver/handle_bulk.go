@@ -43,6 +43,9 @@ func (s *session) checkBulk(at grid.ChunkPos, bulk nodemsg.Bulk) (refused string
 	if sub == nil {
 		return wire.RefusedNotLoaded
 	}
+	if !s.limits.client.Allow(admission.Edit) { // before all blocks are looked at
+		return wire.RefusedRate
+	}
 	bodies := s.bodiesNear(at)
 	for to := range bulk.All() {
 		pos := to.At.Pos(at)
@@ -60,9 +63,6 @@ func (s *session) checkBulk(at grid.ChunkPos, bulk nodemsg.Bulk) (refused string
 		if refused != "" {
 			return refused
 		}
-	}
-	if !s.limits.client.Allow(admission.Edit) {
-		return wire.RefusedRate
 	}
 	return s.permissions.RefuseBulk(bulk.Blocks())
 }

@@ -196,7 +196,7 @@ func TestBulkEdits(t *testing.T) {
 		}
 		return n
 	}
-	// holds waits until bob sees a block everywhere in the box, and his own where he built.
+	// holds waits until bob sees a block everywhere in the box, and their own where they built.
 	holds := func(what string, block chunk.Block) {
 		t.Helper()
 		bob.until(what, func() bool {
