@@ -50,7 +50,7 @@ func (d *Damages) All() []Damage {
 const PartDiffers = "different"
 
 // note records the damage that the newest scrub of a region has left.
-func (d *Damages) note(info nodemsg.Region, v decision) {
+func (d *Damages) note(info nodemsg.Region, v comparison) {
 	now := time.Now()
 	var list []Damage
 	add := func(peer, what, do string) {

@@ -137,7 +137,7 @@ func (sc *Scrubber) endScrub(out Scrubbed, took time.Duration) {
 }
 
 // copies returns the number of copies of parts to be repaired.
-func (v decision) copies() int {
+func (v comparison) copies() int {
 	n := 0
 	for _, m := range v.repairs {
 		n += len(m.Damaged)
@@ -146,7 +146,7 @@ func (v decision) copies() int {
 }
 
 // lines describes for people what is wrong.
-func (v decision) lines() []string {
+func (v comparison) lines() []string {
 	var lines []string
 	for _, m := range v.repairs {
 		lines = append(lines, fmt.Sprintf("%v is damaged on %s", m.Part, strings.Join(m.Damaged, ", ")))
@@ -169,11 +169,11 @@ func quorum(g *replica.Group) int {
 }
 
 // compare puts a barrier into the log and compares the members' reports.
-func (sc *Scrubber) compare(ctx context.Context, l *actor.Land) (v decision, members, reported int, err error) {
+func (sc *Scrubber) compare(ctx context.Context, l *actor.Land) (v comparison, members, reported int, err error) {
 	status := l.Raft().Status()
 	index, err := commitBarrier(ctx, l, world.Barrier{})
 	if err != nil {
-		return decision{}, len(status.Members), 0, err
+		return comparison{}, len(status.Members), 0, err
 	}
 	voters, begun := 0, time.Now()
 	reports := make([]*scrubReport, len(status.Members))
@@ -203,7 +203,7 @@ func (sc *Scrubber) compare(ctx context.Context, l *actor.Land) (v decision, mem
 	}
 	wg.Wait()
 	if now := l.Raft().Status(); !now.Self || now.Term != status.Term {
-		return decision{}, len(status.Members), 0, errors.New("leadership changed during the scrub: scrub on the new leader")
+		return comparison{}, len(status.Members), 0, errors.New("leadership changed during the scrub: scrub on the new leader")
 	}
 	var all []scrubReport
 	for _, t := range reports {
@@ -212,9 +212,9 @@ func (sc *Scrubber) compare(ctx context.Context, l *actor.Land) (v decision, mem
 		}
 	}
 	if len(all) == 0 {
-		return decision{}, len(status.Members), 0, errors.New("no member could read its copy")
+		return comparison{}, len(status.Members), 0, errors.New("no member could read its copy")
 	}
-	return decide(voters, all), len(status.Members), len(all), nil
+	return compareReports(voters, all), len(status.Members), len(all), nil
 }
 
 // commitBarrier commits a barrier and returns its index.

@@ -64,10 +64,10 @@ type membership struct {
 }
 
 // alone reports whether this node is the only member, and needs no clock to lead.
-func (m *membership) alone() bool { return m.decides() && len(m.log.Conf.Learners) == 0 }
+func (m *membership) alone() bool { return m.onlyVoter() && len(m.log.Conf.Learners) == 0 }
 
-// decides reports whether this node is the only voter.
-func (m *membership) decides() bool { return m.votes() && len(m.log.Conf.Voters) == 1 }
+// onlyVoter reports whether this node is the only voter.
+func (m *membership) onlyVoter() bool { return m.votes() && len(m.log.Conf.Voters) == 1 }
 
 // votes reports whether this node may campaign.
 func (m *membership) votes() bool { return m.log.Conf.Index > 0 && m.log.Conf.IsVoter(m.id) }

@@ -149,7 +149,7 @@ func (r *Replica) Start() error {
 		}
 		r.raw, r.check = node, messageCheck{floor: r.log.Last, log: r.log, conflict: r.check.conflict, conflictStored: r.check.conflictStored}
 		r.effects.Clock = ClockStart
-		if r.members.decides() {
+		if r.members.onlyVoter() {
 			return node.Campaign()
 		}
 		return nil

@@ -56,7 +56,7 @@ func TestDecide(t *testing.T) {
 		"a learner is wrong":     {1, []scrubReport{reportOf("A", 1, same), learner(reportOf("B", 2, same))}, []string{"B"}, []string{"A"}, nil},
 		"learners do not vote":   {3, []scrubReport{reportOf("A", 1, same), reportOf("B", 1, same), learner(reportOf("C", 2, same)), learner(reportOf("D", 2, same))}, []string{"C", "D"}, []string{"A", "B"}, nil},
 	} {
-		v := decide(c.voters, c.all)
+		v := compareReports(c.voters, c.all)
 		var got world.Repair
 		if len(v.repairs) > 0 {
 			got = v.repairs[0]
@@ -87,7 +87,7 @@ func TestDecideFollowsMajorities(t *testing.T) {
 			}
 			all = append(all, reportOf(fmt.Sprint(i), memory, disk))
 		}
-		v := decide(voters, all)
+		v := compareReports(voters, all)
 		if reported*2 <= voters && len(v.repairs) > 0 {
 			t.Fatalf("%d of %d voters decided: %+v", reported, voters, v)
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // This file decides which copy of a part is damaged (docs/adr/0010). It is pure: no clock, no network. The scrub passes
-// in the members' reports as of one barrier and carries out the decision.
+// in the members' reports as of one barrier and carries out the result.
 
 // scrubReport is what one member found in its copy.
 type scrubReport struct {
@@ -26,8 +26,8 @@ type finding struct {
 	disk   nodemsg.DiskState
 }
 
-// decision is the result of comparing the reports.
-type decision struct {
+// comparison is the result of comparing the reports.
+type comparison struct {
 	compared int            // parts that any member has
 	repairs  []world.Repair // by part
 	open     []openCase     // differences that cannot be decided, by part
@@ -39,18 +39,18 @@ type openCase struct {
 	peers []string // members whose copies differ from others, or whose disk differs from their memory
 }
 
-// decide compares the reports of a group with the given number of voters. The right state of a part is the one that
-// more than half of the voters have in memory; a voter without a report counts against every state. A copy whose disk
-// differs from its memory is damaged, too. With a single voter there is no second copy to compare with: only wrong
+// compareReports compares the reports of a group with the given number of voters. The right state of a part is the one
+// that more than half of the voters have in memory; a voter without a report counts against every state. A copy whose
+// disk differs from its memory is damaged, too. With a single voter there is no second copy to compare with: only wrong
 // checksums prove that the disk is wrong.
-func decide(voters int, all []scrubReport) decision {
+func compareReports(voters int, all []scrubReport) comparison {
 	parts := make(map[world.Part]struct{})
 	for _, t := range all {
 		for p := range t.parts {
 			parts[p] = struct{}{}
 		}
 	}
-	v := decision{compared: len(parts)}
+	v := comparison{compared: len(parts)}
 	for _, p := range slices.SortedFunc(maps.Keys(parts), compareParts) {
 		right, known := majority(voters, all, p)
 		var damaged, sources []string
