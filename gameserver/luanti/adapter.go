@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -17,6 +19,8 @@ const (
 	viewDistance = 5
 	// maxColumns is how many chunks are kept for others at the same place, and maxColumn the bytes of each.
 	maxColumns, maxColumn = 512, 64 << 10
+	// maxArranged is of how many players the slots are kept, some 300 bytes each.
+	maxArranged = 4096
 )
 
 // landKey is all that the packets of a chunk are made of.
@@ -33,6 +37,7 @@ type Adapter struct {
 	columns     *games.Shared[landKey, [][]byte]
 	definitions definitions
 	uniform     uniforms
+	arranged    *lru.Cache[string, []chunk.Block] // the slots of those who have arranged them, by their id
 }
 
 // New returns an Adapter. Known reports whether somebody has played under a name before, to a client at an address.
@@ -41,11 +46,15 @@ func New(r prometheus.Registerer, known func(ctx context.Context, remote net.Add
 	if err != nil {
 		return nil, fmt.Errorf("textures for Luanti: %w", err)
 	}
+	arranged, err := lru.New[string, []chunk.Block](maxArranged)
+	if err != nil {
+		return nil, err
+	}
 	land := prometheus.CounterOpts{Name: "voxeld_luanti_chunks_total", Help: "Chunks sent to clients of Luanti."}
 	return &Adapter{
 		Metrics:     games.NewMetrics(r, "luanti", "Luanti", land),
 		columns:     games.NewShared[landKey](maxColumns, maxColumn, games.SizeOf),
-		definitions: d, known: known,
+		definitions: d, known: known, arranged: arranged,
 	}, nil
 }
 

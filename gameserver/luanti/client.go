@@ -34,7 +34,6 @@ type Client struct {
 		located time.Time // when the place was last shown
 		line    string    // that it shows of that
 		edits   games.Edits
-		held    int           // the slot that is in the player's hand
 		slots   []chunk.Block // of the inventory
 		avatars avatars
 		ended   bool // the reason for the end was sent

@@ -19,6 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/games/gamestest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/test/testkit/luanticlient"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -373,6 +374,36 @@ func TestInventory(t *testing.T) {
 			t.Errorf("%s is in the inventory, or is not", b.Name())
 		}
 	}
+}
+
+// Players find the inventory as they have arranged it: when they join again, and when they log in.
+func TestInventoryIsKept(t *testing.T) {
+	arranged := firstSlots()
+	move(arranged, "Move 1 current_player main 0 current_player main 8")
+	guest, registered := gamestest.Welcome, gamestest.Welcome
+	guest.Player, registered.Player = player.GuestID("eve").String(), player.GuestID("ada").String()
+	check := func(s *script, want []chunk.Block, when string) {
+		t.Helper()
+		if sent := s.sent(toInventory); len(sent) == 0 || !bytes.Equal(sent[len(sent)-1], inventory(want)[2:]) {
+			t.Errorf("%s a player has %q", when, sent)
+		}
+	}
+	cl, s := playing(t)
+	gamestest.Receive(t, cl, registered)
+	if _, err := cl.translate(append(begin(fromInventoryAction), "Move 1 current_player main 0 current_player main 8"...), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	check(s, arranged, "after a move")
+	cl, s = playing(t)
+	check(s, firstSlots(), "who is another one")
+	gamestest.Receive(t, cl, guest)
+	check(s, firstSlots(), "who is a guest")
+	gamestest.Receive(t, cl, registered)
+	check(s, arranged, "after a login")
+	move(cl.mu.slots, "Move 1 current_player main 1 current_player main 2")
+	cl, s = playing(t)
+	gamestest.Receive(t, cl, registered)
+	check(s, arranged, "after joining again")
 }
 
 // Every texture that a node has is sent.

@@ -131,7 +131,6 @@ func FuzzClient(f *testing.F) {
 	f.Add([]byte{}, []byte(begin(fromChatMessage).wide("/help ✓")))
 	f.Add([]byte{0, 2}, []byte(begin(fromDeletedBlocks).u8(2).node(node{0, 0, 0})))
 	f.Add([]byte{0}, []byte(append(begin(fromInventoryAction), "Move 1 current_player main 0 current_player main 9"...)))
-	f.Add([]byte{0}, []byte(begin(fromPlayerItem).u16(65535)))
 	f.Add([]byte{0}, []byte(begin(fromRequestMedia).u16(65535).text("x")))
 	f.Add([]byte{0}, []byte(moveTo(motion.Pose{X: 1, Y: -100, Z: 1})))
 	f.Fuzz(func(t *testing.T, login, sent []byte) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/gameserver/games"
@@ -81,11 +82,10 @@ func (cl *Client) translate(data []byte, now time.Time) (sessionmsg.FromClient, 
 		return cl.readMove(f, now), nil
 	case fromInteract:
 		return cl.readInteract(f, now)
-	case fromPlayerItem:
-		cl.mu.held = int(f.u16())
 	case fromInventoryAction:
 		if cl.looks.AllowN(now, 1) {
 			move(cl.mu.slots, string(f.rest))
+			cl.a.arranged.Add(cl.mu.welcome.Player, slices.Clone(cl.mu.slots))
 			cl.put(inventory(cl.mu.slots))
 		}
 	case fromDeletedBlocks:

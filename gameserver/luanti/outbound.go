@@ -3,6 +3,7 @@ package luanti
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,8 +65,12 @@ func (cl *Client) accept(m sessionmsg.Welcome) error {
 	cl.mu.welcome, cl.mu.since = m, now
 	cl.mu.player.Begin(m.Pose, now)
 	cl.mu.edits.Begin(m.NextSeq, now)
+	if slots, kept := cl.a.arranged.Get(m.Player); kept {
+		cl.mu.slots = slices.Clone(slots)
+	}
 	if again {
 		clear(cl.mu.lands)
+		cl.put(inventory(cl.mu.slots))
 		if !cl.mu.origin.bears(m.Pose) {
 			cl.mu.origin = originNear(m.Pose) // what the client has is sent again
 		}
