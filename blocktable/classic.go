@@ -1,7 +1,6 @@
 package blocktable
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -162,16 +161,6 @@ var fromClassic = [classicCustomBlocks]chunk.Block{
 	58: blue, 59: cyan, 60: chunk.Ice, 61: chunk.Marble, 62: chunk.Lamp, 63: chunk.Marble, 64: chunk.Planks, 65: chunk.StoneBricks,
 }
 
-// classicShaped are the blocks with one box that is no whole block: slabs, torches, ladders and doors, in each state.
-var classicShaped = func() (all []chunk.Block) {
-	for b := chunk.StoneSlab; b.Known(); b++ {
-		if b.Shaped() && !b.Joinable() && len(b.Boxes()) == 1 {
-			all = append(all, b)
-		}
-	}
-	return all
-}()
-
 // ToClassic returns the image of a block in Classic, for a client that has the blocks of a level. That of an unknown
 // block is stone.
 func ToClassic(b chunk.Block, level ClassicLevel) byte {
@@ -179,8 +168,8 @@ func ToClassic(b chunk.Block, level ClassicLevel) byte {
 	if b.Known() {
 		of = classicOf(b)
 	}
-	if shaped := slices.Index(classicShaped, b); shaped >= 0 && level == ClassicShaped {
-		return byte(classicCustomBlocks + shaped) //nolint:gosec // checked by a test
+	if id, shaped := classicShapeOf[b]; shaped && level == ClassicShaped {
+		return id
 	}
 	if level >= ClassicCustom {
 		return of.custom
@@ -191,10 +180,10 @@ func ToClassic(b chunk.Block, level ClassicLevel) byte {
 // FromClassic returns what a block of Classic becomes here, and reports whether there is such a block.
 func FromClassic(id byte) (b chunk.Block, known bool) {
 	if shaped := int(id) - len(fromClassic); shaped >= 0 {
-		if shaped >= len(classicShaped) {
+		if shaped >= len(classicShapes) {
 			return chunk.Air, false
 		}
-		return classicShaped[shaped], true
+		return classicShapes[shaped].Block, true
 	}
 	return fromClassic[id], true
 }
@@ -222,7 +211,7 @@ func ClassicBlocks(level ClassicLevel) int {
 	case ClassicCustom:
 		return classicCustomBlocks
 	case ClassicShaped:
-		return classicCustomBlocks + len(classicShaped)
+		return classicCustomBlocks + len(classicShapes)
 	}
 	panic("no level of blocks")
 }

@@ -6,9 +6,9 @@ import "github.com/voxelpopuli/voxeld/chunk"
 // of CustomBlocks.
 type ClassicShape struct {
 	ID       byte
-	Block    chunk.Block
-	Textures [3]byte   // of the top, the sides and the bottom, in the game's own terrain.png
-	Box      chunk.Box // where it is drawn, and stops bodies
+	Block    chunk.Block // which is placed with it; it may be the image of other states, too
+	Textures [3]byte     // of the top, the sides and the bottom, in the game's own terrain.png
+	Box      chunk.Box   // where it is drawn, and stops bodies
 }
 
 // classicTextures are those of the images that shaped blocks are made of.
@@ -26,14 +26,40 @@ var classicTextures = map[byte][3]byte{
 	65:          {52, 52, 52}, // stone bricks
 }
 
-// ClassicShapes returns the shaped blocks.
-func ClassicShapes() (all []ClassicShape) {
-	for _, b := range classicShaped {
-		all = append(all, ClassicShape{
-			ID: ToClassic(b, ClassicShaped), Block: b, Textures: classicTextures[classicMadeOf(b)], Box: b.Boxes()[0],
-		})
+// classicShapes has the shaped blocks, by their numbers, and classicShapeOf the number of each block that is seen as one.
+var classicShapes, classicShapeOf = func() (all []ClassicShape, of map[chunk.Block]byte) {
+	of = make(map[chunk.Block]byte)
+	for b := chunk.StoneSlab; b.Known(); b++ {
+		box, shaped := classicBox(b)
+		if !shaped {
+			continue
+		}
+		// The directions of stairs are one block.
+		if n := len(all); n == 0 || all[n-1].Block.Base() != b.Base() || all[n-1].Box != box {
+			id := byte(classicCustomBlocks + n) //nolint:gosec // checked by a test
+			all = append(all, ClassicShape{ID: id, Block: b, Textures: classicTextures[classicMadeOf(b)], Box: box})
+		}
+		of[b] = all[len(all)-1].ID
 	}
-	return all
+	return all, of
+}()
+
+// ClassicShapes returns the shaped blocks, which the caller must not change.
+func ClassicShapes() []ClassicShape { return classicShapes }
+
+// classicBox returns the box that a block has in Classic, which knows no more than one of a block, and reports whether
+// it is no whole block.
+func classicBox(b chunk.Block) (box chunk.Box, shaped bool) {
+	boxes := b.Boxes()
+	switch {
+	case !b.Shaped(), b.IsSign() && len(boxes) > 1, b == chunk.GlassPane:
+		return box, false
+	case b.Joinable(): // nobody passes between two of them
+		return chunk.Box{Low: [3]uint8{4, 0, 4}, High: [3]uint8{12, 16, 12}}, true
+	case len(boxes) > 1: // stairs: as high as they are on average
+		return chunk.Box{High: [3]uint8{16, 12, 16}}, true
+	}
+	return boxes[0], true
 }
 
 // classicMadeOf returns the image of what a shaped block is made of.

@@ -2,6 +2,7 @@ package blocktable
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -62,33 +63,50 @@ func TestWayBackFromClassic(t *testing.T) {
 			}
 		}
 	}
-	if _, known := FromClassic(byte(classicCustomBlocks + len(classicShaped))); known {
+	if _, known := FromClassic(byte(classicCustomBlocks + len(classicShapes))); known {
 		t.Error("there are more blocks")
 	}
 }
 
-// Slabs, torches, ladders and doors have numbers of their own, textures that the game has, and the boxes of the world.
+// Shaped blocks have numbers of their own, textures that the game has, and the boxes of the world, as far as one box is
+// enough; stairs and fences have another one.
 func TestClassicShapes(t *testing.T) {
-	numbers := make(map[byte]chunk.Block)
+	shapes := make(map[byte]ClassicShape)
 	for _, s := range ClassicShapes() {
-		if other, taken := numbers[s.ID]; taken || s.ID < classicCustomBlocks || s.Textures == [3]byte{} {
-			t.Errorf("%s is %+v, as %s", s.Block.Name(), s, other.Name())
+		if other, taken := shapes[s.ID]; taken || s.ID < classicCustomBlocks || s.Textures == [3]byte{} {
+			t.Errorf("%s is %+v, as %s", s.Block.Name(), s, other.Block.Name())
 		}
-		numbers[s.ID] = s.Block
+		shapes[s.ID] = s
 		if back, known := FromClassic(s.ID); !known || back != s.Block {
 			t.Errorf("%s becomes %s", s.Block.Name(), back.Name())
 		}
-		if s.Block.Boxes()[0] != s.Box || s.Block.Material() == s.Block.Base() && ToClassic(s.Block, ClassicCustom) == s.ID {
+		if s.Block.Material() == s.Block.Base() && ToClassic(s.Block, ClassicCustom) == s.ID {
 			t.Errorf("%s is drawn as %v", s.Block.Name(), s.Box)
 		}
 	}
-	for _, b := range []chunk.Block{chunk.StoneSlab, chunk.CobbleSlab + 1, chunk.Torch, chunk.Torch + 3, chunk.Ladder + 2, chunk.Door, chunk.PineDoor + 7} {
-		if numbers[ToClassic(b, ClassicShaped)] != b {
-			t.Errorf("%s has no shape", b.Name())
+	steps, post := chunk.Box{High: [3]uint8{16, 12, 16}}, chunk.Box{Low: [3]uint8{4, 0, 4}, High: [3]uint8{12, 16, 12}}
+	for b := chunk.Air; b.Known(); b++ {
+		s, shaped := shapes[ToClassic(b, ClassicShaped)]
+		want := s.Box
+		switch name := b.Name(); {
+		case strings.Contains(name, "_stairs"):
+			want = steps
+		case strings.HasSuffix(name, "_fence"):
+			want = post
+		case len(b.Boxes()) == 1 && b.Shaped() && b != chunk.GlassPane:
+			want = b.Boxes()[0]
+		default:
+			if shaped {
+				t.Errorf("%s is shaped", name)
+			}
+			continue
+		}
+		if !shaped || s.Box != want || s.Block.Base() != b.Base() || s.Block.Solid() != b.Solid() {
+			t.Errorf("%s is %+v, want the box %v", b.Name(), s, want)
 		}
 	}
-	if ToClassic(chunk.StoneStairs, ClassicShaped) != 1 || len(numbers) > 256-classicCustomBlocks {
-		t.Errorf("%d shapes, and stairs are %d", len(numbers), ToClassic(chunk.StoneStairs, ClassicShaped))
+	if len(shapes) > 256-classicCustomBlocks {
+		t.Errorf("%d shapes", len(shapes))
 	}
 }
 
@@ -99,7 +117,7 @@ func TestClassicInventory(t *testing.T) {
 		ClassicPlain:  {[]byte{1, 2, 9, 27, 44}, []byte{0, 7, 8, 10, 11, 19, 26, 40, 46}},
 		ClassicCustom: {[]byte{1, 35, 36, 44, 50, 51, 54, 59, 62}, []byte{27, 53, 55, 58, 61, 64, ToClassic(chunk.Door, ClassicShaped)}},
 		ClassicShaped: {
-			[]byte{1, ToClassic(chunk.Door, ClassicShaped), ToClassic(chunk.CobbleSlab+1, ClassicShaped), ToClassic(chunk.Torch, ClassicShaped)},
+			[]byte{1, ToClassic(chunk.StoneStairs, ClassicShaped), ToClassic(chunk.PlankFence, ClassicShaped), ToClassic(chunk.Door, ClassicShaped), ToClassic(chunk.CobbleSlab+1, ClassicShaped), ToClassic(chunk.Torch, ClassicShaped)},
 			[]byte{44, 50, 51, 54, ToClassic(chunk.Door+2, ClassicShaped), ToClassic(chunk.Torch+1, ClassicShaped), ToClassic(chunk.Ladder+1, ClassicShaped)},
 		},
 	} {

@@ -172,17 +172,25 @@ func TestLevelsAreBounded(t *testing.T) {
 	}
 }
 
-// A client that draws shapes is told of them, sees and places them. A door has two halves, and turns with the player.
+// A client that draws shapes is told of them, sees and places them. A door has two halves; it and stairs turn with the
+// player.
 func TestShapes(t *testing.T) {
-	door := blocktable.ToClassic(chunk.Door, blocktable.ClassicShaped)
+	shaped := func(b chunk.Block) byte { return blocktable.ToClassic(b, blocktable.ClassicShaped) }
+	door := shaped(chunk.Door)
 	cl, s := playing(t, slices.Concat([]byte{packetCustomBlocks, 1}, here(),
 		begin(packetSetBlockClient).u16(33).u16(10).u16(35).u8(1, door), begin(packetSetBlockClient).u16(33).u16(9).u16(36).u8(1, door),
-		begin(packetSetBlockClient).u16(33).u16(10).u16(36).u8(1, blocktable.ToClassic(chunk.CobbleSlab+1, blocktable.ClassicShaped)),
+		begin(packetSetBlockClient).u16(33).u16(10).u16(36).u8(1, shaped(chunk.CobbleSlab+1)),
+		begin(packetSetBlockClient).u16(34).u16(10).u16(36).u8(1, shaped(chunk.StoneStairs)),
 	), extCustomBlocks, extBlockDefs, extBlockDefsExt)
-	slab := begin(packetDefineBlockExt).u8(blocktable.ToClassic(chunk.CobbleSlab+1, blocktable.ClassicShaped)).text("cobble slab upper").
-		u8(2, 128, 16, 16, 16, 16, 16, 16, 0, 4, 0).u8(0, 8, 0, 16, 16, 16).u8(0, 0, 0, 0, 0)
-	if !strings.Contains(s.Out.String(), string(slab)) {
-		t.Error("the client is not told of slabs")
+	for name, packet := range map[string]packet{
+		"slabs": begin(packetDefineBlockExt).u8(shaped(chunk.CobbleSlab+1)).text("cobble slab upper").
+			u8(2, 128, 16, 16, 16, 16, 16, 16, 0, 4, 0).u8(0, 8, 0, 16, 16, 16).u8(0, 0, 0, 0, 0),
+		"fences": begin(packetDefineBlockExt).u8(shaped(chunk.PlankFence)).text("plank fence").
+			u8(2, 128, 4, 4, 4, 4, 4, 4, 1, 1, 0).u8(4, 0, 4, 12, 16, 12).u8(0, 0, 0, 0, 0),
+	} {
+		if !strings.Contains(s.Out.String(), string(packet)) {
+			t.Errorf("the client is not told of %s", name)
+		}
 	}
 	cl.mu.player.Pose.Yaw = 0 // it looks south
 	cl.mu.lands[grid.ChunkPos{}].Set(chunk.IndexOf(1, 10, 4), chunk.Stone)
@@ -190,6 +198,7 @@ func TestShapes(t *testing.T) {
 		games.Change{Pos: grid.Pos{X: 1, Y: 10, Z: 3}, To: chunk.Door + 2},
 		games.Change{Pos: grid.Pos{X: 1, Y: 11, Z: 3}, To: chunk.Door + 2},
 		games.Change{Pos: grid.Pos{X: 1, Y: 10, Z: 4}, To: chunk.CobbleSlab + 1}, // no room for the other door
+		games.Change{Pos: grid.Pos{X: 2, Y: 10, Z: 4}, To: chunk.StoneStairs + 2},
 	)
 	s.Out.Reset()
 	gamestest.Receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Door + 2)})

@@ -114,6 +114,8 @@ func defineBlock(s blocktable.ClassicShape) packet {
 		collide = collideLadder
 	case s.Block.Glow() > 0:
 		bright = 1
+	case s.Block.Joinable():
+		collide, draw = collideSolid, drawOpaque
 	case s.Block.Door():
 		if s.Block.Solid() {
 			collide = collideSolid
