@@ -159,6 +159,12 @@ func (b Block) Tiles() (names [3]string) {
 // a block put there takes its place.
 func (b Block) Plant() bool { return b.traits().shape == plant }
 
+// Leafy reports whether the block is leaves.
+func (b Block) Leafy() bool { return b.traits().leafy }
+
+// Translucent reports whether what is behind the block shows through its colour: water, ice and coloured glass.
+func (b Block) Translucent() bool { return b.traits().pass == water }
+
 // Shaped reports whether the block has another shape than a cube, a liquid or a plant.
 func (b Block) Shaped() bool { return b.traits().shape > plant }
 

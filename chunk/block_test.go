@@ -146,9 +146,9 @@ func clientTable() string {
 		b := &blocks[id]
 		of := Block(id).Tiles()
 		top, side, bottom := layer(b, of[0]), layer(b, of[1]), layer(b, of[2])
-		flags := bit(b.passable) | bit(b.clear)<<1 | bit(b.fixed)<<2 | bit(b.leafy)<<3 | int(b.pass)<<4
+		flags := bit(b.passable) | bit(b.clear)<<1 | bit(b.fixed)<<2 | bit(b.leafy)<<3 | int(b.pass)<<4 | bit(b.cold)<<6
 		state := id - int(b.base)
-		row := []int{int(b.shape), flags, int(b.glow | b.dims<<4), int(b.group), top, side, bottom, state}
+		row := []int{int(b.shape), flags, int(b.glow | b.dims<<4), int(b.group) | int(b.sound)<<4, top, side, bottom, state}
 		if next := after(run); slices.Equal(next, row) {
 			run[0]++
 		} else {
@@ -185,6 +185,10 @@ export const TILES = [` + quoted(tiles) + `] as const
 // prettier-ignore
 export const GROUPS = [` + quoted(groups[:]) + `] as const
 
+/** What blocks sound like. */
+// prettier-ignore
+export const SOUNDS = [` + quoted(sounds[:]) + `] as const
+
 /** The colours of wool, concrete and glass. */
 // prettier-ignore
 export const COLOURS = [` + quoted(capitalized(colours[:])) + `] as const
@@ -219,8 +223,9 @@ export const SHAPE_BOXES: readonly (readonly (readonly number[])[])[] = [
 
 /**
  * The properties of blocks, in order of their ids, in runs of similar ones: their number, then of the first its shape, flags (1 passable,
- * 2 clear, 4 fixed, 8 leafy, 16 cutout, 32 water), light (glow + 16·dims), group, the layers of its top, side and bottom, and the number
- * of the state. In a run, the layers grow by one; of slabs and all shapes after them, the shape and the number of the state do.
+ * 2 clear, 4 fixed, 8 leafy, 16 cutout, 32 water, 64 cold), light (glow + 16·dims), group + 16·sound, the layers of its top, side and
+ * bottom, and the number of the state. In a run, the layers grow by one; of slabs and all shapes after them, the shape and the number of
+ * the state do.
  */
 // prettier-ignore
 export const RUNS =

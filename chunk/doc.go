@@ -24,9 +24,9 @@
 // ClassiCube, and for Minecraft test/e2e/minecraft/blocktable.mjs with `npm --prefix test/e2e/minecraft ci` and `go
 // generate ./blocktable`. 3. `go test ./chunk -run TestBlock -update` appends it to testdata/blocks.txt, and writes the
 // client's table. TestBlockTraits names what is a plant, solid or clear. 4. A texture in web/src/render/tiles.ts;
-// `TILES=write npm --prefix web run test` writes it for Luanti. A new shape is placed by web/src/world/blocks.ts;
-// web/src/sound/kinds.ts picks the sound by the name. 5. Its name in web/src/text (`npm --prefix web run check` lists
-// missing ones). A new shape in docs/protocol.md; the number of blocks in the README and in docs/client.md.
+// `TILES=write npm --prefix web run test` writes it for Luanti. A new shape is placed by web/src/world/blocks.ts. 5.
+// Its name in web/src/text (`npm --prefix web run check` lists missing ones). A new shape in docs/protocol.md; the
+// number of blocks in the README and in docs/client.md.
 //
 // Older gateways pass it on, and show it as unknown; an older leader refuses the edit (docs/adr/0059).
 //

@@ -20,6 +20,9 @@ type traits struct {
 	leafy bool  // one face is drawn between two leafy blocks of any kind
 	glow  uint8 // the light that it emits, 0 to 15
 	dims  uint8 // levels of light lost in it, in addition to the one lost per step; noLight: all
+
+	sound sound
+	cold  bool // snow falls where it is on top
 }
 
 // noLight are the dims of a block that stops light.
@@ -52,6 +55,21 @@ const (
 	water       // translucent
 )
 
+// sound is what it sounds like to break a block, to place it, and to step on it.
+type sound uint8
+
+const (
+	stony sound = iota
+	soft
+	leaves
+	wooden
+	glassy
+	metallic
+	watery
+)
+
+var sounds = [...]string{"stone", "soft", "leaves", "wood", "glass", "metal", "water"}
+
 // Colours is the number of colours of wool, concrete and glass.
 const Colours = 16
 
@@ -67,33 +85,33 @@ func blockTable() []traits {
 	t := table{all: []traits{
 		Air:         {name: "air", shape: none, passable: true, clear: true, fixed: true},
 		Stone:       {name: "stone", group: nature, original: Stone},
-		Grass:       {name: "grass", group: nature, original: Grass, tiles: "grass_top grass_side dirt"},
-		Dirt:        {name: "dirt", group: nature, original: Dirt},
-		Sand:        {name: "sand", group: nature, original: Dirt},
-		Water:       {name: "water", group: nature, original: Air, shape: liquid, pass: water, passable: true, clear: true, dims: 1},
-		Log:         {name: "log", group: nature, original: Dirt, tiles: "log_top log_side log_top"},
-		Leaves:      {name: "leaves", group: nature, original: Grass, pass: cutout, clear: true, leafy: true, dims: 1},
-		Snow:        {name: "snow", group: nature, original: Stone},
+		Grass:       {name: "grass", group: nature, original: Grass, tiles: "grass_top grass_side dirt", sound: soft},
+		Dirt:        {name: "dirt", group: nature, original: Dirt, sound: soft},
+		Sand:        {name: "sand", group: nature, original: Dirt, sound: soft},
+		Water:       {name: "water", group: nature, original: Air, shape: liquid, pass: water, passable: true, clear: true, dims: 1, sound: watery},
+		Log:         {name: "log", group: nature, original: Dirt, tiles: "log_top log_side log_top", sound: wooden},
+		Leaves:      {name: "leaves", group: nature, original: Grass, pass: cutout, clear: true, leafy: true, dims: 1, sound: leaves},
+		Snow:        {name: "snow", group: nature, original: Stone, sound: soft, cold: true},
 		CoalOre:     {name: "coal_ore", group: nature, original: Stone},
 		IronOre:     {name: "iron_ore", group: nature, original: Stone},
 		GoldOre:     {name: "gold_ore", group: nature, original: Stone},
 		DiamondOre:  {name: "diamond_ore", group: nature, original: Stone},
-		Gravel:      {name: "gravel", group: nature, original: Dirt},
-		Clay:        {name: "clay", group: nature, original: Dirt},
+		Gravel:      {name: "gravel", group: nature, original: Dirt, sound: soft},
+		Clay:        {name: "clay", group: nature, original: Dirt, sound: soft},
 		Bedrock:     {name: "bedrock", group: nature, original: Stone, fixed: true},
-		Planks:      {name: "planks", group: building, original: Dirt},
+		Planks:      {name: "planks", group: building, original: Dirt, sound: wooden},
 		Cobble:      {name: "cobble", group: building, original: Stone},
-		Glass:       {name: "glass", group: building, original: Stone, pass: cutout, clear: true},
+		Glass:       {name: "glass", group: building, original: Stone, pass: cutout, clear: true, sound: glassy},
 		Brick:       {name: "brick", group: building, original: Stone},
-		Lamp:        {name: "lamp", group: fittings, original: Stone, glow: 15},
-		Ice:         {name: "ice", group: nature, original: Stone, pass: water, clear: true, dims: 1},
-		SnowyGrass:  {name: "snowy_grass", group: nature, original: Grass, tiles: "snow snowy_grass_side dirt"},
-		Cactus:      {name: "cactus", group: nature, original: Grass, tiles: "cactus_top cactus_side cactus_top"},
-		BirchLog:    {name: "birch_log", group: nature, original: Dirt, tiles: "birch_log_top birch_log_side birch_log_top"},
-		BirchLeaves: {name: "birch_leaves", group: nature, original: Grass, pass: cutout, clear: true, leafy: true, dims: 1},
-		PineLog:     {name: "pine_log", group: nature, original: Dirt, tiles: "pine_log_top pine_log_side pine_log_top"},
-		PineLeaves:  {name: "pine_leaves", group: nature, original: Grass, pass: cutout, clear: true, leafy: true, dims: 1},
-		DryLeaves:   {name: "dry_leaves", group: nature, original: Grass, pass: cutout, clear: true, leafy: true, dims: 1},
+		Lamp:        {name: "lamp", group: fittings, original: Stone, glow: 15, sound: glassy},
+		Ice:         {name: "ice", group: nature, original: Stone, pass: water, clear: true, dims: 1, sound: glassy, cold: true},
+		SnowyGrass:  {name: "snowy_grass", group: nature, original: Grass, tiles: "snow snowy_grass_side dirt", sound: soft, cold: true},
+		Cactus:      {name: "cactus", group: nature, original: Grass, tiles: "cactus_top cactus_side cactus_top", sound: leaves},
+		BirchLog:    {name: "birch_log", group: nature, original: Dirt, tiles: "birch_log_top birch_log_side birch_log_top", sound: wooden},
+		BirchLeaves: {name: "birch_leaves", group: nature, original: Grass, pass: cutout, clear: true, leafy: true, dims: 1, sound: leaves},
+		PineLog:     {name: "pine_log", group: nature, original: Dirt, tiles: "pine_log_top pine_log_side pine_log_top", sound: wooden},
+		PineLeaves:  {name: "pine_leaves", group: nature, original: Grass, pass: cutout, clear: true, leafy: true, dims: 1, sound: leaves},
+		DryLeaves:   {name: "dry_leaves", group: nature, original: Grass, pass: cutout, clear: true, leafy: true, dims: 1, sound: leaves},
 		TallGrass:   herb("tall_grass"),
 		DryGrass:    herb("dry_grass"),
 		Fern:        herb("fern"),
@@ -120,7 +138,7 @@ func blockTable() []traits {
 
 // herb returns the traits of a thin plant. VoxelPopuli's clients, to which everything but air is solid, see air.
 func herb(name string) traits {
-	return traits{name: name, group: plants, shape: plant, pass: cutout, passable: true, clear: true}
+	return traits{name: name, group: plants, shape: plant, pass: cutout, passable: true, clear: true, sound: leaves}
 }
 
 type table struct{ all []traits }
@@ -153,13 +171,13 @@ func (t *table) addStates(b traits, material Block, suffixes ...string) {
 
 func (t *table) addColours() {
 	for _, colour := range colours {
-		t.add(traits{name: colour + "_wool", group: wool, original: Grass})
+		t.add(traits{name: colour + "_wool", group: wool, original: Grass, sound: soft})
 	}
 	for _, colour := range colours {
 		t.add(traits{name: colour + "_concrete", group: concrete, original: Stone})
 	}
 	for _, colour := range colours {
-		t.add(traits{name: colour + "_glass", group: glass, original: Stone, pass: water, clear: true})
+		t.add(traits{name: colour + "_glass", group: glass, original: Stone, pass: water, clear: true, sound: glassy})
 	}
 }
 
@@ -167,15 +185,15 @@ func (t *table) addMaterials() {
 	for name := range strings.FieldsSeq("stone_bricks mossy_cobble smooth_stone sandstone") {
 		t.add(traits{name: name, group: building, original: Stone})
 	}
-	t.add(traits{name: "birch_planks", group: building, original: Dirt})
-	t.add(traits{name: "pine_planks", group: building, original: Dirt})
+	t.add(traits{name: "birch_planks", group: building, original: Dirt, sound: wooden})
+	t.add(traits{name: "pine_planks", group: building, original: Dirt, sound: wooden})
 	for name := range strings.FieldsSeq("marble basalt terracotta roof_tiles") {
 		t.add(traits{name: name, group: building, original: Stone})
 	}
-	t.add(traits{name: "bookshelf", group: building, original: Dirt, tiles: "planks bookshelf planks"})
-	t.add(traits{name: "straw", group: building, original: Grass, tiles: "straw_top straw straw_top"})
+	t.add(traits{name: "bookshelf", group: building, original: Dirt, tiles: "planks bookshelf planks", sound: wooden})
+	t.add(traits{name: "straw", group: building, original: Grass, tiles: "straw_top straw straw_top", sound: leaves})
 	for name := range strings.FieldsSeq("iron_block gold_block diamond_block") {
-		t.add(traits{name: name, group: building, original: Stone})
+		t.add(traits{name: name, group: building, original: Stone, sound: metallic})
 	}
 }
 
@@ -197,7 +215,7 @@ func (t *table) addSlabsAndStairs() {
 		{"basalt", Basalt},
 		{"roof_tile", RoofTiles},
 	} {
-		b := traits{original: t.all[of.material].original, clear: true, dims: noLight, tiles: t.all[of.material].name}
+		b := traits{original: t.all[of.material].original, clear: true, dims: noLight, tiles: t.all[of.material].name, sound: t.all[of.material].sound}
 		b.name, b.group, b.shape = of.name+"_slab", slabs, slab
 		t.addStates(b, of.material, "", "_upper")
 		b.name, b.group, b.shape = of.name+"_stairs", stairways, stairs
@@ -210,21 +228,21 @@ func (t *table) addFittings() {
 		name     string
 		material Block
 	}{{"plank_fence", Planks}, {"birch_plank_fence", BirchPlanks}, {"pine_plank_fence", PinePlanks}} {
-		b := traits{name: of.name, group: fittings, original: Dirt, shape: fence, clear: true, tiles: t.all[of.material].name}
+		b := traits{name: of.name, group: fittings, original: Dirt, shape: fence, clear: true, tiles: t.all[of.material].name, sound: wooden}
 		t.addStates(b, of.material, "")
 	}
-	t.addStates(traits{name: "glass_pane", group: fittings, original: Stone, shape: pane, pass: cutout, clear: true, tiles: "glass"}, Glass, "")
+	t.addStates(traits{name: "glass_pane", group: fittings, original: Stone, shape: pane, pass: cutout, clear: true, tiles: "glass", sound: glassy}, Glass, "")
 	t.addStates(traits{
-		name: "torch", group: fittings, shape: torch, passable: true, clear: true, glow: 14, tiles: "torch_top torch torch_end",
+		name: "torch", group: fittings, shape: torch, passable: true, clear: true, glow: 14, tiles: "torch_top torch torch_end", sound: wooden,
 	}, Air, append([]string{""}, turned("_on_the")...)...)
 	for i := range 4 {
 		t.all[len(t.all)-1-i].tiles = "torch_top wall_torch torch_end"
 	}
-	t.addStates(traits{name: "ladder", group: fittings, shape: ladder, pass: cutout, passable: true, clear: true}, Air, turned("")...)
+	t.addStates(traits{name: "ladder", group: fittings, shape: ladder, pass: cutout, passable: true, clear: true, sound: wooden}, Air, turned("")...)
 	for _, wood := range []string{"", "pine_"} {
 		b := traits{
 			name: wood + "door", group: fittings, original: Dirt, shape: door, pass: cutout, clear: true,
-			tiles: wood + "door_top " + wood + "door " + wood + "door",
+			tiles: wood + "door_top " + wood + "door " + wood + "door", sound: wooden,
 		}
 		t.addStates(b, Air, append(turned(""), turned("_open")...)...)
 		for i := range 4 {
@@ -232,7 +250,7 @@ func (t *table) addFittings() {
 			open.original, open.passable = Air, true
 		}
 	}
-	t.addStates(traits{name: "sign", group: fittings, shape: sign, passable: true, clear: true}, Planks, append(turned(""), turned("_on_the")...)...)
+	t.addStates(traits{name: "sign", group: fittings, shape: sign, passable: true, clear: true, sound: wooden}, Planks, append(turned(""), turned("_on_the")...)...)
 }
 
 // turned returns the suffixes of the states in the four directions; without more, the first is the block itself.

@@ -82,22 +82,16 @@ const (
 	alphaOpaque = 2
 )
 
-func isLeaves(b chunk.Block) bool { return strings.HasSuffix(b.Name(), "leaves") }
-
-func isColouredGlass(b chunk.Block) bool {
-	return b >= chunk.ColouredGlass && b < chunk.ColouredGlass+chunk.Colours
-}
-
 // drawing returns how a block is drawn, and what becomes of its alpha.
 func drawing(b chunk.Block) (draw, alpha byte) {
 	switch {
 	case b == chunk.Water:
 		return drawLiquid, alphaBlend
-	case b == chunk.Ice, isColouredGlass(b):
+	case b.Translucent():
 		return drawGlass, alphaBlend
 	case b.Plant():
 		return drawPlant, alphaClip
-	case isLeaves(b):
+	case b.Leafy():
 		return drawLeaves, alphaClip
 	case b.Shaped():
 		return drawBoxes, alphaClip

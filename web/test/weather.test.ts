@@ -39,9 +39,9 @@ describe('the weather', () => {
 })
 
 test('rain falls down to the highest block that is solid, opaque or water, and snow on snow', () => {
-  const [STONE, TALL_GRASS, SNOW, GLASS] = ['Stone', 'Tall grass', 'Snow', 'Glass'].map((name) =>
-    Array.from({ length: 100 }).findIndex((_, block) => kindOf(block).name === name),
-  ) as [number, number, number, number]
+  const [STONE, TALL_GRASS, SNOW, GLASS, SNOWY_GRASS] = ['Stone', 'Tall grass', 'Snow', 'Glass', 'Snowy grass'].map(
+    (name) => Array.from({ length: 100 }).findIndex((_, block) => kindOf(block).name === name),
+  ) as [number, number, number, number, number]
   const world = new World()
   const over = (...blocks: number[]) => {
     const chunk = new Chunk(0, 0, [AIR, AIR, AIR, AIR])
@@ -55,6 +55,7 @@ test('rain falls down to the highest block that is solid, opaque or water, and s
   expect(over(STONE, ...Array.from({ length: 90 }, () => AIR), GLASS)).toEqual({ height: 102, snow: false })
   expect(over(STONE, WATER)).toEqual({ height: 12, snow: false })
   expect(over(STONE, SNOW)).toEqual({ height: 12, snow: true })
+  expect(over(SNOWY_GRASS)).toEqual({ height: 11, snow: true })
   expect(over()).toEqual({ height: 5, snow: false })
   expect(columnAt(world, 300, 4, 5).height).toBe(world.height) // not loaded
 })

@@ -7,7 +7,7 @@ import { Mesh } from '../gl/mesh'
 import { floor } from '../gl/shapes'
 import { Texture, type TextureOptions } from '../gl/texture'
 import { colourOf } from '../render/block-colour'
-import { kindOf } from '../world/blocks'
+import { KINDS } from '../world/blocks'
 import { TileLoader } from './loader'
 import { FLOOR_MATERIAL, makeMaterial } from './material'
 import type { TileMesh } from './mesh'
@@ -18,7 +18,6 @@ import type { TileJob, TileResult } from './horizon-worker'
 
 const MAX_TILES = 112 // meshes that are kept
 const MOVED = 48 // blocks after which the tiles are chosen anew
-const PALETTE = 256 // blocks
 const LEAVES = 0.66 // how much darker than its blocks a crown is, which shades itself
 const FADE = 900 // blocks a second by which the fog retreats
 
@@ -181,9 +180,9 @@ export class Horizon {
 }
 
 function makePalette(): Uint8Array {
-  const palette = new Uint8Array(3 * PALETTE)
-  for (let block = 0; block < PALETTE; block++) {
-    const shade = /leaves/i.test(kindOf(block).name) ? LEAVES : 1
+  const palette = new Uint8Array(3 * KINDS.length)
+  for (const [block, { leafy }] of KINDS.entries()) {
+    const shade = leafy ? LEAVES : 1
     palette.set(
       colourOf(block).map((value) => Math.round(value * shade)),
       3 * block,

@@ -33,7 +33,7 @@ for (const [id, { shape, flags, light, layers }] of ROWS.entries()) {
   OPAQUE[id] = OCCLUDES[id] = opaque ? 1 : 0
   GLOW[id] = light & 15
   LOSS[id] = opaque ? OPAQUE_LOSS : 1 + (light >> 4)
-  PASS[id] = flags >> 4
+  PASS[id] = (flags >> 4) & 3
   MERGES[id] = opaque || leafy ? 0 : 1
   LEAFY[id] = leafy
   LAYERS.set(layers, 3 * id)

@@ -66,7 +66,7 @@ export function columnAt(world: World, x: number, z: number, lowest: number): { 
     const block = chunk.get(within(x), y, within(z))
     if (block === AIR) continue
     const kind = kindOf(block)
-    if (kind.solid || kind.opaque || block === WATER) return { height: y + 1, snow: /^(Snow|Ice)/.test(kind.name) }
+    if (kind.solid || kind.opaque || block === WATER) return { height: y + 1, snow: kind.cold }
   }
   return { height: lowest, snow: false }
 }

@@ -16,6 +16,7 @@ import {
   SHAPE_BOXES,
   SIGN,
   SLAB,
+  SOUNDS,
   STAIRS,
   TORCH,
   UPPER_SLAB,
@@ -30,6 +31,10 @@ export interface BlockKind {
   /** See block-table.ts. */
   readonly shape: number
   readonly translucent: boolean
+  readonly leafy: boolean
+  /** Snow falls where the block is on top. */
+  readonly cold: boolean
+  readonly sound: (typeof SOUNDS)[number]
   /** Stops bodies. */
   readonly solid: boolean
   /** Hides the faces of its neighbours, and stops light. */
@@ -53,9 +58,12 @@ function kindFrom(
 ): BlockKind {
   return {
     name,
-    group: GROUPS[group] ?? '',
+    group: GROUPS[group & 15] ?? '',
     shape,
-    translucent: flags >= 32,
+    translucent: (flags & 32) !== 0,
+    leafy: (flags & 8) !== 0,
+    cold: (flags & 64) !== 0,
+    sound: SOUNDS[group >> 4] ?? 'stone',
     solid: !(flags & 1),
     opaque: !(flags & 2),
     placeable: !(flags & 4),
