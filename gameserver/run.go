@@ -125,7 +125,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 
 	ended := make(chan error)
 	website := httpd.Options{
-		Files: g.Client, Ready: g.ready, Session: g.serveSocket, Surface: g.horizon.Handler(g.hasMap, func(r *http.Request) bool { return g.limits.Client(addrOf(r)).Allow(admission.Tile) }), TLS: l.TLS,
+		Files: g.Client, Preview: httpd.Preview{Title: g.World.Name, URL: g.HTTP}, Ready: g.ready, Session: g.serveSocket, Surface: g.horizon.Handler(g.hasMap, func(r *http.Request) bool { return g.limits.Client(addrOf(r)).Allow(admission.Tile) }), TLS: l.TLS,
 		Map: func() (httpd.Map, bool) {
 			return httpd.Map{World: g.World.Name, Node: g.Peer, Spawn: g.spawnPose().Block()}, g.hasMap() && g.settings.Load().PublicMap
 		},

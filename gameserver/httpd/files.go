@@ -1,10 +1,12 @@
 package httpd
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
+	"html"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -22,8 +24,7 @@ var encodings = []struct{ name, ending string }{{"br", ".br"}, {"gzip", ".gz"}}
 // files serves the browser client. Names below /assets/ contain a hash of the content, so that browsers may cache these
 // files for ever; all others are revalidated by their ETag. Directories are not listed.
 type files struct {
-	content fs.FS
-	pages   map[string]page // by path of the URL
+	pages map[string]page // by path of the URL
 }
 
 // page is a file with its compressed copies.
@@ -32,11 +33,35 @@ type page struct {
 	copies                    []fileCopy // the best one first; the last one is not compressed
 }
 
-type fileCopy struct{ name, encoding, etag string }
+type fileCopy struct {
+	encoding, etag string
+	data           []byte
+}
 
-// newFiles reads all files once, for their ETags.
-func newFiles(content fs.FS) (*files, error) {
-	f := &files{content: content, pages: make(map[string]page)}
+// Preview is what chats and search engines show of a link to the page (https://ogp.me).
+type Preview struct {
+	Title string
+	URL   string // under which others open the page; empty: no preview
+}
+
+// meta returns the elements of a page's head that say so. The picture is part of the client.
+func (p Preview) meta() string {
+	if p.URL == "" {
+		return ""
+	}
+	at := strings.TrimSuffix(p.URL, "/") + "/"
+	var all strings.Builder
+	for _, m := range [][2]string{
+		{"og:type", "website"}, {"og:title", p.Title}, {"og:url", at}, {"og:image", at + "preview.jpg"},
+	} {
+		fmt.Fprintf(&all, `<meta property="%s" content="%s">`, m[0], html.EscapeString(m[1]))
+	}
+	return all.String()
+}
+
+// newFiles reads all files, and writes the preview into the page.
+func newFiles(content fs.FS, preview Preview) (*files, error) {
+	f := &files{pages: make(map[string]page)}
 	err := fs.WalkDir(content, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Base(name)[0] == '.' {
 			return err
@@ -53,7 +78,8 @@ func newFiles(content fs.FS) (*files, error) {
 		return nil, fmt.Errorf("read the browser client: %w", err)
 	}
 	if index, ok := f.pages["/index.html"]; ok {
-		f.pages["/"] = index
+		index.write(preview)
+		f.pages["/"], f.pages["/index.html"] = index, index
 	}
 	if public, ok := f.pages["/map.html"]; ok {
 		f.pages["/map"] = public
@@ -92,8 +118,29 @@ func newCopy(content fs.FS, name, encoding string) (fileCopy, error) {
 	if err != nil {
 		return fileCopy{}, err
 	}
+	return fileCopy{encoding: encoding, etag: etagOf(data), data: data}, nil
+}
+
+func etagOf(data []byte) string {
 	hash := sha256.Sum256(data)
-	return fileCopy{name: name, encoding: encoding, etag: strconv.Quote(hex.EncodeToString(hash[:8]))}, nil
+	return strconv.Quote(hex.EncodeToString(hash[:8]))
+}
+
+// write adds the preview to the head of a page.
+func (p *page) write(preview Preview) {
+	before, after, found := bytes.Cut(p.copies[len(p.copies)-1].data, []byte("</head>"))
+	if !found {
+		return
+	}
+	data := slices.Concat(before, []byte(preview.meta()), []byte("</head>"), after)
+	var compressed bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&compressed, gzip.BestCompression) // the level exists
+	w.Write(data)                                                  //nolint:errcheck // into memory
+	w.Close()                                                      //nolint:errcheck // into memory
+	p.copies = []fileCopy{
+		{encoding: "gzip", etag: etagOf(compressed.Bytes()), data: compressed.Bytes()},
+		{etag: etagOf(data), data: data},
+	}
 }
 
 func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -105,12 +152,6 @@ func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	chosen := p.copies[slices.IndexFunc(p.copies, func(c fileCopy) bool {
 		return c.encoding == "" || accepts(r.Header["Accept-Encoding"], c.encoding)
 	})]
-	file, err := f.content.Open(chosen.name)
-	if err != nil {
-		http.Error(w, "the file cannot be read", http.StatusInternalServerError)
-		return
-	}
-	defer file.Close() //nolint:errcheck // only read
 	h := w.Header()
 	h.Set("Cache-Control", p.cacheControl)
 	h.Set("Content-Type", p.contentType)
@@ -119,7 +160,7 @@ func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if chosen.encoding != "" {
 		h.Set("Content-Encoding", chosen.encoding)
 	}
-	http.ServeContent(w, r, "", time.Time{}, file.(io.ReadSeeker)) // embedded files can seek
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(chosen.data))
 }
 
 // accepts reports whether an Accept-Encoding header (RFC 9110, section 12.5.3) names a content encoding, and not with a

@@ -31,7 +31,8 @@ const requestTimeout, replyTimeout, idleTimeout = 30 * time.Second, 5 * time.Min
 
 // Options are the dependencies of a server.
 type Options struct {
-	Files    fs.FS        // the browser client's
+	Files    fs.FS // the browser client's
+	Preview  Preview
 	Ready    func() error // why the node should not be sent players now; nil if it may
 	Surface  http.Handler // of /surface, surface tiles
 	Map      func() (about Map, public bool)
@@ -66,7 +67,7 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 	var sockets handlerGroup
 	defer sockets.close()
 	defer end() // the sessions of this listener, even when only the listener has failed
-	client, err := newFiles(o.Files)
+	client, err := newFiles(o.Files, o.Preview)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,9 @@
 package httpd
 
 import (
+	"compress/gzip"
 	"crypto/tls"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -26,7 +28,7 @@ var client = fstest.MapFS{
 
 func get(t *testing.T, path string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
-	f, err := newFiles(client)
+	f, err := newFiles(client, Preview{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +64,36 @@ func TestFilesAreSentAsTheBrowserAcceptsThem(t *testing.T) {
 	}
 }
 
+func TestLinksToThePageHaveAPreview(t *testing.T) {
+	client := fstest.MapFS{
+		"index.html":    {Data: []byte("<head></head><body>")},
+		"index.html.br": {Data: []byte("without a preview")},
+	}
+	f, err := newFiles(client, Preview{Title: `Ada's "world"`, URL: "https://play.example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `<head><meta property="og:type" content="website">` +
+		`<meta property="og:title" content="Ada&#39;s &#34;world&#34;">` +
+		`<meta property="og:url" content="https://play.example/">` +
+		`<meta property="og:image" content="https://play.example/preview.jpg"></head><body>`
+	for _, accepted := range []string{"", "gzip, br"} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header.Set("Accept-Encoding", accepted)
+		w := httptest.NewRecorder()
+		f.ServeHTTP(w, r)
+		body := io.Reader(w.Body)
+		if accepted != "" {
+			if body, err = gzip.NewReader(body); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := io.ReadAll(body); string(got) != want || err != nil {
+			t.Errorf("accepting %q: %s, %v", accepted, got, err)
+		}
+	}
+}
+
 func TestOnlyHashedNamesAreCached(t *testing.T) {
 	if h := get(t, "/assets/a-1.js").Header().Get("Cache-Control"); !strings.Contains(h, "immutable") {
 		t.Errorf("/assets/a-1.js: Cache-Control %q", h)
@@ -82,7 +114,7 @@ func TestNothingElseIsServed(t *testing.T) {
 	for _, path := range []string{"/assets/", "/assets", "/assets/gone.js", "/a-1.js", "/.gitkeep", "/../httpd.go", "/index.html.gz", "/assets/a-1.js.br"} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.URL.Path = path
-		f, err := newFiles(client)
+		f, err := newFiles(client, Preview{})
 		if err != nil {
 			t.Fatal(err)
 		}

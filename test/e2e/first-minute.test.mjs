@@ -166,6 +166,7 @@ test('a link from the menu lands a friend beside the player who made it', async 
   await newcomer.page.click('.menu button:has-text("Invite a friend")')
   await newcomer.picture('first-minute-invite')
   const link = await newcomer.page.inputValue('input[aria-label="Link to this place"]')
+  assert.match(await newcomer.page.textContent('.key-result'), /works on this machine only/)
   await newcomer.page.getByRole('button', { name: 'Close' }).click()
   const host = await newcomer.state()
   assert.ok(Math.hypot(host.x - from.x, host.z - from.z) > 8, 'the host is still where players start')

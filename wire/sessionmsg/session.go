@@ -127,6 +127,7 @@ type Welcome struct {
 	TimeOfDay  float64     `json:"time_of_day"`      // game minutes since midnight, now
 	DayMS      int64       `json:"day_ms"`           // how long 1440 game minutes last
 	Gateway    string      `json:"gateway"`          // peer id of the serving node
+	URL        string      `json:"url,omitempty"`    // which others open to reach this gateway's page
 	ServerName string      `json:"server_version"`   // version of the daemon
 	Map        bool        `json:"map,omitempty"`    // this gateway answers NearbyRequest and MapRequest
 	Signed     bool        `json:"signed,omitempty"` // players with a key sign their edits

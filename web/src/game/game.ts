@@ -8,7 +8,7 @@ import { MeshScheduler } from '../mesh/scheduler'
 import { indexedDBStorage } from '../net/cache-storage'
 import { ChunkCache } from '../net/chunk-cache'
 import { storeKey, storedKey } from '../net/identity'
-import { placeIn, placeLink } from '../net/place-link'
+import { placeIn, sharedPage } from '../net/place-link'
 import { refusalMessage } from '../net/messages'
 import { Session } from '../net/session'
 import { BlockInteraction, LEFT, RIGHT } from '../player/block-interaction'
@@ -107,7 +107,8 @@ export function startGame(
       thirdPerson.part?.dress()
       session.connection.setSkin(skin)
     },
-    link: () => placeLink(location.href, body),
+    shared: () => sharedPage(location.href, session.welcome?.url),
+    place: () => body,
     key: () => {
       const secret = storedKey(storage)
       return secret && { secret, name: settings.name }

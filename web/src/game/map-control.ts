@@ -5,7 +5,7 @@ import { Bookmarks } from '../map/bookmarks'
 import { LoadedLand } from '../map/loaded-land'
 import type { Marked } from '../map/marks'
 import { surfaceOf } from '../net/endpoints'
-import { placeLink } from '../net/place-link'
+import { placeLink, sharedPage } from '../net/place-link'
 import type { Session } from '../net/session'
 import type { Body } from '../player/body'
 import { actionOf } from '../settings/bindings'
@@ -46,7 +46,7 @@ export class MapControl {
       bookmarks: () => this.bookmarksHere(),
       gateway: () => session.welcome?.gateway ?? '',
       heightAt: (x, z) => this.loaded.heightAt(x, z) ?? this.panel.map.land.heightAt(x, z),
-      link: (place) => placeLink(location.href, place),
+      link: (place) => placeLink(sharedPage(location.href, session.welcome?.url).page, place),
       go: ({ x, y, z }) => {
         session.sendCommand(`${session.mayUse('tp') ? 'tp' : 'visit'} ${x} ${y} ${z}`)
         void screens.resume()

@@ -9,6 +9,7 @@ import { Debug } from './debug'
 import { el, restartAnimation, show } from './dom'
 import { Hotbar } from './hotbar'
 import type { KeyDialog } from './key-dialog'
+import type { SharedPage } from '../net/place-link'
 import type { Menu, MenuStatus } from './menu'
 import { Messages } from './messages'
 import { Players } from './players'
@@ -39,8 +40,10 @@ export interface HudEvents {
   /** Returns the player's id. */
   player: () => string
   skinChosen: (skin: number) => void
-  /** Returns a link to where the player stands. */
-  link: () => string
+  /** Returns how this page is shared with others. */
+  shared: () => SharedPage
+  /** Returns where the player stands. */
+  place: () => { x: number; y: number; z: number }
   /** Returns the key of this browser, or null if it has none yet. */
   key: () => TransferredKey | null
   /** The key of another device is here. */
@@ -103,6 +106,7 @@ export class Hud {
     this.loadOver(import('./key-dialog'), ({ KeyDialog }) => {
       this.keyDialog ??= new KeyDialog(this.root, {
         key: this.events.key,
+        shared: this.events.shared,
         imported: (key) => {
           this.events.keyImported(key)
           this.title.setName(key.name)
@@ -144,7 +148,8 @@ export class Hud {
       events.resume,
       events.changeCamera,
       () => this.openKeyDialog((dialog) => dialog.openExport()),
-      () => this.loadOver(import('./invite-dialog'), ({ showInvite }) => showInvite(root, events.link())),
+      () =>
+        this.loadOver(import('./invite-dialog'), ({ showInvite }) => showInvite(root, events.shared(), events.place())),
       () =>
         this.loadOver(import('./skin-dialog'), ({ showSkin }) =>
           showSkin(root, events.player(), this.settings.skin, events.skinChosen),

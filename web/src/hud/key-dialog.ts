@@ -1,10 +1,12 @@
 // The dialog by which a player's key moves to another device: a link, its QR code and a file, all encrypted with a passphrase.
 
 import { MIN_PASSPHRASE, codeIn, keyLink, openKey, sealKey, type TransferredKey } from '../net/key-transfer'
+import type { SharedPage } from '../net/place-link'
 import { laterTexts } from '../text/later-texts'
 import { Dialog } from './dialog'
 import { button, el, show } from './dom'
 import { qrCode } from './qr'
+import { reachNote } from './reach-note'
 import './key-dialog.css'
 
 const texts = laterTexts.key
@@ -13,6 +15,8 @@ const FILE_NAME = 'voxeld-key.txt'
 export interface KeyDialogEvents {
   /** Returns the key of this browser, or null if it has none yet. */
   key(): TransferredKey | null
+  /** Returns how this page is shared with other devices. */
+  shared(): SharedPage
   /** The key of another device is here. */
   imported(key: TransferredKey): void
 }
@@ -41,8 +45,9 @@ export class KeyDialog {
         const key = this.events.key()
         if (!key) throw new Error(texts.noKey)
         if (passphrase.value.length < MIN_PASSPHRASE) throw new Error(texts.tooShort(MIN_PASSPHRASE))
-        const link = keyLink(location.href, await sealKey(key, passphrase.value))
-        result.replaceChildren(...transferOf(link))
+        const shared = this.events.shared()
+        const link = keyLink(shared.page, await sealKey(key, passphrase.value))
+        result.replaceChildren(...transferOf(link), ...reachNote(shared))
         show(result, true)
       },
       texts.makeLink,

@@ -49,6 +49,8 @@ export interface Welcome {
   /** The duration of 1440 game minutes. */
   day_ms: number
   gateway: string
+  /** The address that others open to reach the gateway's page. */
+  url?: string
   server_version: string
   /** The gateway answers `nearby`, and has surface tiles. */
   map?: boolean

@@ -518,6 +518,11 @@ export const laterTexts: LaterTexts = {
     text: 'Wer diesen Link öffnet, startet dort, wo du jetzt stehst.',
     link: 'Link zu diesem Ort',
   },
+  reach: {
+    network:
+      'Dieser Link gilt im Netz des Rechners, auf dem die Welt läuft, etwa bei dir zu Hause. Für andere braucht die Welt eine öffentliche Adresse.',
+    machine: 'Dieser Link gilt nur auf diesem Rechner: Die Welt ist über kein Netz erreichbar.',
+  },
   qrCode: 'QR-Code des Links',
   key: {
     title: 'Dein Schlüssel',

@@ -220,6 +220,12 @@ export const enLater = {
     text: 'Whoever opens this link starts where you stand now.',
     link: 'Link to this place',
   },
+  /** Said of a link that not everybody can open. */
+  reach: {
+    network:
+      'This link works in the network of the machine that runs the world, such as your home. To let others in, the world needs a public address.',
+    machine: 'This link works on this machine only: others cannot reach the world over a network.',
+  },
   qrCode: 'QR code of the link',
   key: {
     title: 'Your key',

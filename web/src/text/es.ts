@@ -517,6 +517,11 @@ export const laterTexts: LaterTexts = {
     text: 'Quien abra este enlace empezará donde estás ahora.',
     link: 'Enlace a este lugar',
   },
+  reach: {
+    network:
+      'Este enlace vale en la red del equipo donde está el mundo, por ejemplo la de tu casa. Para los demás, el mundo necesita una dirección pública.',
+    machine: 'Este enlace solo vale en este equipo: no se llega al mundo por ninguna red.',
+  },
   qrCode: 'Código QR del enlace',
   key: {
     title: 'Tu clave',
