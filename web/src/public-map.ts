@@ -54,6 +54,9 @@ export async function start(): Promise<void> {
     return height === null ? `x ${x}, z ${z}` : `x ${x}, z ${z}, ${laterTexts.map.height(height)}`
   }
   const hosts = new HostLayer(map, () => node)
+  window.addEventListener('keydown', (event) => {
+    if (map.key(event)) event.preventDefault()
+  })
   document.title = laterTexts.map.of(world)
   const view = el('div', 'map-view', map.root)
   find(document, 'main').append(view, el('aside', '', el('h1', 'map-title', world), pointer, state, join, hosts.root))

@@ -17,7 +17,7 @@ import { anglesOf } from '../player/ray'
 import { Avatars } from '../render/avatars'
 import { setOwnSkin } from '../render/figure'
 import { View } from '../render/view'
-import { actionOf, type Action } from '../settings/bindings'
+import type { Action } from '../settings/bindings'
 import type { Settings } from '../settings/settings'
 import { storage } from '../settings/storage'
 import { texts } from '../text/texts'
@@ -29,6 +29,7 @@ import { FrameCounter, FrameLoop, type System } from './frame-loop'
 import type { HintControl } from './hint-control'
 import { HorizonControl, ShownChunks } from './horizon-control'
 import { HotbarControl } from './hotbar-control'
+import { listenToKeys } from './keyboard'
 import { Lazy, LazySystem } from './lazy'
 import { Movement } from './movement'
 import { Panels } from './panels'
@@ -304,7 +305,7 @@ export function startGame(
     () => import('./debug-rows').then(({ DebugRows }) => new DebugRows(world, body, session, meshes, view, counter)),
     () =>
       import('./map-control').then(
-        ({ MapControl }) => new MapControl(store, world, body, session, screens, () => panels.others()),
+        ({ MapControl }) => new MapControl(world, body, session, screens, () => panels.others()),
       ),
   )
 
@@ -462,13 +463,7 @@ export function startGame(
     })
   }
 
-  window.addEventListener('keydown', (event) => {
-    if (event.repeat || event.defaultPrevented) return
-    const { screen } = store
-    if ((screen !== 'blocks' && screen !== 'build') || actionOf(settings.bindings, event.code) !== screen) return
-    void screens.resume()
-    event.preventDefault()
-  })
+  listenToKeys({ store, input, controls, hud, screens })
   document.addEventListener('visibilitychange', () => quality.restart())
   applySettings()
   hotbar.select(0)

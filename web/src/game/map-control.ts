@@ -8,12 +8,10 @@ import { surfaceOf } from '../net/endpoints'
 import { placeLink, sharedPage } from '../net/place-link'
 import type { Session } from '../net/session'
 import type { Body } from '../player/body'
-import { actionOf } from '../settings/bindings'
 import { storage } from '../settings/storage'
 import { chunkOf } from '../world/coords'
 import type { World } from '../world/world'
 import type { Screens } from './screens'
-import type { Store } from './store'
 
 export class MapControl {
   readonly panel: WorldMap
@@ -22,7 +20,6 @@ export class MapControl {
   private world = ''
 
   constructor(
-    store: Store,
     world: World,
     body: Body,
     private readonly session: Session,
@@ -58,13 +55,6 @@ export class MapControl {
       mayUse: (command) => session.mayUse(command),
       mayGo: () => session.mayUse('tp') || (session.mayUse('visit') && !session.visited),
       close: () => void screens.resume(),
-    })
-    this.panel.root.addEventListener('keydown', (event) => {
-      const typing = event.target instanceof HTMLInputElement && event.target.type === 'text'
-      if (typing || actionOf(store.settings.bindings, event.code) !== 'map') return
-      event.preventDefault()
-      event.stopPropagation() // the key must not open it again
-      void screens.resume()
     })
   }
 

@@ -6,7 +6,6 @@ import { PastBar } from '../hud/past-bar'
 import type { HistoryPage } from '../net/protocol'
 import type { Session } from '../net/session'
 import type { Body } from '../player/body'
-import { actionOf } from '../settings/bindings'
 import { laterTexts } from '../text/later-texts'
 import { SIZE, chunkOf } from '../world/coords'
 import { Past, type PastChange } from '../world/past'
@@ -78,17 +77,6 @@ export function createPast(
   })
   hud.addDialog('past', bar)
   const control = new PastControl(store, world, body, session, screens, hud.messages, bar, players)
-  window.addEventListener(
-    'keydown',
-    (event) => {
-      if (store.screen !== 'past' || event.repeat) return
-      if (event.code !== 'Escape' && actionOf(store.settings.bindings, event.code) !== 'past') return
-      event.preventDefault()
-      event.stopImmediatePropagation() // the key must not open it again
-      control.leave()
-    },
-    true,
-  )
   return control
 }
 

@@ -38,34 +38,28 @@ export class Chat {
     this.input.maxLength = 256
     this.input.enterKeyHint = 'send'
     this.input.autocomplete = 'off'
-    this.input.addEventListener('keydown', (event) => {
-      if (event.isComposing) return
-      if (event.code === 'Tab' && !event.shiftKey) {
-        event.preventDefault()
-        if (this.input.value.startsWith('/')) this.complete()
-        else this.switchChannel()
-      }
-      const step = event.code === 'ArrowUp' ? -1 : event.code === 'ArrowDown' ? 1 : 0
-      if (step !== 0) {
-        event.preventDefault() // of the caret, which would jump
-        this.recall(step)
-      }
-      if (event.key !== 'Enter') return // keyboards on the screen have no codes
-      event.preventDefault()
-      this.submit()
-    })
     this.input.addEventListener('input', () => this.suggest())
     this.channel.addEventListener('mousedown', (event) => event.preventDefault()) // the input keeps the focus, also in Safari
     this.root = el('div', 'chat', this.log, this.suggestions, this.form)
-    this.root.addEventListener('keydown', (event) => {
-      event.stopPropagation()
-      if (event.code === 'Escape' && !event.isComposing) this.close()
-    })
     this.root.addEventListener('focusout', ({ relatedTarget }) => {
       // when the window loses the focus, its active element stays what it was
       const stays = this.root.contains(relatedTarget as Node | null) || this.root.contains(document.activeElement)
       if (this.open && !stays) this.close()
     })
+  }
+
+  key({ code, key, shiftKey, isComposing, target }: KeyboardEvent): boolean {
+    if (isComposing) return false
+    if (code === 'Escape') this.close()
+    else if (target !== this.input) return false
+    else if (key === 'Enter')
+      this.submit() // keyboards on the screen have no codes
+    else if (code === 'ArrowUp') this.recall(-1)
+    else if (code === 'ArrowDown') this.recall(1)
+    else if (code !== 'Tab' || shiftKey) return false
+    else if (this.input.value.startsWith('/')) this.complete()
+    else this.switchChannel()
+    return true
   }
 
   /** Sets the commands that the player may use. */

@@ -22,6 +22,8 @@ export type Screen = 'title' | 'play' | 'menu' | 'blocks' | 'chat' | 'rollback' 
 interface Panel {
   root: HTMLElement
   toggle(open: boolean): void
+  /** Takes a key that is pressed while the panel is shown; returns false if it has no use for it. */
+  key?(event: KeyboardEvent): boolean
 }
 
 export interface HudEvents {
@@ -159,6 +161,13 @@ export class Hud {
     )
     this.menu.showStatus(this.status)
     return this.menu
+  }
+
+  /** Gives a key to what is open; returns false if that has no use for it. */
+  key(event: KeyboardEvent): boolean {
+    const { screen } = this.root.dataset as { screen?: Screen }
+    if (screen === 'chat') return this.chat.key(event)
+    return (screen && this.dialogs.get(screen)?.key?.(event)) ?? false
   }
 
   /** Shows in the menu what has changed. */

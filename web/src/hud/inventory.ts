@@ -35,10 +35,6 @@ export class Inventory {
     search.placeholder = laterTexts.inventory.search
     search.setAttribute('aria-label', laterTexts.inventory.searchFor)
     search.addEventListener('input', () => this.find(search.value))
-    search.addEventListener('keydown', (event) => {
-      event.stopPropagation() // letters do not close the panel
-      if (event.key === 'Enter') this.firstFound()?.click()
-    })
     const panel = el(
       'div',
       'panel inventory',
@@ -59,6 +55,12 @@ export class Inventory {
       this.find('')
     }
     this.dialog.toggle(open)
+  }
+
+  key({ key, target }: KeyboardEvent): boolean {
+    if (key !== 'Enter' || target !== this.search) return false
+    this.firstFound()?.click()
+    return true
   }
 
   private slotOf(block: number): Slot {

@@ -37,7 +37,6 @@ export function showInvite(parent: HTMLElement, shared: SharedPage, place: Param
       el('div', 'key-actions', copy, button(laterTexts.close, 'quiet', close)),
     ),
   )
-  dialog.root.addEventListener('keydown', (event) => event.stopPropagation())
   parent.append(dialog.root)
   dialog.toggle(true)
   text.focus()

@@ -15,24 +15,23 @@ export class KeyBindings {
     private readonly settings: Settings,
     private readonly changed: () => void,
   ) {
-    this.root.addEventListener('keydown', (event) => this.take(event))
     this.root.addEventListener('focusout', () => {
       if (this.waiting) this.wait(null)
     })
     this.show()
   }
 
-  private take(event: KeyboardEvent): void {
+  /** Takes the key that is waited for; returns false if none is. */
+  key(event: KeyboardEvent): boolean {
     const { waiting } = this
-    if (!waiting) return
-    event.preventDefault()
-    event.stopPropagation()
-    if (/^(Control|Meta)/.test(event.code)) return // another key follows
+    if (!waiting) return false
+    if (/^(Control|Meta)/.test(event.code)) return true // another key follows
     if (event.code !== 'Escape' && event.code !== '') {
       this.settings.bindings = rebind(this.settings.bindings, waiting, codeOf(event))
       this.changed()
     }
     this.wait(null, waiting)
+    return true
   }
 
   private wait(action: Action | null, focused: Action | null = action): void {

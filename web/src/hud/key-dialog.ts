@@ -30,7 +30,6 @@ export class KeyDialog {
     private readonly events: KeyDialogEvents,
   ) {
     parent.append(this.root)
-    this.root.addEventListener('keydown', (event) => event.stopPropagation())
   }
 
   /** Opens the dialog that brings the key of this browser to another device. */

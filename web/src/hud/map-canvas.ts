@@ -69,7 +69,6 @@ export class MapCanvas {
     root.addEventListener('pointerup', (event) => this.pointerUp(event))
     root.addEventListener('pointercancel', (event) => this.pointers.delete(event.pointerId))
     root.addEventListener('wheel', (event) => this.wheel(event), { passive: false })
-    root.addEventListener('keydown', (event) => this.keyDown(event))
     new ResizeObserver(() => this.resize()).observe(root)
   }
 
@@ -183,7 +182,8 @@ export class MapCanvas {
     this.refresh()
   }
 
-  private keyDown(event: KeyboardEvent): void {
+  /** Takes a key if the map has the focus; returns false if it has no use for it. */
+  key(event: KeyboardEvent): boolean {
     const { view } = this
     const keys: Record<string, () => void> = {
       ArrowLeft: () => view.pan(KEY_PAN, 0),
@@ -196,11 +196,11 @@ export class MapCanvas {
       Enter: () => this.select(view.x, view.z),
     }
     const act = keys[event.key]
-    if (!act || event.ctrlKey || event.metaKey || event.altKey) return
+    if (!act || event.target !== this.root || event.ctrlKey || event.metaKey || event.altKey) return false
     act()
     this.events.pointed(Math.floor(view.x), Math.floor(view.z))
-    event.preventDefault()
     this.refresh()
+    return true
   }
 }
 

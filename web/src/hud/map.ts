@@ -102,6 +102,10 @@ export class WorldMap {
     this.map.root.focus()
   }
 
+  key(event: KeyboardEvent): boolean {
+    return this.map.key(event)
+  }
+
   /** Called some times a second while the map is open. */
   update(now: number): void {
     this.map.update(now)

@@ -8,6 +8,7 @@ import { texts as commonTexts } from '../text/texts'
 import { Dialog } from './dialog'
 import { button, el, show } from './dom'
 import { Help } from './help'
+import type { KeyBindings } from './key-bindings'
 import './menu.css'
 
 /** What the menu shows besides the settings. */
@@ -64,6 +65,7 @@ export class Menu {
   private readonly world = el('p', 'muted')
   private readonly boxes: [box: HTMLInputElement, key: Flags][] = []
   private readonly effectiveQuality = el('small', 'muted')
+  private bindings: KeyBindings | null = null // loaded when they are opened first
 
   constructor(
     private readonly settings: Settings,
@@ -114,9 +116,9 @@ export class Menu {
     }
     const keys = el('details', 'with-keys', el('summary', '', texts.keys))
     keys.addEventListener('toggle', () => {
-      if (keys.childElementCount > 1) return
+      if (this.bindings) return
       void import('./key-bindings').then(({ KeyBindings }) => {
-        if (keys.childElementCount === 1) keys.append(new KeyBindings(settings, rebound).root)
+        keys.append((this.bindings ??= new KeyBindings(settings, rebound)).root)
       })
     })
     const panel = el(
@@ -151,6 +153,10 @@ export class Menu {
     )
     this.dialog = new Dialog(texts.title, resume, panel)
     this.root = this.dialog.root
+  }
+
+  key(event: KeyboardEvent): boolean {
+    return this.bindings?.key(event) ?? false
   }
 
   toggle(open: boolean): void {

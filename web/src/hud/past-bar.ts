@@ -35,7 +35,7 @@ export class PastBar {
   private readonly play: HTMLButtonElement
   private changes: readonly PastChange[] = []
 
-  constructor(events: PastBarEvents) {
+  constructor(private readonly events: PastBarEvents) {
     this.slider.type = 'range'
     this.slider.min = '0'
     this.slider.setAttribute('aria-label', texts.slider)
@@ -61,11 +61,17 @@ export class PastBar {
     this.root = el('div', 'past hidden', bar)
     this.root.setAttribute('role', 'region')
     this.root.setAttribute('aria-label', texts.label)
-    this.listen(events)
+    this.listen()
   }
 
   toggle(open: boolean): void {
     show(this.root, open)
+  }
+
+  key({ code, repeat }: KeyboardEvent): boolean {
+    if (code !== 'Escape' || repeat) return false
+    this.events.left()
+    return true
   }
 
   /** Shows that the history is loaded, and how many changes are there. */
@@ -114,7 +120,7 @@ export class PastBar {
   }
 
   /** Turns the camera while a pointer is dragged beside the bar. */
-  private listen(events: Pick<PastBarEvents, 'turned'>): void {
+  private listen(): void {
     const { root } = this
     let from: { x: number; y: number } | null = null
     root.addEventListener('pointerdown', (event) => {
@@ -124,7 +130,7 @@ export class PastBar {
     })
     root.addEventListener('pointermove', ({ clientX, clientY, isPrimary }) => {
       if (!from || !isPrimary) return
-      events.turned(clientX - from.x, clientY - from.y)
+      this.events.turned(clientX - from.x, clientY - from.y)
       from = { x: clientX, y: clientY }
     })
     const end = () => (from = null)

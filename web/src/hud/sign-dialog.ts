@@ -28,15 +28,15 @@ export class SignDialog {
   private readonly field = el('textarea', 'field')
   private readonly error = el('p', 'error')
 
-  constructor(write: (text: string) => void, cancel: () => void) {
+  constructor(
+    private readonly write: (text: string) => void,
+    cancel: () => void,
+  ) {
     const { field } = this
     this.error.setAttribute('role', 'alert')
     field.rows = LINES
     field.maxLength = 2 * LINES * (CHARACTERS + 1) // in UTF-16
     field.setAttribute('aria-label', texts.text)
-    field.addEventListener('keydown', (event) => {
-      if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) write(signText(field.value))
-    })
     const panel = el(
       'div',
       'panel sign-dialog',
@@ -58,6 +58,12 @@ export class SignDialog {
   toggle(open: boolean): void {
     this.dialog.toggle(open)
     if (open) this.field.focus()
+  }
+
+  key({ key, ctrlKey, metaKey }: KeyboardEvent): boolean {
+    if (key !== 'Enter' || !(ctrlKey || metaKey)) return false
+    this.write(signText(this.field.value))
+    return true
   }
 
   /** Sets what is on the sign now. */

@@ -47,8 +47,6 @@ export class Controls {
     private readonly bindings: () => Bindings,
     private readonly events: ControlEvents,
   ) {
-    window.addEventListener('keydown', (event) => this.keyDown(event))
-    window.addEventListener('keyup', (event) => this.keyUp(event.code))
     window.addEventListener('blur', () => this.releaseAll())
     target.addEventListener('mousedown', (event) => this.mouseDown(event))
     window.addEventListener('mouseup', (event) => this.heldButtons.delete(event.button))
@@ -177,21 +175,22 @@ export class Controls {
     this.sprinting = false
   }
 
-  private keyDown(event: KeyboardEvent): void {
-    if (!this.active || event.altKey) return
+  /** Takes a key; returns true if the browser must not scroll or search, nor type it into a panel that it opens. */
+  keyDown(event: KeyboardEvent): boolean {
+    if (!this.active || event.altKey) return false
     const code = codeOf(event)
     const action = actionOf(this.bindings(), code)
-    if (action === null && (event.ctrlKey || event.metaKey)) return
+    if (action === null && (event.ctrlKey || event.metaKey)) return false
     const slot = /^Digit[1-9]$/.test(code) ? Number(code.at(-1)) - 1 : null
-    // the browser must not scroll or search, and a panel that opens on this key must not receive it as input
-    if (action !== null || code === 'Quote') event.preventDefault()
-    if (event.repeat) return
-    this.heldKeys.set(event.code, action)
-    if (action !== null) this.act(action, event.timeStamp)
-    else if (slot !== null) this.events.slotChosen(slot)
+    if (!event.repeat) {
+      this.heldKeys.set(event.code, action)
+      if (action !== null) this.act(action, event.timeStamp)
+      else if (slot !== null) this.events.slotChosen(slot)
+    }
+    return action !== null || code === 'Quote'
   }
 
-  private keyUp(code: string): void {
+  keyUp(code: string): void {
     // macOS does not report the release of other keys while Command is held
     const released = code.startsWith('Meta') ? [...this.heldKeys.keys()] : [code]
     for (const key of released) {

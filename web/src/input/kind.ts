@@ -11,15 +11,16 @@ export class InputSwitch {
   start(): void {
     window.addEventListener('pointerdown', (event) => this.pointer(event), true)
     window.addEventListener('pointermove', (event) => this.pointer(event), true)
-    window.addEventListener('keydown', (event) => {
-      // a keyboard on the screen types into fields, and has no codes
-      if (event.code !== '' && !(event.target instanceof HTMLInputElement)) this.use('mouse')
-    })
     this.use(window.matchMedia('(pointer: coarse) and (not (any-pointer: fine))').matches ? 'touch' : 'mouse')
   }
 
   get current(): InputKind {
     return this.kind
+  }
+
+  key({ code, target }: KeyboardEvent): void {
+    // a keyboard on the screen types into fields, and has no codes
+    if (code !== '' && !(target instanceof HTMLInputElement)) this.use('mouse')
   }
 
   use(kind: InputKind): void {
