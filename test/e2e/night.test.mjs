@@ -5,17 +5,17 @@ import { createRequire } from 'node:module'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Daemon, HILLS } from './daemon.mjs'
+import { STILL, setTimes } from './daytime.mjs'
 import { Player } from './player.mjs'
 
 // vite is a dependency of the client's package
 const { runnerImport } = createRequire(new URL('../../web/package.json', import.meta.url))('vite')
 const LAMP_SLOT = 7 // in the default hotbar
-let dayMs = 1e10 // the time stands still, nearly
 
 let daemon
 let player
 let ground // the luminance of the ground at midnight
-let minutes // since midnight, as the page gets it from the node
+const times = { minutes: 12 * 60, dayMs: STILL }
 
 before(async () => {
   daemon = await Daemon.start(null, [], HILLS)
@@ -26,41 +26,18 @@ after(async () => {
   await daemon?.remove()
 })
 
-/** Replaces the time of day in what the node sends, and the length of the day. */
-async function setTimes(page) {
-  await page.routeWebSocket(/\/ws/, (socket) => {
-    socket.connectToServer().onMessage((message) => {
-      if (typeof message === 'string') return socket.send(message)
-      return socket.send(replaceNumber(replaceNumber(message, 'time_of_day', minutes), 'day_ms', dayMs))
-    })
-  })
-}
-
-/** Returns a message in CBOR in which a field has another number, if it has the field. */
-function replaceNumber(message, field, number) {
-  const key = Buffer.from(field)
-  const at = message.indexOf(Buffer.concat([Buffer.from([0x60 + key.length]), key])) + 1 + key.length
-  if (at <= key.length) return message
-  const value = Buffer.alloc(9, 0xfb) // a double
-  value.writeDoubleBE(number, 1)
-  const info = message[at] & 31 // of the number there: its length, if not itself
-  const length = info < 24 ? 1 : 1 + 2 ** (info - 24)
-  return Buffer.concat([message.subarray(0, at), value, message.subarray(at + length)])
-}
-
 /** The ground before the player. */
 const GROUND = { left: 0.25, top: 0.6, right: 0.75, bottom: 1 }
 
 async function at(time, name) {
-  minutes = time
+  times.minutes = time
   await player.reload()
   await player.nextFrames(3)
   return player.medianLuminance(name)
 }
 
 test('land can be seen at midnight, and a lamp in the hand lights it', async () => {
-  minutes = 12 * 60
-  player = await Player.open(daemon.url, 'nightly', { prepare: setTimes })
+  player = await Player.open(daemon.url, 'nightly', { prepare: (page) => setTimes(page, times) })
   await player.play()
   const noon = await player.medianLuminance('night-noon')
   const dusk = await at(18.2 * 60, 'night-dusk')
@@ -95,14 +72,14 @@ async function rainyDay(world) {
 }
 
 test('it rains, and it is darker, unless the player does without', async () => {
-  dayMs = await rainyDay((await player.state()).world)
+  times.dayMs = await rainyDay((await player.state()).world)
   const weather = (on) =>
     player.page.evaluate((weather) => {
       const stored = JSON.parse(localStorage.getItem('voxeld.settings'))
       localStorage.setItem('voxeld.settings', JSON.stringify({ ...stored, brightness: 1, weather }))
     }, on)
   await weather(true)
-  minutes = 12 * 60
+  times.minutes = 12 * 60
   await player.reload()
   await player.until(() => window.__voxeld.state().raining > 0.7 && window.__voxeld.state().drops > 0)
   const rain = await player.medianLuminance('rain', GROUND)

@@ -367,28 +367,39 @@ export class Player {
     }, png.toString('base64'))
   }
 
-  /** Takes a screenshot of the world, without what is drawn over it; returns the median luminance (Rec. 709), 0 to 255, of a part. */
-  async medianLuminance(name, part = { left: 0, top: 0, right: 1, bottom: 1 }) {
+  /** Returns the median luminance of a part of the world, see luminances. */
+  async medianLuminance(name, part) {
+    return (await this.luminances(name, part))[0].median
+  }
+
+  /**
+   * Takes a screenshot of the world, without what is drawn over it. Returns the luminance (Rec. 709, 0 to 255) of rows of a part, from the
+   * top: the median, and what 95 % of the pixels do not exceed.
+   */
+  async luminances(name, part = { left: 0, top: 0, right: 1, bottom: 1 }, rows = 1) {
     const hide = (hidden) => this.page.$eval('#hud', (hud, hidden) => (hud.style.opacity = hidden ? 0 : ''), hidden)
     await hide(true)
     const png = await this.screenshot(name)
     await hide(false)
     return this.page.evaluate(
-      async ([base64, { left, top, right, bottom }]) => {
+      async ([base64, { left, top, right, bottom }, rows]) => {
         const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))
         const image = await createImageBitmap(new Blob([bytes], { type: 'image/png' }))
         const [x, y] = [Math.round(left * image.width), Math.round(top * image.height)]
-        const [width, height] = [Math.round(right * image.width) - x, Math.round(bottom * image.height) - y]
-        const context = new OffscreenCanvas(width, height).getContext('2d')
+        const width = Math.round(right * image.width) - x
+        const height = Math.floor((Math.round(bottom * image.height) - y) / rows)
+        const context = new OffscreenCanvas(width, rows * height).getContext('2d')
         context.drawImage(image, -x, -y)
-        const { data } = context.getImageData(0, 0, width, height)
-        const all = Float32Array.from(
-          { length: data.length / 4 },
-          (_, i) => 0.2126 * data[4 * i] + 0.7152 * data[4 * i + 1] + 0.0722 * data[4 * i + 2],
-        ).sort()
-        return all[all.length >> 1]
+        return Array.from({ length: rows }, (_, row) => {
+          const { data } = context.getImageData(0, row * height, width, height)
+          const all = Float32Array.from(
+            { length: data.length / 4 },
+            (_, i) => 0.2126 * data[4 * i] + 0.7152 * data[4 * i + 1] + 0.0722 * data[4 * i + 2],
+          ).sort()
+          return { median: all[all.length >> 1], bright: all[Math.floor(0.95 * all.length)] }
+        })
       },
-      [png.toString('base64'), part],
+      [png.toString('base64'), part, rows],
     )
   }
 }

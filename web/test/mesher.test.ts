@@ -23,6 +23,7 @@ interface Vertex {
   corner: number
   occlusion: number
   low: number
+  wet: number
   layer: number
   sky: number
   glow: number
@@ -38,6 +39,7 @@ function vertexOf([a = 0, b = 0]: Uint32Array): Vertex {
     corner: (a >> 21) & 3,
     occlusion: (a >> 23) & 3,
     low: (a >> 25) & 1,
+    wet: (a >> 26) & 1,
     layer: b & 1023,
     sky: (b >> 10) & 63,
     glow: (b >> 16) & 63,
@@ -110,6 +112,20 @@ describe('mesher', () => {
         ).toContain(v),
       )
     }
+  })
+
+  test('faces under water are marked', () => {
+    // a block on the floor of water, with one above the water
+    const { opaque, water } = mesh(
+      worldOf(1, (x, y, z) => (x === 5 && z === 7 && y <= 4 ? STONE : y === 0 ? STONE : y <= 2 ? WATER : 0)),
+    )
+    const wet = (y: number) =>
+      quadsOf(opaque)
+        .filter(([{ face, at }]) => face === 0 && at[1] === y && at[0] === 6)
+        .map(([{ wet }]) => wet)
+    expect([wet(1), wet(2), wet(3)].map(([bit]) => bit)).toEqual([1, 1, 0])
+    expect(quadsOf(opaque).filter(([{ face, at, wet }]) => face === 2 && at[1] === 1 && !wet)).toEqual([])
+    expect(quadsOf(water).every(([{ wet }]) => wet === 1)).toBe(true)
   })
 
   test('every triangle faces outwards', () => {

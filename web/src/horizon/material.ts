@@ -3,7 +3,7 @@
 import type { Material } from '../gl/mesh'
 import { Program } from '../gl/program'
 import type { Texture } from '../gl/texture'
-import { FOG_GLSL, NOISE_GLSL, SKY_GLSL, air } from '../render/glsl'
+import { DIRECT_GLSL, FOG_GLSL, NOISE_GLSL, SKY_GLSL, WATER_GLSL, air } from '../render/glsl'
 import { HEIGHT_SCALE } from './mesh'
 import { POINTS, SQUARE } from './tile'
 
@@ -35,14 +35,16 @@ const FRAGMENT = /* glsl */ `
 precision highp float;
 uniform sampler2D surface, normals, shown;
 uniform vec3 skyLight, ambient;
-uniform float daylight, time;
 in vec3 relative, place;
 in vec2 uv;
 in vec4 built;
 out vec4 colour_;
 ${SKY_GLSL}
+${DIRECT_GLSL}
 ${FOG_GLSL}
 ${NOISE_GLSL}
+${WATER_GLSL}
+const vec3 UP = vec3(0, 1, 0);
 void main() {
   if (max(abs(relative.x), abs(relative.z)) < 900.0) {
     float near = texelFetch(shown, ivec2(floor(place.xz / 32.0)) & 63, 0).r;
@@ -56,8 +58,7 @@ void main() {
   if (box) n = flat_ * sign(dot(flat_, -relative));
   vec3 n2 = n * n;
   float side = n2.x * 0.76 + n2.y + n2.z * 0.87;
-  float sun = max(dot(n, sunward), 0.0) * daylight;
-  vec3 light = skyLight * (0.95 * side + 0.1 * sun) + ambient;
+  vec3 light = skyLight * (0.95 * side + directLight(n)) + ambient;
   // slopes away from the sun are darker, as steps of blocks are with their occlusion
   light *= mix(1.0, 0.82 + 0.18 * smoothstep(-0.2, 0.6, dot(n, sunward) + (1.0 - daylight)), box ? 0.5 : 1.0);
   float far = length(relative.xz);
@@ -67,13 +68,8 @@ void main() {
   vec3 c = ground * light;
   float water = box ? 0.0 : smoothstep(0.35, 0.65, land.a);
   if (water > 0.0) {
-    vec3 d = normalize(relative);
-    float facing = abs(d.y);
-    float fresnel = 0.03 + 0.8 * pow(1.0 - facing, 4.0);
-    vec3 r = normalize(vec3(d.x, abs(d.y) + 0.02, d.z));
-    vec3 body = land.rgb * vec3(0.62, 0.92, 1.0) * light;
-    float glint = pow(max(dot(r, sunward), 0.0), 160.0) * 0.35 * daylight;
-    c = mix(c, mix(body, skyColour(r), min(1.0, fresnel + 0.1)) + vec3(1.0, 0.93, 0.8) * glint, water);
+    vec3 open = skyLight * (0.95 + directLight(UP)) + ambient;
+    c = mix(c, waterColour(normalize(relative), UP, land.rgb, open, 1.0, 1.0).rgb, water);
   }
   colour_ = vec4(fogged(min(c, 1.0), relative), 1.0);
 }

@@ -12,6 +12,7 @@
 //   word 1: layer:8 | 0:2 | sky:6 | glow:6 (light, 0 to 60, four times the level) | 0:10 (but see shapes.ts)
 //
 // corner numbers (0,0) (1,0) (1,1) (0,1) in the face's own axes. low: the top of a liquid, slightly below the block's.
+// water: the face of a liquid; of the opaque and the cutout pass, a face under water.
 // A plant is two quads, faces 6 from (0, 0) to (1, 1) and 7 from (0, 1) to (1, 0) of x and z; corners 2 and 3 are its
 // upper ones. For plants, low means that the wind moves the vertex: the upper ones, and on stacked plants the lower ones.
 // A quad has four vertices, counter-clockwise from outside, drawn as triangles 0 1 2 and 0 2 3.
@@ -185,12 +186,14 @@ function markFaces({ blocks, shade, faces, hides, hidesEnds }: Volume, face: num
         if (negative && (inner || beyond === block)) continue
         shadeCorners(shade, next, uStep, vStep)
         if (!near) flatten()
-        const low = SHAPE[block] === LIQUID && blocks[cell + LAYER] !== block ? 1 : 0
+        const liquid = SHAPE[block] === LIQUID
+        // of water whether it is low, of what is not seen through whether it is under water
+        const wet = liquid ? blocks[cell + LAYER] !== block : SHAPE[beyond] === LIQUID && PASS[block] !== 2
         const slice = axis === 0 ? x : axis === 1 ? y : z
         const u = axis === 0 ? y : axis === 1 ? z : x
         const v = axis === 0 ? z : axis === 1 ? x : y
         const shaded = corners[0] ?? 0
-        const kind = (block << 2) | (inner << 1) | low
+        const kind = (block << 2) | (inner << 1) | (wet ? 1 : 0)
         if (shaded === corners[1] && shaded === corners[2] && shaded === corners[3]) {
           const at = slice * SIZE + v
           rows[at] = (rows[at] ?? 0) | (1 << u)
@@ -304,15 +307,16 @@ function mergeSlice(face: number, slice: number): void {
   }
 }
 
-/** Adds a quad; kind is block · 4 + inner · 2 + low. */
+/** Adds a quad; kind is block · 4 + inner · 2 + wet, see markFaces. */
 function emit(face: number, slice: number, u: number, v: number, width: number, height: number, kind: number): void {
   const axis = face >> 1
   const block = kind >> 2
   const inner = kind & 2
-  const low = kind & 1
+  const wet = kind & 1
   const shape = SHAPE[block]
+  const low = shape === LIQUID && wet
   const layer = LAYERS[3 * block + (face === 2 ? 0 : face === 3 ? 2 : 1)] ?? 0
-  const fixed = stamp | (face << 18) | (shape === LIQUID ? 1 << 26 : 0)
+  const fixed = stamp | (face << 18) | (shape === LIQUID || wet ? 1 << 26 : 0)
   const uShift = axis === 0 ? 6 : axis === 1 ? 12 : 0
   const vShift = axis === 0 ? 12 : axis === 1 ? 0 : 6
   const base = fixed | ((slice + (face & 1 ? 0 : 1)) << (6 * axis))

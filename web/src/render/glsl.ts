@@ -21,6 +21,8 @@ export const air = {
   daylight: { value: 1 }, // 0 at night, 1 by day
   /** The distances at which fog begins and is complete, in blocks. */
   fog: { value: [100, 160] },
+  /** The distance up to which land is drawn as blocks, in blocks. */
+  edge: { value: 160 },
   /** 1 if the camera is under water: fog is near and blue. */
   submerged: { value: 0 },
   murk: vector(0.05, 0.2, 0.4),
@@ -45,18 +47,54 @@ vec3 skyColour(vec3 d) {
 }
 `
 
+/** What is seen far away under water: it is brighter upwards. */
+export const MURK_GLSL = /* glsl */ `
+uniform vec3 murk;
+vec3 murkAlong(vec3 d) { return murk * (0.95 + 0.4 * d.y); }
+`
+
 export const FOG_GLSL = /* glsl */ `
 uniform vec2 fog;
 uniform float submerged;
-uniform vec3 murk;
+${MURK_GLSL}
 vec3 fogged(vec3 colour, vec3 relative) {
   float distance_ = length(relative);
   vec3 d = relative / max(distance_, 1e-4);
   float flat_ = length(relative.xz);
   float clear = 1.0 - smoothstep(fog.x, fog.y, flat_);
   vec3 dry = mix(skyColour(d), colour, clear);
-  vec3 wet = mix(murk, colour, exp(-0.09 * distance_));
+  vec3 wet = mix(murkAlong(d), colour, exp(-0.055 * distance_));
   return mix(dry, wet, submerged);
+}
+`
+
+/** The light of the sun or the moon, which is opposite it, on a surface with the normal n. */
+export const DIRECT_GLSL = /* glsl */ `
+uniform float daylight;
+float directLight(vec3 n) {
+  float toSun = dot(n, sunward);
+  return 0.1 * max(toSun, 0.0) * daylight + 0.3 * max(-toSun, 0.0) * (1.0 - daylight);
+}
+`
+
+/**
+ * The colour of water, near and far, seen from above along d, and how much it hides. tile is the colour of its texture, n its
+ * normal, sky the share of the sky that lights it. away is 0 where single ripples are seen and 1 where they are not: what is below it
+ * is taken for deep there, and all is hidden.
+ */
+export const WATER_GLSL = /* glsl */ `
+vec4 waterColour(vec3 d, vec3 n, vec3 tile, vec3 light, float sky, float away) {
+  float fresnel = 0.03 + 0.8 * pow(1.0 - abs(dot(d, n)), 4.0);
+  vec3 r = reflect(d, n);
+  r.y = abs(r.y);
+  vec3 body = tile * vec3(0.62, 0.92, 1.0) * light;
+  vec3 mirror = skyColour(r) * clamp(0.25 + sky, 0.0, 1.0);
+  vec2 bright = vec2(max(dot(r, sunward), 0.0) * daylight, max(dot(r, -sunward), 0.0) * (1.0 - daylight));
+  vec2 glints = pow(bright, mix(vec2(320.0, 160.0), vec2(160.0, 80.0), away)) * mix(vec2(0.8, 0.45), vec2(0.35, 0.2), away);
+  glints *= smoothstep(0.75, 1.0, sky);
+  vec3 c = mix(body, mirror, fresnel) + vec3(1.0, 0.93, 0.8) * glints.x + vec3(0.7, 0.82, 1.0) * glints.y;
+  float alpha = clamp(0.7 + fresnel * 0.5 + glints.x + glints.y, 0.0, 0.97);
+  return vec4(mix(c, mix(0.3 * body, c, alpha), away), mix(alpha, 1.0, away));
 }
 `
 

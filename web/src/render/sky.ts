@@ -6,7 +6,7 @@ import { identity, translation, type Matrix } from '../gl/matrix'
 import { Mesh, type Material } from '../gl/mesh'
 import { Program } from '../gl/program'
 import { floor } from '../gl/shapes'
-import { NOISE_GLSL, SKY_GLSL, air } from './glsl'
+import { MURK_GLSL, NOISE_GLSL, SKY_GLSL, air } from './glsl'
 
 const SKY_VERTEX = /* glsl */ `
 precision highp float;
@@ -25,7 +25,7 @@ precision highp float;
 in vec3 ray;
 out vec4 colour_;
 uniform float daylight, submerged, time, rain;
-uniform vec3 murk;
+${MURK_GLSL}
 ${SKY_GLSL}
 ${NOISE_GLSL}
 // coordinates on a square sprite that faces the direction f: −1 to 1 within it
@@ -71,7 +71,7 @@ void main() {
   }
   c = mix(c, grey, rain); // no sun, moon or stars
   c += (hash2(gl_FragCoord.xy) - 0.5) / 255.0; // dithering against banding
-  colour_ = vec4(mix(c, murk, submerged), 1.0);
+  colour_ = vec4(mix(c, murkAlong(d), submerged), 1.0);
 }
 `
 

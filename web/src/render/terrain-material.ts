@@ -5,7 +5,7 @@ import type { Material } from '../gl/mesh'
 import { Program } from '../gl/program'
 import { Texture } from '../gl/texture'
 import { SIZE } from '../world/coords'
-import { FOG_GLSL, NOISE_GLSL, SKY_GLSL, air } from './glsl'
+import { DIRECT_GLSL, FOG_GLSL, NOISE_GLSL, SKY_GLSL, WATER_GLSL, air } from './glsl'
 import { PAGES_PER_ROW, PAGE_QUADS } from './terrain-buffer'
 import { LAYERS, drawAllTiles } from './tiles'
 
@@ -21,7 +21,7 @@ in uvec2 words;
 out vec3 relative;   // from the camera
 out vec3 place;      // in the world, modulo the render origin
 out vec2 uv;
-out vec4 shade;      // occlusion, sky, glow, water
+out vec4 shade;      // occlusion, sky, glow, water; of what is not water, whether it is under water
 flat out int face;
 flat out float layer;
 
@@ -86,7 +86,7 @@ precision highp int;
 precision mediump sampler2DArray;
 uniform sampler2DArray tiles;
 uniform vec3 skyLight, ambient;
-uniform float daylight, time, lamp;
+uniform float time, lamp;
 in vec3 relative, place;
 in vec2 uv;
 in vec4 shade;
@@ -94,6 +94,7 @@ flat in int face;
 flat in float layer;
 out vec4 colour_;
 ${SKY_GLSL}
+${DIRECT_GLSL}
 ${FOG_GLSL}
 ${NOISE_GLSL}
 
@@ -104,8 +105,7 @@ vec3 lit() {
   vec3 n = face == 0 ? vec3(1, 0, 0) : face == 1 ? vec3(-1, 0, 0) : face == 2 || face >= 6 ? vec3(0, 1, 0)
          : face == 3 ? vec3(0, -1, 0) : face == 4 ? vec3(0, 0, 1) : vec3(0, 0, -1);
   float side = face == 2 || face >= 6 ? 1.0 : face == 3 ? 0.58 : face < 2 ? 0.76 : 0.87;
-  float toSun = dot(n, sunward) * smoothstep(0.8, 1.0, shade.y);
-  float direct = 0.1 * max(toSun, 0.0) * daylight + 0.3 * max(-toSun, 0.0) * (1.0 - daylight); // the moon is opposite the sun
+  float direct = directLight(n) * smoothstep(0.8, 1.0, shade.y);
   float occlusion = mix(0.5, 1.0, shade.x * (0.6 + 0.4 * shade.x));
   float sky = curve(shade.y);
   vec3 fromSky = skyLight * sky * (0.95 * side + direct);
@@ -117,6 +117,25 @@ vec3 lit() {
 
 const SOLID = /* glsl */ `
 ${FRAGMENT_HEAD}
+
+// A net of bright lines, in the pixel size of the textures.
+float caustics() {
+  vec2 p = floor(place.xz * 16.0) / 16.0 + (face == 2 ? vec2(0) : vec2(place.y));
+  float a = smoothNoise(p * 1.1 + time * vec2(0.4, 0.25)), b = smoothNoise(p * 1.4 + time * vec2(-0.35, 0.3) + 17.0);
+  float line = max(0.0, 1.0 - 2.6 * abs(a - b));
+  return line * line * line;
+}
+
+// Water takes red first. Light falls deeper than in the air, where it is for the eye to get used to caves.
+vec3 litUnderWater() {
+  float depth = 1.0 - shade.y;
+  vec3 tint = mix(vec3(1.0), vec3(0.35, 0.75, 0.9), depth);
+  float sun = max(sunward.y, 0.0) * daylight * shade.y * (face == 3 ? 0.0 : face == 2 ? 1.0 : 0.5);
+  float seen = 1.0 - smoothstep(24.0, 48.0, length(relative));
+  vec3 fromSky = skyLight * tint * (0.15 + 0.6 * shade.y + 0.7 * sun * seen * caustics());
+  return lit() + fromSky * (0.6 + 0.4 * shade.x);
+}
+
 void main() {
   vec4 texel = texture(tiles, vec3(uv, layer));
 #ifdef CUTOUT
@@ -124,13 +143,15 @@ void main() {
 #endif
   // broad patches of lighter and darker ground
   float patch_ = smoothNoise(place.xz * 0.045) * 0.6 + smoothNoise(place.xz * 0.19 + place.y * 0.1) * 0.4;
-  vec3 c = texel.rgb * (0.93 + 0.14 * patch_) * lit();
+  vec3 c = texel.rgb * (0.93 + 0.14 * patch_) * (shade.w > 0.5 ? litUnderWater() : lit());
   colour_ = vec4(fogged(min(c, 1.0), relative), 1.0);
 }
 `
 
 const WATER = /* glsl */ `
 ${FRAGMENT_HEAD}
+${WATER_GLSL}
+uniform float edge;
 void main() {
   vec3 d = normalize(relative);
   vec3 light = lit();
@@ -142,26 +163,22 @@ void main() {
   // ripples in the pixel size of the textures
   vec2 p = floor(place.xz * 16.0) / 16.0 + (face == 2 || face == 3 ? vec2(0) : vec2(place.y));
   float far = length(relative.xz);
-  float calm = 1.0 / (1.0 + 0.02 * far);
+  float away = smoothstep(0.4, 0.9, far / edge);
+  float calm = (1.0 - away) / (1.0 + 0.02 * far);
   vec2 slope = vec2(
     cos(p.x * 1.3 + p.y * 0.7 + time * 1.1) + 0.7 * cos(p.x * 2.9 - p.y * 2.1 - time * 1.7) + 1.3 * (smoothNoise(p * 1.7 + time * 0.4) - 0.5),
     cos(p.y * 1.1 - p.x * 0.6 + time * 0.9) + 0.7 * cos(p.y * 3.1 + p.x * 1.9 + time * 1.5) + 1.3 * (smoothNoise(p * 1.7 - time * 0.4 + 40.0) - 0.5));
   vec3 n = normalize(vec3(slope.x * 0.055 * calm, 1.0, slope.y * 0.055 * calm));
   if (face != 2) n = vec3(0, 1, 0);
-  float facing = abs(dot(-d, n));
-  float fresnel = 0.03 + 0.8 * pow(1.0 - facing, 4.0);
-  vec3 r = reflect(d, n);
-  r.y = abs(r.y);
-  vec3 body = texel.rgb * vec3(0.62, 0.92, 1.0) * light;
-  vec3 mirror = skyColour(r) * clamp(0.25 + curve(shade.y), 0.0, 1.0);
-  vec2 bright = vec2(max(dot(r, sunward), 0.0) * daylight, max(dot(r, -sunward), 0.0) * (1.0 - daylight));
-  vec2 glints = pow(bright, vec2(320.0, 160.0)) * vec2(0.8, 0.45) * smoothstep(0.9, 1.0, shade.y);
-  float glint = glints.x + glints.y;
+  if (submerged > 0.5) { // from below: the sky in a round window (Snell's), and the water's own colour around it
+    float window = smoothstep(0.6, 0.72, abs(dot(d, n)));
+    vec3 c = mix(0.9 * murkAlong(vec3(d.x, 0.2 * d.y, d.z)), skyColour(d) * light, window);
+    colour_ = vec4(fogged(c, relative), mix(0.95, 0.5, window));
+    return;
+  }
+  vec4 water = waterColour(d, n, texel.rgb, light, curve(shade.y), away);
   float crest = smoothstep(1.5, 2.3, slope.x + slope.y) * 0.07 * calm;
-  vec3 c = mix(body, mirror, fresnel) + vec3(1.0, 0.93, 0.8) * glints.x + vec3(0.7, 0.82, 1.0) * glints.y + crest * skyLight;
-  float alpha = clamp(0.7 + fresnel * 0.5 + glint, 0.0, 0.97);
-  float fade = smoothstep(fog.x, fog.y, far) * (1.0 - submerged);
-  colour_ = vec4(fogged(min(c, 1.0), relative), mix(alpha, 1.0, fade));
+  colour_ = vec4(fogged(min(water.rgb + crest * skyLight, 1.0), relative), mix(water.a, 1.0, smoothstep(fog.x, fog.y, far)));
 }
 `
 

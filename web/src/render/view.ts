@@ -130,6 +130,7 @@ export class View {
   /** Sets the fog so that it is complete where the land ends. */
   private setFog(): void {
     const end = Math.max(this.near, this.reach)
+    air.edge.value = this.near
     air.fog.value = [this.near * 0.55 + (end - this.near) * 0.2, end]
   }
 
