@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/test/testkit/classicclient"
+	kit "github.com/voxelpopuli/voxeld/test/testkit/daemon"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -215,6 +219,24 @@ func TestClassicPlayers(t *testing.T) {
 	}
 	t.Logf("%d players walk from %v to the border at %v, for %v", len(crowd), start, w.border, *classicWalk)
 	walk(t, crowd, w.border, *classicWalk, func() { w.leader.kill() })
+}
+
+// A node reports to a server list under the name of its world.
+func TestServerList(t *testing.T) {
+	t.Parallel()
+	reports := make(chan url.Values, 100)
+	list := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		r.ParseForm() //nolint:errcheck // an empty report is seen below
+		reports <- r.PostForm
+	}))
+	defer list.Close()
+	ip := takeAddress(t)
+	d := newDaemon(t, kit.Options{IP: ip, Args: []string{"--classicube", ip + classicPort, "--classicube-list", list.URL}})
+	d.init()
+	d.start()
+	if r := <-reports; ":"+r.Get("port") != classicPort || r.Get("name") != "Commons" || r.Get("users") != "0" {
+		t.Errorf("the list is told %v", r)
+	}
 }
 
 // A client without extensions, or one that is a page, plays as well. Names that a guest may not have are refused with a

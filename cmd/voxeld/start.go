@@ -507,6 +507,16 @@ func (n *node) startGateway(_ context.Context, parts *stack) error {
 		listeners.TLS, listeners.Redirects = n.certs.Config(), n.certs.PlainHandler(port)
 	}
 	parts.start("gateway", func(ctx context.Context) error { return n.gateway.Run(ctx, listeners) })
+	if list := n.cfg.ClassiCubeList; list != "" {
+		_, port, err := net.SplitHostPort(n.games["classicube"].Addr().String())
+		if err != nil {
+			return err
+		}
+		parts.start("server list", classicube.Heartbeat{
+			URL: list, Name: n.world.Name, Software: "voxeld " + version(), Port: port,
+			Players: func() int { return len(n.gateway.Online()) }, Logger: n.logger,
+		}.Run)
+	}
 	if n.certs != nil {
 		parts.start("certificates", n.certs.Run)
 	}

@@ -38,16 +38,17 @@ type Storage struct {
 
 // Network is where a daemon listens, and where others reach it.
 type Network struct {
-	Listen        []string `toml:"listen"`         // multiaddrs of the Kademlia side
-	Announce      []string `toml:"announce"`       // multiaddrs announced to other nodes; empty: those it listens on
-	Game          string   `toml:"game"`           // host:port of the game server (TCP)
-	HTTP          string   `toml:"http"`           // host:port of client, /ws, /healthz, /readyz
-	ClassiCube    string   `toml:"classicube"`     // host:port for clients of ClassiCube; empty: none
-	Minecraft     string   `toml:"minecraft"`      // host:port for clients of Minecraft; empty: none
-	Luanti        string   `toml:"luanti"`         // host:port (UDP) for clients of Luanti; empty: none
-	AdvertiseGame string   `toml:"advertise_game"` // host:port advertised to others; empty: derived by cmd
-	AdvertiseHTTP string   `toml:"advertise_http"` // URL that players open, advertised to others; empty: derived by cmd
-	WebOrigin     []string `toml:"web_origin"`     // further origins of web pages that may reach the daemon
+	Listen         []string `toml:"listen"`          // multiaddrs of the Kademlia side
+	Announce       []string `toml:"announce"`        // multiaddrs announced to other nodes; empty: those it listens on
+	Game           string   `toml:"game"`            // host:port of the game server (TCP)
+	HTTP           string   `toml:"http"`            // host:port of client, /ws, /healthz, /readyz
+	ClassiCube     string   `toml:"classicube"`      // host:port for clients of ClassiCube; empty: none
+	ClassiCubeList string   `toml:"classicube_list"` // URL of the server list to which the node reports; empty: none
+	Minecraft      string   `toml:"minecraft"`       // host:port for clients of Minecraft; empty: none
+	Luanti         string   `toml:"luanti"`          // host:port (UDP) for clients of Luanti; empty: none
+	AdvertiseGame  string   `toml:"advertise_game"`  // host:port advertised to others; empty: derived by cmd
+	AdvertiseHTTP  string   `toml:"advertise_http"`  // URL that players open, advertised to others; empty: derived by cmd
+	WebOrigin      []string `toml:"web_origin"`      // further origins of web pages that may reach the daemon
 }
 
 // World is which world a daemon serves, and how.

@@ -212,6 +212,7 @@ func TestClearErrors(t *testing.T) {
 		{toml: "advertise_http = 'http://a.example/?x'", want: []string{"advertise_http: ", "more than scheme"}},
 		{toml: "advertise_http = 'http://ä.example/'", want: []string{"advertise_http: ", "character"}},
 		{toml: "advertise_http = 'http://a/" + strings.Repeat("x", maxURL) + "'", want: []string{"advertise_http: ", "bytes"}},
+		{toml: "classicube_list = 'https://a.example'", want: []string{"classicube_list: is set without classicube"}},
 		{toml: "tls_cert = 'a.pem'", want: []string{"tls_key: is missing"}},
 		{toml: "tls_key = 'a.pem'", want: []string{"tls_cert: is missing"}},
 		{toml: "tls_cert = 'a'\ntls_key = 'b'\nacme_domain = ['a.example']", want: []string{"acme_domain: is set beside tls_cert"}},

@@ -205,6 +205,9 @@ func (c Config) problems(all map[string]any) []problem {
 	if _, err := c.Bootstrap(); err != nil {
 		found = append(found, problem{"join", err})
 	}
+	if c.ClassiCubeList != "" && c.ClassiCube == "" {
+		found = append(found, problem{"classicube_list", errors.New("is set without classicube: there is nothing to list")})
+	}
 	return append(found, c.HTTPS.problems()...)
 }
 

@@ -54,6 +54,10 @@ var Groups = []Group{
 			Usage: "host:port, usually :25565, for clients of ClassiCube and Minecraft Classic (TCP and WebSocket); empty disables it",
 		},
 		{
+			Name: "classicube-list", Kind: URL, check: unlessEmpty(text(checkURL)),
+			Usage: "URL of a server list of ClassiCube, such as https://www.classicube.net/server/heartbeat, which is told the world's name, the port of --classicube and how many play here; empty tells none",
+		},
+		{
 			Name: "minecraft", Kind: Address, check: unlessEmpty(hostPort(false)),
 			Usage: "host:port, usually :25566, for clients of Minecraft Java 1.20.2; empty disables it",
 		},
