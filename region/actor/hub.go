@@ -225,26 +225,29 @@ func (h *hub) publish() {
 	}
 }
 
-// publishEarly sends what a subscriber is waiting for before the next tick: answers to edits, and chunks that have just
-// been watched. The first call between two ticks publishes everything, so that in a quiet region every player sees an
-// edit as soon as it is durable. Later calls send answers only, so that the traffic of a busy region does not grow with
-// its number of commits.
+// publishEarly sends what a subscriber is waiting for before the next tick: answers to edits and to questions whether
+// the land is the newest, and chunks that have just been watched. The first call between two ticks publishes everything,
+// so that in a quiet region every player sees an edit as soon as it is durable. Later calls send answers only, so that
+// the traffic of a busy region does not grow with its number of commits.
 func (h *hub) publishEarly() {
-	waiting := false
+	if !h.publishedEarly {
+		for s := range h.subscribers {
+			if len(s.results) > 0 || !s.pending() && (len(s.unsent) > 0 || s.confirmed != 0) {
+				h.publishedEarly = true
+				h.publish()
+				return
+			}
+		}
+		return
+	}
 	for s := range h.subscribers {
-		if len(s.results) == 0 && (h.publishedEarly || len(s.unsent) == 0 && s.confirmed == 0 || s.pending()) {
-			continue
+		f := nodemsg.FromRegion{Tick: h.tick, Results: s.nextResults()}
+		if s.confirmed != 0 && !s.pending() && len(s.unsent) == 0 && !h.contents.crowd.LandChanged() { // it has the newest land
+			f.Confirmed, f.AsOf, s.confirmed = s.confirmed, s.asOf, 0
 		}
-		if waiting = true; !h.publishedEarly {
-			break
-		}
-		if !s.out.Put(nodemsg.FromRegion{Tick: h.tick, Results: s.nextResults()}) {
+		if (len(f.Results) > 0 || f.Confirmed != 0) && !s.out.Put(f) {
 			h.dropSlow(s)
 		}
-	}
-	if waiting && !h.publishedEarly {
-		h.publishedEarly = true
-		h.publish()
 	}
 }
 

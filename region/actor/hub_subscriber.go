@@ -42,7 +42,7 @@ type subscriber struct {
 	results       []nodemsg.EditResult
 	asked         uint64 // the newest question whether the land is the newest: nodemsg.ToRegion.Confirm
 	asking        bool   // the region asks the other members because of it
-	confirmed     uint64 // the questions up to this one are answered with the next changes; 0 if none is
+	confirmed     uint64 // the questions up to this one are answered behind all changes; 0 if none is
 	asOf          int64  // with confirmed: see nodemsg.FromRegion
 }
 

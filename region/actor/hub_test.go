@@ -5,8 +5,10 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
 )
 
 // linked returns a region that the test runs, its hub, and a gateway's link to it.
@@ -85,5 +87,33 @@ func TestTooManyResults(t *testing.T) {
 	}
 	if h.publish(); h.len() != 0 {
 		t.Error("the results of one gateway have no bound")
+	}
+}
+
+// A question whether the land is the newest is answered at once, but never ahead of a change of the land.
+func TestQuestionsAreAnsweredAtOnce(t *testing.T) {
+	h, l, link := linked()
+	send(l, link, nodemsg.ToRegion{Watch: []grid.ChunkPos{here}})
+	l.step()
+	drain(link)
+	answers := func(question uint64) []nodemsg.FromRegion {
+		send(l, link, nodemsg.ToRegion{Confirm: question})
+		h.publishEarly()
+		frames, _ := drain(link)
+		return frames
+	}
+	for question := range uint64(3) {
+		if frames := answers(question + 1); len(frames) != 1 || frames[0].Confirmed != question+1 {
+			t.Fatalf("question %d between two ticks: %+v", question+1, frames)
+		}
+	}
+	h.contents.crowd.Changed(world.Change{Chunk: here, BlockAt: nodemsg.BlockAt{Block: chunk.Stone}})
+	if frames := answers(4); len(frames) != 0 {
+		t.Fatalf("with a change that was not sent: %+v", frames)
+	}
+	h.publish()
+	frames, _ := drain(link)
+	if len(frames) != 1 || frames[0].Confirmed != 4 || len(frames[0].Chunks) != 1 || len(frames[0].Chunks[0].Blocks) != 1 {
+		t.Fatalf("with the next tick: %+v", frames)
 	}
 }

@@ -204,6 +204,16 @@ func (c *Crowd) Changed(change world.Change) {
 // Pinned adds the base of a newly edited chunk to the changes of its chunk.
 func (c *Crowd) Pinned(p world.Pin) { c.changesOf(p.Chunk).base = p.Base[:] }
 
+// LandChanged reports whether blocks or bases are among the changes since the last Flush.
+func (c *Crowd) LandChanged() bool {
+	for _, h := range c.changes {
+		if len(h.blocks)+len(h.base) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Inside returns the bodies in the chunk at their extrapolated poses, by ascending id.
 func (c *Crowd) Inside(at grid.ChunkPos) []nodemsg.Body {
 	var bodies []nodemsg.Body
