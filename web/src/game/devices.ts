@@ -11,23 +11,26 @@ import type { Store } from './store'
 
 const MIDDLE = [0, 0] as const
 
+export interface DeviceParts {
+  canvas: HTMLCanvasElement
+  store: Store
+  input: InputSwitch
+  controls: Controls
+  screens: Screens
+  interaction: Pick<BlockInteraction, 'sight' | 'updateAim'>
+  hud: Hud
+  scrolled: (steps: number) => void
+  /** Returns the mouse buttons that a tap and a finger that rests stand for now. */
+  buttons: () => readonly [tap: number, hold: number]
+  partMissing: () => void
+}
+
 export class Devices implements System {
   private readonly touch: LazySystem<System>
   private readonly pad: LazySystem<System>
 
-  constructor(
-    private readonly canvas: HTMLCanvasElement,
-    private readonly store: Store,
-    input: InputSwitch,
-    private readonly controls: Controls,
-    screens: Screens,
-    scrolled: (steps: number) => void,
-    private readonly interaction: Pick<BlockInteraction, 'sight' | 'updateAim'>,
-    private readonly hud: Hud,
-    /** Returns the mouse buttons that a tap and a finger that rests stand for now. */
-    private readonly buttons: () => readonly [tap: number, hold: number],
-    partMissing: () => void,
-  ) {
+  constructor(private readonly parts: DeviceParts) {
+    const { store, input, controls, screens, scrolled, partMissing } = parts
     this.touch = new LazySystem(() => this.loadTouch(), partMissing)
     this.pad = new LazySystem(
       () =>
@@ -45,8 +48,8 @@ export class Devices implements System {
   }
 
   use(kind: InputKind): void {
-    this.interaction.sight = kind === 'touch' ? null : MIDDLE
-    if (kind !== 'mouse') this.controls.unlock()
+    this.parts.interaction.sight = kind === 'touch' ? null : MIDDLE
+    if (kind !== 'mouse') this.parts.controls.unlock()
     if (kind === 'touch') this.touch.use()
   }
 
@@ -60,13 +63,13 @@ export class Devices implements System {
       import('../input/touch'),
       import('../hud/touch-controls'),
     ])
-    const { canvas, controls, hud, interaction } = this
+    const { canvas, controls, hud, interaction, buttons } = this.parts
     const touchInput = new TouchInput(canvas, controls, {
       pointed: (at) => {
         interaction.sight = at && this.tangents(at.x, at.y)
         interaction.updateAim()
       },
-      buttons: this.buttons,
+      buttons,
     })
     const touchControls = new TouchControls(controls)
     hud.addInWorld(touchControls.root)
@@ -81,7 +84,7 @@ export class Devices implements System {
   /** Returns the tangents of the angles between a point of the page and its middle. */
   private tangents(x: number, y: number): [right: number, up: number] {
     const { innerWidth, innerHeight } = window
-    const scale = (2 * Math.tan((this.store.settings.fieldOfView * Math.PI) / 360)) / innerHeight
+    const scale = (2 * Math.tan((this.parts.store.settings.fieldOfView * Math.PI) / 360)) / innerHeight
     return [(x - innerWidth / 2) * scale, (innerHeight / 2 - y) * scale]
   }
 }

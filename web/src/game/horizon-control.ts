@@ -9,9 +9,23 @@ import type { View } from '../render/view'
 import { chunkKey } from '../world/coords'
 import type { Frame, System } from './frame-loop'
 import type { Store } from './store'
-import type { TestState } from './test-hook'
 
 const NEAR_LAND = 9 // chunks
+
+/** The state for the end-to-end tests. */
+export interface HorizonState {
+  /** The number of tiles wanted, and of those that are there. */
+  wanted: number
+  there: number
+  /** How far it is shown, in blocks. */
+  reach: number
+  /** What is built on it: the number of rows of squares, and the height of the highest. */
+  built: number
+  highest: number
+  /** What was drawn of it in the last frame. */
+  calls: number
+  triangles: number
+}
 
 /** Passes meshes on, and knows which chunks have some. */
 export class ShownChunks implements MeshSink {
@@ -60,7 +74,7 @@ export class HorizonControl implements System {
     this.view.setReach(this.horizon.reach)
   }
 
-  get state(): TestState['horizon'] {
+  get state(): HorizonState {
     const { horizon } = this
     if (!horizon) return { wanted: 0, there: 0, reach: 0, built: 0, highest: 0, calls: 0, triangles: 0 }
     return { ...horizon.progress, ...horizon.buildings, ...horizon.drawn, reach: horizon.reach }

@@ -7,12 +7,21 @@
 //   aim()                   the block aimed at and the face's normal, or null
 //   state().aimedPlayer     the id of the player aimed at, or ''
 
-import type { Hit } from '../player/ray'
-import type { BuildState } from './build-control'
-import type { HeardSound } from './effects'
+import type { MeshScheduler } from '../mesh/scheduler'
+import { EYE } from '../player/body'
+import { anglesOf, type Hit } from '../player/ray'
 import type { Camera } from '../render/camera'
-import type { CameraMode } from './third-person'
+import type { BuildState } from './build-control'
+import type { Effects, HeardSound } from './effects'
+import type { FrameCounter } from './frame-loop'
+import type { HorizonControl, HorizonState } from './horizon-control'
+import type { Lazy } from './lazy'
+import type { Movement } from './movement'
+import type { Panels } from './panels'
+import type { Core, Parts } from './parts'
 import type { PastState } from './past-control'
+import type { Scene } from './scene'
+import type { CameraMode } from './third-person'
 
 export interface TestState {
   connected: boolean
@@ -59,19 +68,7 @@ export interface TestState {
   ping: number
   camera: Camera & { mode: CameraMode }
   /** Land beyond the chunks that are loaded. */
-  horizon: {
-    /** The number of tiles wanted, and of those that are there. */
-    wanted: number
-    there: number
-    /** How far it is shown, in blocks. */
-    reach: number
-    /** What is built on it: the number of rows of squares, and the height of the highest. */
-    built: number
-    highest: number
-    /** What was drawn of it in the last frame. */
-    calls: number
-    triangles: number
-  }
+  horizon: HorizonState
   /** The latest sounds, newest last, at most 32. */
   sounds: readonly HeardSound[]
   /** The number of blocks whose particles were shown when they changed. */
@@ -92,6 +89,82 @@ export interface TestHook {
   blockAt(x: number, y: number, z: number): number
   lookAt(x: number, y: number, z: number): void
   aim(): Hit | null
+}
+
+/** What the hook reads. */
+interface Shown extends Pick<
+  Core,
+  'store' | 'world' | 'body' | 'avatars' | 'session' | 'interaction' | 'hud' | 'view'
+> {
+  parts: Parts
+  movement: Movement
+  meshes: MeshScheduler
+  panels: Panels
+  scene: Scene
+  horizon: HorizonControl
+  effects: Lazy<Effects>
+  counter: FrameCounter
+}
+
+export function testHookOf(shown: Shown): TestHook {
+  const { store, world, body, avatars, session, interaction, hud, view } = shown
+  const { parts, movement, meshes, panels, scene, horizon, effects, counter } = shown
+  return {
+    state: () => ({
+      connected: session.connection.open,
+      screen: store.screen,
+      world: session.welcome?.world ?? '',
+      player: session.welcome?.player ?? '',
+      name: session.welcome?.name ?? '',
+      gateway: session.welcome?.gateway ?? '',
+      x: body.x,
+      y: body.y,
+      z: body.z,
+      yaw: body.yaw,
+      pitch: body.pitch,
+      flying: body.flying,
+      onGround: body.onGround,
+      chunksLoaded: world.size,
+      chunksMeshed: meshes.meshed,
+      meshBacklog: meshes.backlog,
+      pendingEdits: session.edits.waiting.length,
+      acknowledgedEdits: session.acknowledged,
+      bulk: session.bulk,
+      hotbarSlot: store.slot,
+      hotbar: [...store.settings.hotbar],
+      gifts: store.settings.hotbar.map((block) => hud.hotbar.giftsLeft(block)),
+      aimedPlayer: interaction.target?.player ?? '',
+      hitsTaken: parts.players.part?.hitsTaken ?? 0,
+      claims: session.claims.list.map(({ owner, name }) => `${owner}/${name}`),
+      claim: parts.claims.part?.here ? `${parts.claims.part.here.owner}/${parts.claims.part.here.name}` : '',
+      choosing: parts.claims.part?.choosing ?? '',
+      inspecting: parts.inspect.part?.on ?? false,
+      past: parts.past.part?.state ?? null,
+      build: parts.build.part?.state ?? null,
+      nearby: (session.surroundings.nearby?.players ?? []).map(({ name }) => name),
+      mapTiles: panels.map?.panel.map.land.progress.there ?? parts.rollback.part?.tiles ?? 0,
+      others: avatars.list().map(({ player, name, x, y, z }) => ({ player, name, x, y, z })),
+      fps: counter.rate,
+      ping: session.connection.traffic.ping,
+      camera: { mode: parts.thirdPerson.part?.mode ?? 'first', ...scene.camera },
+      horizon: horizon.state,
+      sounds: effects.part?.heard ?? [],
+      bursts: effects.part?.shown ?? 0,
+      signs: parts.signs.part?.count ?? 0,
+      raining: effects.part?.raining ?? 0,
+      drops: effects.part?.drops ?? 0,
+      drawCalls: view.stats.calls,
+      triangles: view.stats.triangles,
+      frames: counter.frames,
+    }),
+    blockAt: (x, y, z) => world.get(x, y, z),
+    lookAt: (x, y, z) => {
+      const { yaw, pitch } = anglesOf(x + 0.5 - body.x, y + 0.5 - body.y - EYE, z + 0.5 - body.z)
+      movement.look(yaw, pitch)
+      interaction.updateAim()
+    },
+    aim: () => interaction.aim,
+  }
 }
 
 declare global {

@@ -144,21 +144,16 @@ export class Hud {
 
   private createMenu({ Menu }: typeof import('./menu')): Menu {
     const { root, events } = this
-    this.menu = new Menu(
-      this.settings,
-      events.settingsChanged,
-      events.resume,
-      events.changeCamera,
-      () => this.openKeyDialog((dialog) => dialog.openExport()),
-      () =>
+    this.menu = new Menu(this.settings, {
+      ...events,
+      takeKey: () => this.openKeyDialog((dialog) => dialog.openExport()),
+      invite: () =>
         this.loadOver(import('./invite-dialog'), ({ showInvite }) => showInvite(root, events.shared(), events.place())),
-      () =>
+      chooseSkin: () =>
         this.loadOver(import('./skin-dialog'), ({ showSkin }) =>
           showSkin(root, events.player(), this.settings.skin, events.skinChosen),
         ),
-      events.openPast,
-      events.leave,
-    )
+    })
     this.menu.showStatus(this.status)
     return this.menu
   }

@@ -18,6 +18,18 @@ export interface MenuStatus {
   quality: Pick<Settings, 'view' | 'renderScale'>
 }
 
+export interface MenuEvents {
+  settingsChanged: () => void
+  resume: () => void
+  changeCamera: () => void
+  chooseSkin: () => void
+  openPast: () => void
+  invite: () => void
+  /** The key is to be taken to another device. */
+  takeKey: () => void
+  leave: () => void
+}
+
 type Numbers = keyof typeof RANGES
 type Flags = 'invert' | 'smoothEdges' | 'horizon' | 'weather' | 'adaptive' | 'sound' | 'autoJump' | 'hints'
 
@@ -69,14 +81,7 @@ export class Menu {
 
   constructor(
     private readonly settings: Settings,
-    changed: () => void,
-    resume: () => void,
-    changeCamera: () => void,
-    takeKey: () => void,
-    invite: () => void,
-    skin: () => void,
-    past: () => void,
-    leave: () => void,
+    { settingsChanged: changed, resume, changeCamera, chooseSkin, openPast, invite, takeKey, leave }: MenuEvents,
   ) {
     const rows = SLIDERS.map(([key, label, text]) => {
       const [min, max, step] = RANGES[key]
@@ -142,8 +147,8 @@ export class Menu {
         flag('hints', texts.hints),
       ),
       button(texts.camera, 'quiet', changeCamera),
-      button(texts.skin, 'quiet', skin),
-      button(texts.past, 'quiet', past),
+      button(texts.skin, 'quiet', chooseSkin),
+      button(texts.past, 'quiet', openPast),
       button(texts.invite, 'quiet', invite),
       button(texts.otherDevice, 'quiet', takeKey),
       button(texts.leave, 'quiet', leave),
