@@ -118,6 +118,7 @@ type minecraftView struct {
 	Spawned                bool
 	Ended                  string
 	Forced, Changed, Built int
+	Opened                 int // forms of signs
 	Chat, Online           []string
 	At                     []float64
 	Time                   int
@@ -263,6 +264,19 @@ func TestMinecraftPlayers(t *testing.T) {
 		err := json.Unmarshal(ada.do("sign", beside.X, beside.Y, beside.Z), &lines)
 		return err == nil && slices.Equal(lines, []string{`{"text":"to the"}`, `{"text":"harbour \ud83c\udf0d"}`, `{"text":""}`, `{"text":""}`})
 	})
+	bob.do("dig", above.X, above.Y, above.Z)
+	ada.sees(above, "air")
+	ada.do("choose", "oak_sign")
+	ada.do("place", ground.X, ground.Y, ground.Z)
+	ada.until("the form of a sign", func(v minecraftView) bool { return v.Opened == 1 })
+	ada.do("write", above.X, above.Y, above.Z, "Ada's\nhouse")
+	eventually(t, "bob reads what ada has written", patience, func() bool {
+		var lines []string
+		err := json.Unmarshal(bob.do("sign", above.X, above.Y, above.Z), &lines)
+		return err == nil && len(lines) == 4 && lines[0] == `{"text":"Ada's"}` && lines[1] == `{"text":"house"}`
+	})
+	bob.do("use", above.X, above.Y, above.Z)
+	bob.until("the form of the sign", func(v minecraftView) bool { return v.Opened == 1 })
 	bob.do("dig", above.X, above.Y, above.Z)
 	ada.sees(above, "air")
 

@@ -15,8 +15,9 @@ var AtHand = [9]chunk.Block{
 
 // Change is a block that a player changes.
 type Change struct {
-	Pos grid.Pos
-	To  chunk.Block
+	Pos  grid.Pos
+	To   chunk.Block
+	Text string // of a sign
 }
 
 // Blocks returns the block at a position, and reports whether it is in view.
@@ -42,7 +43,9 @@ func BlocksOf[L interface{ Load() (*chunk.Chunk, error) }](land map[grid.ChunkPo
 }
 
 // Break returns the changes when a block is broken.
-func (at Blocks) Break(pos grid.Pos) []Change { return at.withOtherHalf(Change{pos, chunk.Air}) }
+func (at Blocks) Break(pos grid.Pos) []Change {
+	return at.withOtherHalf(Change{Pos: pos, To: chunk.Air})
+}
 
 // Click is a click with a block in the hand at the side of another one.
 type Click struct {
@@ -59,7 +62,7 @@ func (at Blocks) Door(pos grid.Pos) []Change {
 	if !b.Door() {
 		return nil
 	}
-	return at.withOtherHalf(Change{pos, b.Used()})
+	return at.withOtherHalf(Change{Pos: pos, To: b.Used()})
 }
 
 // Click returns the changes that a click makes, as in the browser's client: a door is used, a second slab makes a whole
@@ -73,7 +76,7 @@ func (at Blocks) Click(c Click) []Change {
 	pos := grid.Pos{X: c.At.X + c.Normal[0], Y: c.At.Y + c.Normal[1], Z: c.At.Z + c.Normal[2]}
 	switch {
 	case isSlab && (there == c.Block && c.Normal[1] > 0 || there == c.Block+1 && c.Normal[1] < 0):
-		return []Change{{c.At, c.Block.Material()}}
+		return []Change{{Pos: c.At, To: c.Block.Material()}}
 	case seen && givesWay(there):
 		pos, c.Normal = c.At, [3]int32{0, 1, 0}
 	}
@@ -83,13 +86,13 @@ func (at Blocks) Click(c Click) []Change {
 // Place returns the changes that place a block, in one of its states: of a door, both halves.
 func (at Blocks) Place(pos grid.Pos, block chunk.Block) []Change {
 	if !block.Door() {
-		return []Change{{pos, block}}
+		return []Change{{Pos: pos, To: block}}
 	}
 	upper := grid.Pos{X: pos.X, Y: pos.Y + 1, Z: pos.Z}
 	if b, _ := at(upper); b != chunk.Air && !givesWay(b) {
 		return nil
 	}
-	return []Change{{pos, block}, {upper, block}}
+	return []Change{{Pos: pos, To: block}, {Pos: upper, To: block}}
 }
 
 // givesWay reports whether a block gives way to one that is placed there.
@@ -114,5 +117,5 @@ func (at Blocks) withOtherHalf(c Change) []Change {
 	if !beside(other) {
 		return []Change{c}
 	}
-	return []Change{c, {grid.Pos{X: c.Pos.X, Y: c.Pos.Y + other, Z: c.Pos.Z}, c.To}}
+	return []Change{c, {Pos: grid.Pos{X: c.Pos.X, Y: c.Pos.Y + other, Z: c.Pos.Z}, To: c.To}}
 }

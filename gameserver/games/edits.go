@@ -42,7 +42,7 @@ func (e *Edits) Add(c Change, now time.Time) (number uint64, err error) {
 	number = max(e.number, e.first+uint64(played.Microseconds())) //nolint:gosec // positive
 	e.number = number + 1
 	e.pending[number] = c.Pos
-	e.next = append(e.next, sessionmsg.Edit{Seq: number, X: c.Pos.X, Y: c.Pos.Y, Z: c.Pos.Z, Block: uint16(c.To)})
+	e.next = append(e.next, sessionmsg.Edit{Seq: number, X: c.Pos.X, Y: c.Pos.Y, Z: c.Pos.Z, Block: uint16(c.To), Text: c.Text})
 	return number, nil
 }
 

@@ -1,6 +1,7 @@
 package games
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -15,6 +16,8 @@ var refusals = map[string]string{
 	wire.RefusedClaimed:       "That is another player's claim.",
 	wire.RefusedOutsideBorder: "That is outside the border of the world.",
 	wire.RefusedNotAllowed:    "You may not build here.",
+	wire.RefusedText:          fmt.Sprintf("A sign has at most %d lines, of %d characters.", wire.MaxSignLines, wire.MaxSignLine),
+	wire.RefusedSigns:         "There are too many signs with a text here.",
 	wire.RefusedFull:          "Too much has been changed here.",
 	wire.RefusedUnknownBlock:  "This world does not have that block yet.",
 	wire.RefusedRate:          "You build too fast.",

@@ -40,9 +40,14 @@ func (cl *Client) readUseItemOn(f *fields, now time.Time) (sessionmsg.FromClient
 	if f.bad || int(face) >= len(faces) || face < 0 || !cl.looks.AllowN(now, 1) {
 		return cl.acknowledgeOnly(number)
 	}
+	blocks := cl.mu.lands.blocks()
+	if there, _ := blocks(pos); there.IsSign() && !cl.mu.teleport.pending {
+		cl.openSign(pos)
+		return cl.acknowledgeOnly(number)
+	}
 	b, known := blocktable.FromMinecraft(item)
 	d := faces[face]
-	changes := cl.mu.lands.blocks().Click(games.Click{
+	changes := blocks.Click(games.Click{
 		Block: b, At: pos, Normal: [3]int32{d.X, d.Y, d.Z}, Height: float64(height), Yaw: float64(cl.mu.player.Pose.Yaw),
 	})
 	if len(changes) == 0 && item != 0 && !known {
@@ -79,11 +84,19 @@ func (cl *Client) acknowledge() {
 
 // answer shows what an edit has come to.
 func (cl *Client) answer(m sessionmsg.Ack) {
-	pos, waits := cl.mu.requests.answer(m.Seq)
+	pos, clicked, waits := cl.mu.requests.answer(m.Seq)
 	if !waits {
 		return
 	}
 	cl.a.CountRefused(m.Error, cl.notice)
-	cl.showState(pos, fittingAt(pos, chunk.Block(m.Block), cl.mu.lands.blocks()).state())
+	b := chunk.Block(m.Block)
+	cl.showState(pos, fittingAt(pos, b, cl.mu.lands.blocks()).state())
 	cl.acknowledge()
+	switch l := cl.mu.lands[pos.Chunk()]; {
+	case !b.IsSign() || l == nil:
+	case m.Error != "": // the client shows what its player has written, or a new sign
+		showSign(cl, pos, l.signs[pos])
+	case clicked:
+		cl.openSign(pos)
+	}
 }

@@ -97,6 +97,8 @@ func (cl *Client) readPlay(kind int32, f *fields, now time.Time) (sessionmsg.Fro
 		return cl.move(pose, f, now)
 	case packetDig:
 		return cl.readDig(f, now)
+	case packetWriteSign:
+		return cl.readSign(f, now)
 	case packetUseItemOn:
 		return cl.readUseItemOn(f, now)
 	case packetUseItem:

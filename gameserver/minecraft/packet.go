@@ -58,6 +58,7 @@ const (
 	packetDig              = 0x20
 	packetSelectSlot       = 0x2b
 	packetSetCreativeSlot  = 0x2e
+	packetWriteSign        = 0x31
 	packetUseItemOn        = 0x34
 	packetUseItem          = 0x35
 	lastPlayPacket         = 0x35
@@ -76,6 +77,7 @@ const (
 	packetColumn         = 0x25
 	packetLogin          = 0x29
 	packetMoveEntity     = 0x2d
+	packetOpenSign       = 0x32
 	packetAbilities      = 0x36
 	packetRemovePlayers  = 0x3b
 	packetPlayers        = 0x3c

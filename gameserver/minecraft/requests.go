@@ -37,10 +37,12 @@ func (r *requests) add(number int32, changes []games.Change, now time.Time) erro
 	return nil
 }
 
-// answer takes an edit from those that wait for the session.
-func (r *requests) answer(seq uint64) (pos grid.Pos, waits bool) {
+// answer takes an edit from those that wait for the session. It reports whether the edit was that of a click.
+func (r *requests) answer(seq uint64) (pos grid.Pos, clicked, waits bool) {
+	_, clicked = r.numbers[seq]
 	delete(r.numbers, seq)
-	return r.edits.Answer(seq)
+	pos, waits = r.edits.Answer(seq)
+	return pos, clicked, waits
 }
 
 // acknowledge returns the number up to which all are answered, if it has not been acknowledged.

@@ -3,15 +3,17 @@ package minecraft
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf16"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// This file shows the texts of signs.
+// This file shows the texts of signs, and reads those that the client's player writes.
 
 // signEntity is the number of signs among the game's block entities.
 const signEntity = 7
@@ -22,7 +24,6 @@ type signData struct {
 		Lines []string `nbt:"messages"` // texts in JSON
 		Color string   `nbt:"color"`
 	} `nbt:"front_text"`
-	Waxed bool `nbt:"is_waxed"` // players cannot write on it
 }
 
 // writeSigns sets and shows texts of signs.
@@ -54,7 +55,7 @@ func showSign(cl *Client, pos grid.Pos, text string) {
 	if cl.mu.state != inPlay || !shownThere(pos.Chunk()) {
 		return
 	}
-	data := signData{Waxed: true}
+	var data signData
 	data.Front.Color = "black"
 	lines := strings.Split(text, "\n")
 	for i := range wire.MaxSignLines {
@@ -65,6 +66,40 @@ func showSign(cl *Client, pos grid.Pos, text string) {
 		data.Front.Lines = append(data.Front.Lines, ascii(textOf(line, "").json()))
 	}
 	cl.put(append(begin(packetBlockEntity).position(pos).varint(signEntity), marshal(data)...))
+}
+
+// openSign has the client show its player a form for the text of a sign.
+func (cl *Client) openSign(pos grid.Pos) {
+	cl.put(begin(packetOpenSign).position(pos).u8(1)) // its front
+}
+
+// maxWritten is how many characters of a line the client sends at most.
+const maxWritten = 384
+
+// readSign returns the edit that writes on a sign. The client shows the text already: what is not written is put back.
+func (cl *Client) readSign(f *fields, now time.Time) (sessionmsg.FromClient, error) {
+	pos, front := f.position(), f.u8() != 0
+	var lines [wire.MaxSignLines]string
+	for i := range lines {
+		lines[i] = f.text(maxWritten)
+	}
+	if f.bad || cl.mu.teleport.pending || !cl.looks.AllowN(now, 1) {
+		return nil, nil
+	}
+	sign, seen := cl.mu.lands.blocks()(pos)
+	if !seen || !sign.IsSign() {
+		return nil, nil
+	}
+	before, text := cl.mu.lands[pos.Chunk()].signs[pos], strings.TrimRight(strings.Join(lines[:], "\n"), " \n")
+	switch {
+	case !front || text == before:
+	case wire.CheckSign(text) != nil:
+		cl.a.CountRefused(wire.RefusedText, cl.notice)
+	default:
+		return cl.mu.requests.edits.AddAll([]games.Change{{Pos: pos, To: sign, Text: text}}, now)
+	}
+	showSign(cl, pos, before) // the next tick flushes it
+	return nil, nil
 }
 
 // ascii returns a text in JSON with escapes for what is not ASCII: the game's own encoding of texts in such data

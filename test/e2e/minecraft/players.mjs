@@ -17,7 +17,7 @@ const join = (name, host, port, version = '1.20.2') => {
     hideErrors: true,
     logErrors: false,
   })
-  const p = { bot, chat: [], forced: 0, spawned: false, ended: '', changed: 0, built: 0, walk: null }
+  const p = { bot, chat: [], forced: 0, spawned: false, ended: '', changed: 0, built: 0, opened: 0, walk: null }
   players.set(name, p)
   bot.on('message', (m) => p.chat.push(m.toString()))
   bot.on('forcedMove', () => p.forced++)
@@ -34,16 +34,18 @@ const join = (name, host, port, version = '1.20.2') => {
     else note()
   })
   bot.on('physicsTick', () => p.walk?.())
+  bot._client.on('open_sign_entity', () => p.opened++)
   bot._client.on('tags', ({ tags }) => (p.tags = tags))
 }
 
 // look returns what a player sees; `from` is how many lines of the chat are known.
-const look = ({ bot, chat, forced, spawned, ended, changed, built }, from = 0) => ({
+const look = ({ bot, chat, forced, spawned, ended, changed, built, opened }, from = 0) => ({
   spawned,
   ended,
   forced,
   changed,
   built,
+  opened,
   chat: chat.slice(from),
   at: bot.entity?.position ? [bot.entity.position.x, bot.entity.position.y, bot.entity.position.z] : null,
   time: bot.time?.timeOfDay ?? 0,
@@ -66,6 +68,12 @@ const tagged = ({ bot, tags }, block, tag) =>
 
 // sign returns the lines of a sign, as the server has sent them.
 const sign = ({ bot }, x, y, z) => bot.blockAt(vec3(x, y, z))?.blockEntity?.front_text?.messages ?? []
+
+// write writes on a sign, once the server has asked for it.
+const write = ({ bot, opened }, x, y, z, text) => {
+  if (opened === 0) throw new Error('no sign was opened')
+  bot.updateSign(bot.blockAt(vec3(x, y, z)), text)
+}
 
 const choose = async ({ bot }, item) => {
   const Item = bot.registry.itemsByName[item]
@@ -133,6 +141,7 @@ const actions = {
   state,
   tagged,
   sign,
+  write,
   choose,
   place,
   use,

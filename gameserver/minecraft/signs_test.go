@@ -1,0 +1,85 @@
+package minecraft
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/blocktable"
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/games"
+	"github.com/voxelpopuli/voxeld/gameserver/games/gamestest"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
+)
+
+// writeSign is what the client sends when its player has closed the form of a sign.
+func writeSign(at grid.Pos, lines ...string) packet {
+	p := begin(packetWriteSign).position(at).u8(1)
+	for i := range 4 {
+		line := ""
+		if i < len(lines) {
+			line = lines[i]
+		}
+		p = p.text(line)
+	}
+	return p
+}
+
+// A player writes on a sign that they have placed, or have clicked. What was not written is put back.
+func TestSignsAreWritten(t *testing.T) {
+	at := grid.Pos{X: 1, Y: 10, Z: 2}
+	choose := begin(packetSetCreativeSlot).i16(36).u8(1).varint(int(blocktable.MinecraftItem(chunk.Sign))).u8(64, 0)
+	cl, s := playing(t, sent(
+		confirm(), choose, useOn(1, 9, 2, 1), writeSign(at, "to the", "harbour  "), useOn(1, 10, 2, 2), writeSign(at, "to the", "harbour"),
+		writeSign(at, "this line is much too long"), writeSign(grid.Pos{X: 1, Y: 9, Z: 2}, "stone"), writeSign(at, "rude"), writeSign(at),
+		dig(1, 10, 2, 3),
+	))
+	opened, shown := begin(packetOpenSign).position(at).u8(1), begin(packetBlockEntity).position(at)
+	check := func(what string, open bool, text string) (sent []byte) {
+		t.Helper()
+		gamestest.Tick(t, cl, time.Now())
+		got := received(t, s, true)
+		sent = bytes.Join(got, nil)
+		written := bytes.Contains(sent, shown)
+		if has(got, opened) != open || written != (text != "") || written && !bytes.Contains(sent, []byte(`{"text":"`+text+`"}`)) {
+			t.Errorf("%s: the client is sent %q", what, got)
+		}
+		return sent
+	}
+	answer := func(seq uint64, b chunk.Block, refused string) {
+		gamestest.Receive(t, cl, sessionmsg.Ack{Seq: seq, Block: uint16(b), Error: refused})
+	}
+	gamestest.ReadEdits(t, cl, games.Change{Pos: at, To: chunk.Sign + 2})
+	check("before the answer", false, "")
+	gamestest.ReceiveBlocks(t, cl, games.Change{Pos: at, To: chunk.Sign + 2})
+	answer(100, chunk.Sign+2, "")
+	check("a sign is placed", true, "")
+
+	read := func(seq uint64, want games.Change) {
+		t.Helper()
+		e := gamestest.Read[sessionmsg.Edit](t, cl)
+		if got := (games.Change{Pos: grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, To: chunk.Block(e.Block), Text: e.Text}); got != want || e.Seq != seq {
+			t.Errorf("edit %d is %+v, want %+v as %d", e.Seq, got, want, seq)
+		}
+	}
+	read(101, games.Change{Pos: at, To: chunk.Sign + 2, Text: "to the\nharbour"})
+	gamestest.Receive(t, cl, sessionmsg.SignsOf(grid.ChunkPos{}, []nodemsg.SignAt{{At: chunk.At(at), Text: "to the\nharbour"}}))
+	answer(101, chunk.Sign+2, "")
+	check("it is written on", false, "harbour")
+
+	read(102, games.Change{Pos: at, To: chunk.Sign + 2, Text: "rude"}) // after a click, no change, and what cannot be written
+	if sent := check("it is clicked", true, "harbour"); bytes.Count(sent, []byte("A sign has at most 4 lines")) != 1 {
+		t.Errorf("a line that is too long is answered by %q", sent)
+	}
+	answer(102, chunk.Sign+2, wire.RefusedMuted)
+	check("it is refused", false, "harbour")
+	read(103, games.Change{Pos: at, To: chunk.Sign + 2})
+	answer(103, chunk.Sign+2, "")
+	check("it is made blank", false, "")
+	read(104, games.Change{Pos: at})
+	answer(104, chunk.Sign+2, wire.RefusedClaimed)
+	check("it may not be broken", false, "harbour")
+}
