@@ -1,6 +1,10 @@
 package blocktable
 
-import "github.com/voxelpopuli/voxeld/chunk"
+import (
+	"slices"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+)
 
 // ClassicShape is a block that a client of Classic with BlockDefinitionsExt is told to draw. Its number follows those
 // of CustomBlocks.
@@ -34,12 +38,16 @@ var classicShapes, classicShapeOf = func() (all []ClassicShape, of map[chunk.Blo
 		if !shaped {
 			continue
 		}
-		// The directions of stairs are one block.
-		if n := len(all); n == 0 || all[n-1].Block.Base() != b.Base() || all[n-1].Box != box {
-			id := byte(classicCustomBlocks + n) //nolint:gosec // checked by a test
+		// States with the same box are one block, such as the directions of stairs.
+		i := slices.IndexFunc(all, func(s ClassicShape) bool {
+			return s.Block.Base() == b.Base() && s.Block.Solid() == b.Solid() && s.Box == box
+		})
+		if i < 0 {
+			i = len(all)
+			id := byte(classicCustomBlocks + i) //nolint:gosec // checked by a test
 			all = append(all, ClassicShape{ID: id, Block: b, Textures: classicTextures[classicMadeOf(b)], Box: box})
 		}
-		of[b] = all[len(all)-1].ID
+		of[b] = all[i].ID
 	}
 	return all, of
 }()
@@ -56,10 +64,26 @@ func classicBox(b chunk.Block) (box chunk.Box, shaped bool) {
 		return box, false
 	case b.Joinable(): // nobody passes between two of them
 		return chunk.Box{Low: [3]uint8{4, 0, 4}, High: [3]uint8{12, 16, 12}}, true
+	case b.Opens(): // of an open gate, one wing
+		if len(boxes) > 1 && !b.Solid() {
+			boxes = boxes[:len(boxes)/2]
+		}
+		return around(boxes), true
 	case len(boxes) > 1: // stairs: as high as they are on average
 		return chunk.Box{High: [3]uint8{16, 12, 16}}, true
 	}
 	return boxes[0], true
+}
+
+// around returns the box around some.
+func around(boxes []chunk.Box) chunk.Box {
+	all := boxes[0]
+	for _, b := range boxes[1:] {
+		for i := range 3 {
+			all.Low[i], all.High[i] = min(all.Low[i], b.Low[i]), max(all.High[i], b.High[i])
+		}
+	}
+	return all
 }
 
 // classicMadeOf returns the image of what a shaped block is made of.
@@ -67,7 +91,7 @@ func classicMadeOf(b chunk.Block) byte {
 	switch {
 	case b.Glow() > 0:
 		return classicOf(chunk.Lamp).custom
-	case b.Door():
+	case b.Opens():
 		return classicOf(chunk.Planks).custom
 	case b.Base() == chunk.Ladder:
 		return classicRope

@@ -93,6 +93,8 @@ func TestClassicShapes(t *testing.T) {
 			want = steps
 		case strings.HasSuffix(name, "_fence"):
 			want = post
+		case strings.Contains(name, "_gate"):
+			want.Low[1], want.High[1] = 5, 16
 		case len(b.Boxes()) == 1 && b.Shaped() && b != chunk.GlassPane:
 			want = b.Boxes()[0]
 		default:
@@ -103,6 +105,14 @@ func TestClassicShapes(t *testing.T) {
 		}
 		if !shaped || s.Box != want || s.Block.Base() != b.Base() || s.Block.Solid() != b.Solid() {
 			t.Errorf("%s is %+v, want the box %v", b.Name(), s, want)
+		}
+	}
+	for b, want := range map[chunk.Block]chunk.Box{
+		chunk.PlankFenceGate + 1: {Low: [3]uint8{7, 5, 0}, High: [3]uint8{9, 16, 16}},
+		chunk.PlankFenceGate + 4: {Low: [3]uint8{7, 5, 0}, High: [3]uint8{15, 16, 2}}, // one wing
+	} {
+		if got := shapes[ToClassic(b, ClassicShaped)].Box; got != want {
+			t.Errorf("%s is drawn as %v, want %v", b.Name(), got, want)
 		}
 	}
 	if len(shapes) > 256-classicCustomBlocks {

@@ -32,7 +32,7 @@ func TestEveryBlockHasAnImageInMinecraft(t *testing.T) {
 	for name, row := range rows {
 		// Ladders and open doors stop bodies there: the client keeps players out of what they may pass.
 		passable[row.image.state] = slices.Contains(passableNames, name) || strings.HasPrefix(name, "torch") || strings.HasPrefix(name, "sign") ||
-			strings.HasPrefix(name, "ladder") || strings.Contains(name, "door_open")
+			strings.HasPrefix(name, "ladder") || strings.Contains(name, "_open")
 	}
 	for b := chunk.Air; b.Known(); b++ {
 		state := ToMinecraft(b)
@@ -108,6 +108,10 @@ func TestPlacing(t *testing.T) {
 		{"sign", Placing{Looks: "south", Wall: "west"}, "sign_on_the_west"},
 		{"ladder", Placing{Looks: "west", Wall: "east"}, "ladder"},
 		{"ladder", Placing{Looks: "west"}, "ladder_west"},
+		{"plank_fence_gate", Placing{Looks: "south", Wall: "east"}, "plank_fence_gate_south"},
+		{"trapdoor", Placing{Looks: "south", Wall: "east"}, "trapdoor"},
+		{"trapdoor", Placing{Looks: "south", Wall: "east", Upper: true}, "trapdoor_upper_east"},
+		{"pine_trapdoor", Placing{Looks: "south", Upper: true}, "pine_trapdoor_upper_south"},
 		{"pine_door", Placing{Looks: "north", Wall: "east"}, "pine_door_north"},
 	} {
 		if got := c.how.state(c.block); got != c.want {

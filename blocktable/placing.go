@@ -26,7 +26,12 @@ func (p Placing) state(block string) string {
 		return block + "_upper"
 	case block == "ladder":
 		towards = cmp.Or(p.Wall, p.Looks)
-	case strings.HasSuffix(block, "_stairs"), block == "door", block == "pine_door", block == "sign":
+	case strings.HasSuffix(block, "trapdoor"):
+		towards = cmp.Or(p.Wall, p.Looks)
+		if p.Upper {
+			return block + "_upper_" + towards
+		}
+	case strings.HasSuffix(block, "_stairs"), strings.HasSuffix(block, "door"), strings.HasSuffix(block, "_gate"), block == "sign":
 		towards = p.Looks
 	}
 	if towards == "" || towards == "east" { // the first state

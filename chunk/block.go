@@ -100,7 +100,10 @@ const (
 	PineDoor = Door + 8
 	Sign     = PineDoor + 8
 	// lastSign is the last of the states of a sign.
-	lastSign = Sign + 7
+	lastSign       = Sign + 7
+	PlankFenceGate = lastSign + 1
+	Trapdoor       = PlankFenceGate + 3*8
+	PineTrapdoor   = Trapdoor + 16
 )
 
 // unknown has the traits of ids of later versions: bodies stop at them, and players cannot change them.
@@ -205,25 +208,41 @@ func (b Block) Joinable() bool {
 // Joins reports whether a block that is Joinable is joined to one beside it, as in the browser's client
 // (web/src/mesh/shapes.ts).
 func (b Block) Joins(beside Block) bool {
-	other := beside.traits().shape
-	return other == b.traits().shape || other == cube || beside.Door()
+	shape, other := b.traits().shape, beside.traits().shape
+	return other == shape || other == cube || beside.Door() || shape == fence && other >= gate && other < trapdoor
 }
 
 // Door reports whether the block is half of a door, open or closed.
 func (b Block) Door() bool {
 	shape := b.traits().shape
+	return shape >= door && shape < gate
+}
+
+// Opens reports whether the block is opened and closed by a click: half of a door, a gate or a trapdoor.
+func (b Block) Opens() bool {
+	shape := b.traits().shape
 	return shape >= door && shape < fencePost
 }
 
-// Used returns half of a door as it is after it was opened or closed.
+// Used returns a block that Opens as it is after it was opened or closed.
 func (b Block) Used() Block {
-	if b.traits().shape < openDoor {
-		return b + Block(openDoor-door)
+	closed := Block(4) // how many states are closed, and how many are open
+	if b.traits().shape >= trapdoor {
+		closed = 8
 	}
-	return b - Block(openDoor-door)
+	if b.Solid() {
+		return b + closed
+	}
+	return b - closed
 }
 
-// Solid reports whether the block stops a body. Air, water, plants, torches, signs, ladders and open doors do not.
+// Climbable reports whether the block is a ladder, or a trapdoor that is open: mostly it is above one.
+func (b Block) Climbable() bool {
+	shape := b.traits().shape
+	return shape >= ladder && shape < door || shape >= openTrapdoor && shape < fencePost
+}
+
+// Solid reports whether the block stops a body. Air, water, plants, torches, signs, ladders and what is open do not.
 func (b Block) Solid() bool { return !b.traits().passable }
 
 // Opaque reports whether the block hides what is behind it and stops light. Slabs and stairs stop light, but hide

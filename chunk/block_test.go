@@ -40,7 +40,7 @@ func TestBlockTraits(t *testing.T) {
 			t.Errorf("%s plant: %v", b.Name(), b.Plant())
 		}
 		name := b.Name()
-		open := strings.Contains(name, "door_open")
+		open := strings.Contains(name, "_open")
 		if solid := b != Air && b != Water && !plant && !strings.HasPrefix(name, "torch") && !strings.HasPrefix(name, "ladder") && !b.IsSign() && !open; b.Solid() != solid {
 			t.Errorf("%s solid: %v", name, b.Solid())
 		}
@@ -66,7 +66,8 @@ func TestBlockTraits(t *testing.T) {
 		Wool: "white_wool", Concrete: "white_concrete", ColouredGlass + Colours - 1: "pink_glass", StoneBricks: "stone_bricks",
 		DiamondBlock: "diamond_block", StoneSlab: "stone_slab", StoneStairs: "stone_stairs", CobbleSlab: "cobble_slab",
 		SmoothStoneSlab: "smooth_stone_slab", PlankFence: "plank_fence", GlassPane: "glass_pane", Torch: "torch", Ladder: "ladder", Door: "door",
-		PineDoor: "pine_door", Sign: "sign", lastSign: "sign_on_the_north",
+		PineDoor: "pine_door", Sign: "sign", lastSign: "sign_on_the_north", PlankFenceGate: "plank_fence_gate", Trapdoor: "trapdoor",
+		PineTrapdoor: "pine_trapdoor", PineTrapdoor + 15: "pine_trapdoor_open_upper_north",
 	} {
 		if b.Name() != name {
 			t.Errorf("%d is %s, want %s", b, b.Name(), name)
@@ -93,6 +94,17 @@ func TestTurnedShapes(t *testing.T) {
 		"ladder_north":       {{High: [3]uint8{16, 16, 1}}},
 		"door_south":         {{High: [3]uint8{16, 16, 3}}},
 		"door_open_south":    {{Low: [3]uint8{13, 0, 0}, High: whole}},
+		"trapdoor_south":     {{High: [3]uint8{16, 3, 16}}},
+
+		"pine_trapdoor_upper_west":      {{Low: [3]uint8{0, 13, 0}, High: whole}},
+		"pine_trapdoor_open_upper_west": {{High: [3]uint8{3, 16, 16}}},
+		"birch_plank_fence_gate_north": {
+			{Low: [3]uint8{0, 5, 7}, High: [3]uint8{2, 16, 9}},
+			{Low: [3]uint8{2, 6, 7}, High: [3]uint8{14, 9, 9}},
+			{Low: [3]uint8{6, 9, 7}, High: [3]uint8{10, 12, 9}},
+			{Low: [3]uint8{2, 12, 7}, High: [3]uint8{14, 15, 9}},
+			{Low: [3]uint8{14, 5, 7}, High: [3]uint8{16, 16, 9}},
+		},
 	} {
 		if b, ok := named[name]; !ok || !slices.Equal(b.Boxes(), want) {
 			t.Errorf("%s (%v) fills %v, want %v", name, ok, b.Boxes(), want)
@@ -213,9 +225,13 @@ export const WALL_SIGN = %d
 export const LADDER = %d
 export const DOOR = %d
 export const OPEN_DOOR = %d
+export const GATE = %d
+export const OPEN_GATE = %d
+export const TRAPDOOR = %d
+export const OPEN_TRAPDOOR = %d
 export const FENCE_POST = %d
 export const PANE_POST = %d
-`, none, cube, liquid, plant, slab, upperSlab, stairs, fence, pane, torch, sign, wallSign, ladder, door, openDoor, fencePost, panePost) + `
+`, none, cube, liquid, plant, slab, upperSlab, stairs, fence, pane, torch, sign, wallSign, ladder, door, openDoor, gate, openGate, trapdoor, openTrapdoor, fencePost, panePost) + `
 /** The boxes of each shape, in sixteenths of a block: low and high corner. */
 // prettier-ignore
 export const SHAPE_BOXES: readonly (readonly (readonly number[])[])[] = [
@@ -278,7 +294,7 @@ func bit(b bool) int {
 	return 0
 }
 
-// Fences are joined to fences, panes to panes, and both to cubes and doors.
+// Fences are joined to fences and gates, panes to panes, and both to cubes and doors.
 func TestJoins(t *testing.T) {
 	for _, c := range []struct {
 		fence, beside Block
@@ -289,6 +305,9 @@ func TestJoins(t *testing.T) {
 		{GlassPane, GlassPane, true},
 		{GlassPane, Glass, true},
 		{PlankFence, Door + 4, true},
+		{PlankFence, PlankFenceGate + 8, true},
+		{PlankFence, Trapdoor, false},
+		{GlassPane, PlankFenceGate, false},
 		{PlankFence, TallGrass, false},
 		{PlankFence, StoneSlab, false},
 		{PlankFence, Torch, false},
@@ -299,13 +318,20 @@ func TestJoins(t *testing.T) {
 	}
 }
 
-// A door is opened and closed in each direction, and nothing else is a door.
+// Doors, gates and trapdoors are opened and closed in each direction, and nothing else is.
 func TestDoors(t *testing.T) {
 	for b := Air; b.Known(); b++ {
-		switch {
-		case b.Door() != strings.Contains(b.Name(), "door"):
-			t.Errorf("%s is a door: %v", b.Name(), b.Door())
-		case b.Door() && (b.Used().Base() != b.Base() || b.Used().Solid() == b.Solid() || b.Used().Used() != b):
+		name := b.Name()
+		trapdoor := strings.Contains(name, "trapdoor")
+		door := strings.Contains(name, "door") && !trapdoor
+		switch used := strings.Replace(name+"_east", "_open", "", 1); {
+		case b.Door() != door || b.Opens() != (door || trapdoor || strings.Contains(name, "gate")):
+			t.Errorf("%s is a door: %v, and opens: %v", b.Name(), b.Door(), b.Opens())
+		case b.Climbable() != (strings.HasPrefix(name, "ladder") || trapdoor && !b.Solid()):
+			t.Errorf("%s is climbable: %v", name, b.Climbable())
+		case b.Opens() && !strings.HasPrefix(used, strings.Replace(b.Used().Name(), "_open", "", 1)):
+			t.Errorf("%s becomes %s", name, b.Used().Name())
+		case b.Opens() && (b.Used().Base() != b.Base() || b.Used().Solid() == b.Solid() || b.Used().Used() != b):
 			t.Errorf("%s becomes %s", b.Name(), b.Used().Name())
 		}
 	}

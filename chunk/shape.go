@@ -28,8 +28,14 @@ const (
 	// Whoever looks there is in front of it.
 	door     = ladder + 4
 	openDoor = door + 4
+	// Whoever looks there passes through it; its wings open to there.
+	gate     = openDoor + 4
+	openGate = gate + 4
+	// The hinge is there: four at the bottom of the block, and four at its top.
+	trapdoor     = openGate + 4
+	openTrapdoor = trapdoor + 8
 	// The parts of fences and panes that are seen: those to the sides are there if something is joined.
-	fencePost = openDoor + 4
+	fencePost = openTrapdoor + 8
 	fenceArm  = fencePost + 1
 	panePost  = fenceArm + 4
 	paneArm   = panePost + 1
@@ -64,6 +70,17 @@ func boxesOfShapes() (all [shapes][]Box) {
 		all[paneArm+d] = []Box{turned(9, 0, 7, 16, 16, 9)}
 		all[door+d] = []Box{turned(0, 0, 0, 3, 16, 16)}
 		all[openDoor+d] = []Box{turned(0, 0, 0, 16, 16, 3)}
+		all[gate+d] = []Box{
+			turned(7, 5, 0, 9, 16, 2), turned(7, 6, 2, 9, 9, 14), turned(7, 9, 6, 9, 12, 10), turned(7, 12, 2, 9, 15, 14), turned(7, 5, 14, 9, 16, 16),
+		}
+		for _, z := range [...]uint8{0, 14} {
+			all[openGate+d] = append(all[openGate+d],
+				turned(7, 5, z, 9, 16, z+2), turned(9, 6, z, 13, 9, z+2), turned(9, 12, z, 13, 15, z+2), turned(13, 6, z, 15, 15, z+2))
+		}
+		all[trapdoor+d] = []Box{{High: [3]uint8{16, 3, 16}}}
+		all[trapdoor+4+d] = []Box{{Low: [3]uint8{0, 13, 0}, High: [3]uint8{16, 16, 16}}}
+		open := []Box{turned(13, 0, 0, 16, 16, 16)}
+		all[openTrapdoor+d], all[openTrapdoor+4+d] = open, open
 	}
 	return all
 }

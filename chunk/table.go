@@ -133,6 +133,7 @@ func blockTable() []traits {
 	t.addMaterials()
 	t.addSlabsAndStairs()
 	t.addFittings()
+	t.addGatesAndTrapdoors()
 	return t.all
 }
 
@@ -244,13 +245,29 @@ func (t *table) addFittings() {
 			name: wood + "door", group: fittings, original: Dirt, shape: door, pass: cutout, clear: true,
 			tiles: wood + "door_top " + wood + "door " + wood + "door", sound: wooden,
 		}
-		t.addStates(b, Air, append(turned(""), turned("_open")...)...)
-		for i := range 4 {
-			open := &t.all[len(t.all)-1-i]
-			open.original, open.passable = Air, true
-		}
+		t.addOpening(b, Air, turned(""), turned("_open"))
 	}
 	t.addStates(traits{name: "sign", group: fittings, shape: sign, passable: true, clear: true, sound: wooden}, Planks, append(turned(""), turned("_on_the")...)...)
+}
+
+func (t *table) addGatesAndTrapdoors() {
+	for fence := PlankFence; fence <= PinePlankFence; fence++ {
+		b := t.all[fence]
+		b.name, b.shape = b.name+"_gate", gate
+		t.addOpening(b, b.material, turned(""), turned("_open"))
+	}
+	for _, wood := range []string{"", "pine_"} {
+		b := traits{name: wood + "trapdoor", group: fittings, original: Dirt, shape: trapdoor, pass: cutout, clear: true, sound: wooden}
+		t.addOpening(b, Air, append(turned(""), turned("_upper")...), append(turned("_open"), turned("_open_upper")...))
+	}
+}
+
+// addOpening appends a block that is opened and closed, with the suffixes of its states when closed and when open.
+func (t *table) addOpening(b traits, material Block, closed, open []string) {
+	t.addStates(b, material, append(closed, open...)...)
+	for i := len(t.all) - len(open); i < len(t.all); i++ {
+		t.all[i].original, t.all[i].passable = Air, true
+	}
 }
 
 // turned returns the suffixes of the states in the four directions; without more, the first is the block itself.

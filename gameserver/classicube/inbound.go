@@ -117,7 +117,7 @@ const (
 	isPressed   = 0
 )
 
-// readClick returns the edit of a door that is clicked. For other clicks the client sends edits.
+// readClick returns the edit of a door, a gate or a trapdoor that is clicked. For other clicks the client sends edits.
 func (cl *Client) readClick(body fields, now time.Time) (sessionmsg.FromClient, error) {
 	button, action := body.u8(), body.u8()
 	body.u16() // where the player looks
@@ -134,7 +134,7 @@ func (cl *Client) readClick(body fields, now time.Time) (sessionmsg.FromClient, 
 	if button != rightButton || cl.away() || !inside || !cl.looks.AllowN(now, 1) {
 		return nil, nil
 	}
-	changes := cl.mu.lands.blocks().Door(pos)
+	changes := cl.mu.lands.blocks().Use(pos)
 	cl.usedDoor = len(changes) > 0
 	return cl.mu.edits.AddAll(changes, now)
 }

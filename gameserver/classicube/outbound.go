@@ -116,7 +116,7 @@ func defineBlock(s blocktable.ClassicShape) packet {
 		bright = 1
 	case s.Block.Joinable():
 		collide, draw = collideSolid, drawOpaque
-	case s.Block.Door():
+	case s.Block.Opens():
 		if s.Block.Solid() {
 			collide = collideSolid
 		}

@@ -56,19 +56,19 @@ type Click struct {
 	Yaw    float64 // of the player
 }
 
-// Door returns the changes when half of a door is clicked, which opens or closes it; none for another block.
-func (at Blocks) Door(pos grid.Pos) []Change {
+// Use returns the changes when a door, a gate or a trapdoor is clicked, which opens or closes it; none for another block.
+func (at Blocks) Use(pos grid.Pos) []Change {
 	b, _ := at(pos)
-	if !b.Door() {
+	if !b.Opens() {
 		return nil
 	}
 	return at.withOtherHalf(Change{Pos: pos, To: b.Used()})
 }
 
-// Click returns the changes that a click makes, as in the browser's client: a door is used, a second slab makes a whole
+// Click returns the changes that a click makes, as in the browser's client: a door is opened, a second slab makes a whole
 // block, and plants and water give way.
 func (at Blocks) Click(c Click) []Change {
-	if changes := at.Door(c.At); changes != nil || c.Block == chunk.Air {
+	if changes := at.Use(c.At); changes != nil || c.Block == chunk.Air {
 		return changes
 	}
 	there, seen := at(c.At)

@@ -669,6 +669,7 @@ func TestPairs(t *testing.T) {
 		"close it":     {chunk.Air, door + 4, door + 4, interact(interactPlaced, 0, up, up), []games.Change{{Pos: up, To: door}, {Pos: top, To: door}}},
 		"break it":     {chunk.Air, door, door, interact(interactDug, 0, up, up), []games.Change{{Pos: up, To: chunk.Air}, {Pos: top, To: chunk.Air}}},
 		"half a door":  {chunk.Air, door, chunk.Stone, interact(interactDug, 0, up, up), []games.Change{{Pos: up, To: chunk.Air}}},
+		"open a gate":  {chunk.Stone, chunk.PlankFenceGate, chunk.PlankFenceGate, interact(interactPlaced, 0, up, up), []games.Change{{Pos: up, To: chunk.PlankFenceGate + 4}}},
 		"no room":      {chunk.Door, chunk.Air, chunk.Stone, interact(interactPlaced, 0, at, up), nil},
 		"a slab":       {chunk.CobbleSlab, chunk.CobbleSlab, chunk.Air, interact(interactPlaced, 0, up, top), []games.Change{{Pos: up, To: chunk.Cobble}}},
 		"another slab": {chunk.StoneSlab, chunk.CobbleSlab, chunk.Air, interact(interactPlaced, 0, up, top), []games.Change{{Pos: top, To: chunk.StoneSlab}}},

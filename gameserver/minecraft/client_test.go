@@ -589,6 +589,9 @@ func TestDoors(t *testing.T) {
 		"close": {door + 4, door + 4, empty, useOn(1, 10, 3, 7), []games.Change{{Pos: lower, To: door}, {Pos: upper, To: door}}},
 		"break": {door, door, empty, dig(1, 10, 3, 7), []games.Change{{Pos: lower}, {Pos: upper}}},
 		"stack": {chunk.StoneSlab, 0, item(chunk.StoneSlab), useOn(1, 10, 3, 7), []games.Change{{Pos: lower, To: chunk.Stone}}},
+		"gate":  {chunk.PlankFenceGate, chunk.PlankFenceGate, item(chunk.Stone), useOn(1, 10, 3, 7), []games.Change{{Pos: lower, To: chunk.PlankFenceGate + 4}}},
+		"hatch": {chunk.Trapdoor + 12, 0, empty, useOn(1, 10, 3, 7), []games.Change{{Pos: lower, To: chunk.Trapdoor + 4}}},
+		"hang":  {0, 0, item(chunk.PineTrapdoor), useOn(1, 9, 3, 7), []games.Change{{Pos: lower, To: chunk.PineTrapdoor + 2}}},
 		"full":  {0, chunk.Stone, item(chunk.Door), useOn(1, 9, 3, 7), nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -92,6 +92,18 @@ describe('block interaction', () => {
     expect(edits).toEqual([])
   })
 
+  test('a gate is opened by another click, alone, and not by the one that places it', () => {
+    const gate = KINDS.findIndex(({ name }) => name === 'Plank fence gate') + 2 // for those who look south
+    selectedBlock = gate - 2
+    expect(act(RIGHT, 3.5, 10, 4.5)).toEqual([[3, 10, 4, gate]])
+    interaction.update(10_000, (button) => button === RIGHT)
+    expect(edits).toEqual([])
+    world.set(3, 11, 4, gate)
+    expect(act(RIGHT, 3.5, 10.9, 4.5)).toEqual([[3, 10, 4, gate + 4]])
+    expect(act(RIGHT, 3.1, 10.9, 4.6)).toEqual([[3, 10, 4, gate]]) // at a wing
+    expect(act(LEFT, 3.5, 10.9, 4.5)).toEqual([[3, 10, 4, AIR]])
+  })
+
   test('a click hits the player in front of the block, once', () => {
     bob = { player: 'ef', name: 'bob', distance: 1.5 }
     expect(act(LEFT, 3.5, 9.5, 5)).toEqual([])

@@ -1,19 +1,20 @@
 import { expect, test } from 'vitest'
 import { LAYERS } from '../src/render/tiles'
-import { DOOR, FENCE, LADDER, SIGN, STAIRS, TORCH } from '../src/world/block-table'
+import { DOOR, FENCE, GATE, LADDER, SIGN, STAIRS, TORCH, TRAPDOOR } from '../src/world/block-table'
 import {
   KINDS,
   PLACEABLE,
   boundsOf,
   boxesOf,
-  isLadder,
+  isClimbable,
   isSign,
   joinSlabs,
   kindOf,
+  mirrored,
   otherHalf,
   stateFor,
   turnedRight,
-  useDoor,
+  usedBlock,
 } from '../src/world/blocks'
 
 const named = (name: string) => KINDS.findIndex((kind) => kind.name === name)
@@ -31,7 +32,7 @@ test('there are at least 80 blocks to choose from, each in a group and with a na
 })
 
 test('names, groups and ids are the server’s', () => {
-  const ids = [38, 53, 54, 85, 86, 101, 103, 173, 177, 201, 209]
+  const ids = [38, 53, 54, 85, 86, 101, 103, 173, 177, 201, 209, 210, 265]
   expect(ids.map((id) => kindOf(id).name)).toEqual([
     'White wool',
     'Pink wool',
@@ -44,8 +45,10 @@ test('names, groups and ids are the server’s', () => {
     'Torch',
     'Pine door',
     'Sign',
+    'Plank fence gate',
+    'Pine trapdoor',
   ])
-  expect(KINDS.length).toBe(210)
+  expect(KINDS.length).toBe(266)
   expect(kindOf(53).group).toBe('Wool')
   const layers = KINDS.flatMap(({ top, side, bottom }) => [top, side, bottom])
   expect(new Set(layers).size).toBe(LAYERS) // each has a user
@@ -107,7 +110,12 @@ test('signs stand, or hang on walls, and face the player', () => {
   // the normal of a wall to the east points west
   expect(boundsOf(stateFor(sign, NORTH, WEST, 0))).toEqual([14 / 16, 4 / 16, 0, 1, 12 / 16, 1])
   for (let state = sign; state < sign + 8; state++)
-    expect([isSign(state), kindOf(state).solid, useDoor(state), isLadder(state)]).toEqual([true, false, null, false])
+    expect([isSign(state), kindOf(state).solid, usedBlock(state), isClimbable(state)]).toEqual([
+      true,
+      false,
+      null,
+      false,
+    ])
   expect([named('Torch') + 4, named('Ladder')].map(isSign)).toEqual([false, false])
   expect(turnedRight(sign + 4)).toBe(sign + 6)
 })
@@ -116,15 +124,45 @@ test('a door is two halves that open and close', () => {
   const door = named('Door')
   expect(kindOf(door).shape).toBe(DOOR)
   for (let state = door; state < door + 4; state++) {
-    expect(useDoor(state)).toBe(state + 4)
-    expect(useDoor(state + 4)).toBe(state)
+    expect(usedBlock(state)).toBe(state + 4)
+    expect(usedBlock(state + 4)).toBe(state)
     expect([kindOf(state).solid, kindOf(state + 4).solid]).toEqual([true, false])
   }
-  expect(useDoor(named('Planks'))).toBeNull()
+  expect(usedBlock(named('Planks'))).toBeNull()
   const stack = { get: (_x: number, y: number) => (y >= 3 && y < 7 ? door : 0) }
   expect([3, 4, 5, 6].map((y) => otherHalf(stack, 0, y, 0))).toEqual([4, 3, 6, 5])
   expect(otherHalf({ get: (_x, y) => (y === 3 ? door : 0) }, 0, 3, 0)).toBeNull()
   expect(otherHalf({ get: () => 1 }, 0, 3, 0)).toBeNull()
+})
+
+test('a gate stands across, opens and closes, and has no second half', () => {
+  const gate = named('Pine plank fence gate')
+  expect(kindOf(gate).shape).toBe(GATE)
+  expect([EAST, WEST, SOUTH, NORTH].map((ahead) => stateFor(gate, ahead, UP, 0) - gate)).toEqual([0, 1, 2, 3])
+  expect(boundsOf(stateFor(gate, EAST, UP, 0))).toEqual([7 / 16, 5 / 16, 0, 9 / 16, 1, 1])
+  for (let state = gate; state < gate + 4; state++) {
+    expect([usedBlock(state), usedBlock(state + 4)]).toEqual([state + 4, state])
+    expect([kindOf(state).solid, kindOf(state + 4).solid]).toEqual([true, false])
+  }
+  expect(otherHalf({ get: () => gate }, 0, 3, 0)).toBeNull()
+})
+
+test('a trapdoor hangs on the wall that was clicked, or on that behind, and is climbed when it is open', () => {
+  const trapdoor = named('Trapdoor')
+  expect(kindOf(trapdoor).shape).toBe(TRAPDOOR)
+  const open = (state: number) => usedBlock(state) ?? 0
+  // the normal of a wall to the east points west
+  expect(boundsOf(open(stateFor(trapdoor, NORTH, WEST, 0.2)))).toEqual([13 / 16, 0, 0, 1, 1, 1])
+  expect(boundsOf(open(stateFor(trapdoor, NORTH, UP, 0)))).toEqual([0, 0, 0, 1, 1, 3 / 16])
+  expect(boundsOf(stateFor(trapdoor, NORTH, WEST, 0.2))).toEqual([0, 0, 0, 1, 3 / 16, 1])
+  for (const upper of [stateFor(trapdoor, NORTH, WEST, 0.8), stateFor(trapdoor, NORTH, DOWN, 1)]) {
+    expect(boundsOf(upper)).toEqual([0, 13 / 16, 0, 1, 1, 1])
+    expect([open(open(upper)), kindOf(open(upper)).base, mirrored(upper, 1)]).toEqual([upper, trapdoor, upper - 4])
+  }
+  for (let state = trapdoor; state < trapdoor + 16; state++) {
+    const closed = state < trapdoor + 8
+    expect([isClimbable(state), kindOf(state).solid]).toEqual([!closed, closed])
+  }
 })
 
 test('bodies stop at the whole of a fence', () => {

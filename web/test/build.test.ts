@@ -20,7 +20,7 @@ import { MAX_CHANGES, MAX_STEPS, UndoStack, inverseOf, type Change } from '../sr
 import { Work, type Verdict, type Wanted } from '../src/build/work'
 import { encodeRuns } from '../src/net/bulk'
 import type { Vector } from '../src/player/ray'
-import { DOOR, LADDER, OPEN_DOOR, STAIRS, TORCH } from '../src/world/block-table'
+import { DOOR, GATE, LADDER, OPEN_DOOR, OPEN_GATE, STAIRS, TORCH, TRAPDOOR } from '../src/world/block-table'
 import { AIR, KINDS } from '../src/world/blocks'
 import { BULK_BLOCKS } from '../src/world/edits'
 import { VOID } from '../src/world/world'
@@ -426,7 +426,7 @@ describe('copies', () => {
   })
 
   test('a turn turns stairs, and what hangs on a wall', () => {
-    for (const kind of [STAIRS, TORCH + 1, LADDER, DOOR, OPEN_DOOR]) {
+    for (const kind of [STAIRS, TORCH + 1, LADDER, DOOR, OPEN_DOOR, GATE, OPEN_GATE, TRAPDOOR, TRAPDOOR + 12]) {
       const east = KINDS.findIndex(({ shape }) => shape === kind)
       const directions = [east]
       for (let i = 0; i < 4; i++)

@@ -15,6 +15,7 @@ const SLAB = named('Stone slab')
 const STAIRS = named('Stone stairs')
 const LADDER = named('Ladder')
 const DOOR = named('Door')
+const GATE = named('Plank fence gate')
 
 /** Returns a floor of stone below y = 10 with some blocks on it. */
 function landWith(blocks: Record<string, number>) {
@@ -93,16 +94,35 @@ describe('a body', () => {
     expect(body.y).toBeCloseTo(10, 2)
   })
 
-  test('is stopped by a door, and not by an open one', () => {
+  test('is stopped by a door and a gate, and not by an open one', () => {
     for (const [open, through] of [
       [0, false],
       [4, true],
     ] as const) {
-      const body = bodyAt(0.5, 10, 0.5, EAST)
-      walk(body, landWith({ '2,10,0': DOOR + open, '2,11,0': DOOR + open }), { forward: 1 }, 1)
-      expect(body.x > 3).toBe(through)
+      const door = { '2,10,0': DOOR + open, '2,11,0': DOOR + open }
+      for (const blocks of [door, { '2,10,0': GATE + open } as Record<string, number>]) {
+        const body = bodyAt(0.5, 10, 0.5, EAST)
+        walk(body, landWith(blocks), { forward: 1 }, 1)
+        expect(body.x > 3).toBe(through)
+      }
     }
   })
+})
+
+test('a body climbs from a ladder through an open trapdoor, and stands on it when it is closed', () => {
+  const blocks: Record<string, number> = {}
+  for (let x = 2; x < 20; x++) blocks[`${x},13,0`] = 1
+  for (let y = 10; y < 13; y++) Object.assign(blocks, { [`1,${y},0`]: LADDER, [`2,${y},0`]: 1 })
+  const upper = named('Trapdoor') + 4
+  const body = bodyAt(1.5, 10, 0.5, EAST)
+  walk(body, landWith({ ...blocks, '1,13,0': upper }), { forward: 1 }, 3)
+  expect(body.y).toBeLessThan(13)
+  const open = landWith({ ...blocks, '1,13,0': upper + 8 })
+  walk(body, open, { forward: 1 }, 2)
+  expect(body.y).toBeCloseTo(14, 2)
+  const other = bodyAt(1.5, 14, 0.5, EAST)
+  walk(other, landWith({ ...blocks, '1,13,0': upper }), {}, 1)
+  expect(other.y).toBeCloseTo(14, 2)
 })
 
 describe('meshes', () => {

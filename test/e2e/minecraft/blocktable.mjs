@@ -112,6 +112,21 @@ for (const facing of Object.keys(opposite)) {
   const item = facing === 'east' ? [] : [null]
   images[`torch_on_the_${facing}`] = ['wall_torch', { facing: opposite[facing] }, null]
   images[`ladder${turned(facing)}`] = ['ladder', { facing: opposite[facing] }, ...item]
+  for (const [ours, wood] of Object.entries({ plank: 'oak', birch_plank: 'birch', pine_plank: 'spruce' })) {
+    const gate = `${wood}_fence_gate`
+    images[`${ours}_fence_gate${turned(facing)}`] = [gate, { facing, open: 'false' }, ...item]
+    images[`${ours}_fence_gate_open_${facing}`] = [gate, { facing, open: 'true' }, null]
+  }
+  for (const [ours, theirs] of [
+    ['trapdoor', 'oak_trapdoor'],
+    ['pine_trapdoor', 'spruce_trapdoor'],
+  ]) {
+    const image = (half, open) => [theirs, { facing: opposite[facing], half, open }, null]
+    images[`${ours}${turned(facing)}`] = [...image('bottom', 'false').slice(0, 2), ...item]
+    images[`${ours}_upper_${facing}`] = image('top', 'false')
+    images[`${ours}_open_${facing}`] = image('bottom', 'true')
+    images[`${ours}_open_upper_${facing}`] = image('top', 'true')
+  }
   for (const [ours, theirs] of [
     ['door', 'oak_door'],
     ['pine_door', 'spruce_door'],
@@ -222,6 +237,9 @@ const likeLater = [
   [/(oak|jungle|acacia|mangrove|cherry|bamboo|crimson|warped).*_slab/, 'plank_slab'],
   [/_slab/, 'stone_slab'],
   [/_fence$/, 'plank_fence'],
+  [/_fence_gate$/, 'plank_fence_gate'],
+  [/dark_oak_trapdoor/, 'pine_trapdoor'],
+  [/_trapdoor/, 'trapdoor'],
   [/dark_oak_door/, 'pine_door'],
   [/_door/, 'door'],
   [/torch$/, 'torch'],

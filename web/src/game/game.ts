@@ -19,7 +19,7 @@ import { View } from '../render/view'
 import type { Settings } from '../settings/settings'
 import { storage } from '../settings/storage'
 import { texts } from '../text/texts'
-import { kindOf, useDoor } from '../world/blocks'
+import { isDoor, kindOf } from '../world/blocks'
 import type { PendingEdit } from '../world/edits'
 import { World } from '../world/world'
 import { Actions, WAVE } from './actions'
@@ -279,7 +279,7 @@ export function startGame(
   /** Counts down the gifts of a block that was placed; a door is one, and its use is none. */
   function countPlaced({ x, y, z, before, block }: PendingEdit): void {
     const { base } = kindOf(block)
-    const half = useDoor(block) !== null && world.get(x, y - 1, z) === block
+    const half = isDoor(block) && world.get(x, y - 1, z) === block
     if (base !== kindOf(before).base && !half) hud.hotbar.countPlaced(base)
   }
 

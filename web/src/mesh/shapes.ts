@@ -1,10 +1,10 @@
-// The quads of blocks that are no cubes: slabs, stairs, fences, panes, torches, ladders and doors. Each is a few boxes. A face of a box
+// The quads of blocks that are no cubes: slabs, stairs, fences, torches, doors and so on. Each is a few boxes. A face of a box
 // is left out if the block beside it hides it, or a box that touches it covers it.
 //
 // The words of a vertex are the mesher's, with the sixteenths of a block that are added to its place in word 1: of x in bits 22 to 25, of
 // y in bits 26 to 29, and of z in bits 30, 31, 8 and 9.
 
-import { DOOR, FENCE, FENCE_POST, LADDER, PANE, PANE_POST, SHAPE_BOXES } from '../world/block-table'
+import { DOOR, FENCE, FENCE_POST, GATE, LADDER, PANE, PANE_POST, SHAPE_BOXES, TRAPDOOR } from '../world/block-table'
 import { SIZE } from '../world/coords'
 import { CUBE, LAYERS, OPAQUE, SHAPE } from './tables'
 import { LAYER, WIDTH, type Volume } from './volume'
@@ -89,7 +89,7 @@ function boxesAt(blocks: Uint16Array, cell: number): readonly Box[] {
 /** Reports whether a fence, or a pane, is joined to a block beside it. */
 function joins(shape: number, beside: number): boolean {
   const other = SHAPE[beside] ?? 0
-  return other === shape || other === CUBE || (other >= DOOR && other < FENCE_POST)
+  return other === shape || other === CUBE || (other >= DOOR && other < (shape === FENCE ? TRAPDOOR : GATE))
 }
 
 /** Reports whether one box hides another's face where both touch; u and v: the face's axes. */
@@ -102,7 +102,7 @@ function covers(box: Box, other: Box, u: number, v: number): boolean {
 /** Returns which of its three textures a block shows on a face: top, side, bottom. The upper half of a door shows its top's. */
 function layerOf(blocks: Uint16Array, cell: number, face: number): number {
   const shape = SHAPE[blocks[cell] ?? 0] ?? 0
-  if (shape >= DOOR) return SHAPE[blocks[cell - LAYER] ?? 0] === shape ? 0 : 1
+  if (shape >= DOOR && shape < GATE) return SHAPE[blocks[cell - LAYER] ?? 0] === shape ? 0 : 1
   return shape >= LADDER || face > 3 || face < 2 ? 1 : face === 2 ? 0 : 2
 }
 

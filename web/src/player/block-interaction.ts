@@ -4,6 +4,7 @@ import {
   AIR,
   boxesOf,
   isAimable,
+  isDoor,
   isPlant,
   isReplaceable,
   isSign,
@@ -11,7 +12,7 @@ import {
   kindOf,
   otherHalf,
   stateFor,
-  useDoor,
+  usedBlock,
 } from '../world/blocks'
 import type { World } from '../world/world'
 import { EYE, bodyTouchesBlock, type Body } from './body'
@@ -148,7 +149,7 @@ export class BlockInteraction {
       this.handlers.write(aim.x, aim.y, aim.z)
       return
     }
-    if (this.openDoor(aim, there)) {
+    if (this.use(aim, there)) {
       this.rest()
       return
     }
@@ -173,19 +174,18 @@ export class BlockInteraction {
       this.body.y + EYE + ahead[1] * aim.distance - aim.y,
     )
     if (state < 0) return
-    if (useDoor(state) === null) {
-      if (!this.put(x, y, z, state) || !isSign(state)) return
-      this.rest()
-      this.handlers.write(x, y, z)
-    } else if (isReplaceable(this.world.get(x, y + 1, z)) && this.put(x, y, z, state)) {
-      this.put(x, y + 1, z, state)
-      this.rest() // holding the button must not open it
-    }
+    if (isDoor(state) && !isReplaceable(this.world.get(x, y + 1, z))) return
+    if (!this.put(x, y, z, state)) return
+    if (isDoor(state)) this.put(x, y + 1, z, state)
+    if (usedBlock(state) !== null) this.rest() // holding the button must not open it
+    if (!isSign(state)) return
+    this.rest()
+    this.handlers.write(x, y, z)
   }
 
-  /** Opens or closes a door; returns false if the block is none. */
-  private openDoor({ x, y, z }: Hit, block: number): boolean {
-    const used = useDoor(block)
+  /** Opens or closes a block; returns false if it is none that opens. */
+  private use({ x, y, z }: Hit, block: number): boolean {
+    const used = usedBlock(block)
     if (used === null) return false
     const half = otherHalf(this.world, x, y, z)
     if (this.put(x, y, z, used) && half !== null) this.put(x, half, z, used)

@@ -1,7 +1,7 @@
 // The player's body: a box of 0.6 × 1.8 × 0.6 blocks that walks, jumps, swims or flies, and slides along obstacles. World
 // and time are arguments. Units are blocks and seconds; the position is the middle of the feet.
 
-import { WATER, boxesOf, isLadder, isSolid, type Box } from '../world/blocks'
+import { WATER, boxesOf, isClimbable, isSolid, type Box } from '../world/blocks'
 import { VOID } from '../world/world'
 
 export const HALF_WIDTH = 0.3
@@ -93,7 +93,8 @@ export class Body {
     let rise: number // blocks/s
     if (this.flying) rise = this.fly(intent, dt)
     else if (this.inWater) rise = this.swim(intent, dt)
-    else if (isLadder(blocks.get(Math.floor(this.x), Math.floor(this.y), Math.floor(this.z)))) rise = this.climb(intent)
+    else if (isClimbable(blocks.get(Math.floor(this.x), Math.floor(this.y), Math.floor(this.z))))
+      rise = this.climb(intent)
     else rise = this.fall(intent, dt)
     if (overlapsSolid(blocks, this.x, this.y, this.z, false)) {
       // a block was placed inside the body: rise out of it
@@ -167,7 +168,7 @@ export class Body {
     return (before + this.vy) / 2
   }
 
-  /** Moves along a ladder: up by jumping or by walking against something, and down otherwise; crouching holds. */
+  /** Moves along what can be climbed: up by jumping or by walking against something, and down otherwise; crouching holds. */
   private climb(intent: Intent): number {
     this.vy = intent.up || this.blockedSideways ? CLIMB : intent.down ? 0 : Math.max(-CLIMB, this.vy - 1)
     return this.vy

@@ -183,3 +183,15 @@ export function door(p: Pixels, wood: Colour, upper: boolean): Pixels {
   } else for (let y = 1; y < 4; y++) p.set(12, y, bright([210, 190, 120], y === 1 ? 1.1 : 0.8))
   return p
 }
+
+/** Boards in a frame with a bar across, through which one may see. */
+export function trapdoor(p: Pixels, wood: Colour, open: boolean): Pixels {
+  p.each((x, y) => {
+    const frame = x < 3 || x > 12 || y < 3 || y > 12 || y === 7 || y === 8
+    const seam = !frame && x % 3 === 0
+    return bright(wood, (0.92 + 0.16 * grain(x * 4, y, 4, p.seed)) * (frame ? 1.03 : seam ? 0.62 : 0.82))
+  })
+  if (open) for (const y of [4, 5, 10, 11]) for (const x of [4, 5, 10, 11]) p.set(x, y, wood, 0)
+  for (const x of [3, 4, 11, 12]) p.set(x, 1, [96, 98, 104]) // the hinges
+  return p
+}

@@ -19,6 +19,7 @@ import {
   smoothStone,
   straw,
   torch,
+  trapdoor,
 } from './building'
 import { mipmapsOf } from './mipmaps'
 import { Pixels, TILE, bright, cobbles, grain, mix, type Colour } from './pixels'
@@ -294,6 +295,8 @@ const RECIPES: Record<(typeof TILES)[number], (p: Pixels) => Pixels> = {
   door: (p) => door(p, WOOD, false),
   pine_door_top: (p) => door(p, PINE, true),
   pine_door: (p) => door(p, PINE, false),
+  trapdoor: (p) => trapdoor(p, WOOD, true),
+  pine_trapdoor: (p) => trapdoor(p, PINE, false),
   sign: (p) => p.each((x, y) => bright([208, 178, 126], 0.93 + 0.12 * grain(x, y * 4, 16, p.seed))),
 }
 

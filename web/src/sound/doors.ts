@@ -1,6 +1,6 @@
 // The halves of a door change one after the other, and make one sound.
 
-import { useDoor } from '../world/blocks'
+import { isDoor } from '../world/blocks'
 
 const TOGETHER_MS = 250
 
@@ -9,7 +9,7 @@ export class Doors {
 
   /** Reports whether a change is that of the other half of the door that has just changed. */
   sounded(x: number, y: number, z: number, before: number, after: number, now: number): boolean {
-    if (useDoor(before) === null && useDoor(after) === null) return false
+    if (!isDoor(before) && !isDoor(after)) return false
     const { last } = this
     if (last.x === x && last.z === z && Math.abs(last.y - y) === 1 && now - last.at < TOGETHER_MS) {
       last.at = -Infinity // the next change is another one

@@ -112,6 +112,11 @@ const { block, group } = translateBlocks({
     Door: 'Tür',
     'Pine door': 'Kieferntür',
     Sign: 'Schild',
+    'Plank fence gate': 'Brettertor',
+    'Birch plank fence gate': 'Birkentor',
+    'Pine plank fence gate': 'Kieferntor',
+    Trapdoor: 'Falltür',
+    'Pine trapdoor': 'Kiefernfalltür',
   },
   coloured: {
     ' wool': (colour) => `${COLOURS[colour]}e Wolle`,

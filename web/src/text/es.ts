@@ -112,6 +112,11 @@ const { block, group } = translateBlocks({
     Door: 'Puerta',
     'Pine door': 'Puerta de pino',
     Sign: 'Cartel',
+    'Plank fence gate': 'Portón de tablones',
+    'Birch plank fence gate': 'Portón de abedul',
+    'Pine plank fence gate': 'Portón de pino',
+    Trapdoor: 'Trampilla',
+    'Pine trapdoor': 'Trampilla de pino',
   },
   coloured: {
     ' wool': (colour) => `Lana ${COLOURS[colour][1]}`,

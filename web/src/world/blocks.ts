@@ -6,12 +6,16 @@ import {
   COLOURS,
   CUBE,
   DOOR,
+  FENCE_POST,
+  GATE,
   GROUPS,
   LADDER,
   LIQUID,
   NAMES,
   NONE,
   OPEN_DOOR,
+  OPEN_GATE,
+  OPEN_TRAPDOOR,
   PLANT,
   SHAPE_BOXES,
   SIGN,
@@ -19,6 +23,7 @@ import {
   SOUNDS,
   STAIRS,
   TORCH,
+  TRAPDOOR,
   UPPER_SLAB,
   WALL_SIGN,
 } from './block-table'
@@ -114,9 +119,16 @@ export function isPlant(block: number): boolean {
   return kindOf(block).shape === PLANT
 }
 
-export function isLadder(block: number): boolean {
+/** Reports whether a block is a ladder, or a trapdoor that is open: mostly it is above one. */
+export function isClimbable(block: number): boolean {
   const { shape } = kindOf(block)
-  return shape >= LADDER && shape < DOOR
+  return (shape >= LADDER && shape < DOOR) || (shape >= OPEN_TRAPDOOR && shape < FENCE_POST)
+}
+
+/** Reports whether a block is half of a door. */
+export function isDoor(block: number): boolean {
+  const { shape } = kindOf(block)
+  return shape >= DOOR && shape < GATE
 }
 
 export function isSign(block: number): boolean {
@@ -166,8 +178,11 @@ export function stateFor(
   y: number,
 ): number {
   const { shape } = kindOf(block)
-  if (shape === SLAB) return block + (ny < 0 || (ny === 0 && y > 0.5) ? 1 : 0)
-  if (shape === STAIRS || shape === DOOR) return block + directionOf(aheadX ?? 0, aheadZ ?? 0)
+  const upper = ny < 0 || (ny === 0 && y > 0.5)
+  if (shape === SLAB) return block + Number(upper)
+  if (shape === TRAPDOOR)
+    return block + 4 * Number(upper) + (ny === 0 ? directionOf(-nx, -nz) : directionOf(aheadX ?? 0, aheadZ ?? 0))
+  if (shape === STAIRS || shape === DOOR || shape === GATE) return block + directionOf(aheadX ?? 0, aheadZ ?? 0)
   if (shape === TORCH) return ny > 0 ? block : ny < 0 ? -1 : block + 1 + directionOf(-nx, -nz)
   if (shape === SIGN)
     return ny !== 0 ? block + directionOf(aheadX ?? 0, aheadZ ?? 0) : block + 4 + directionOf(-nx, -nz)
@@ -176,7 +191,21 @@ export function stateFor(
 }
 
 /** The first of the four shapes that have directions, in the order of directionOf. */
-const DIRECTED = [STAIRS, TORCH + 1, SIGN, WALL_SIGN, LADDER, DOOR, OPEN_DOOR]
+const DIRECTED = [
+  STAIRS,
+  TORCH + 1,
+  SIGN,
+  WALL_SIGN,
+  LADDER,
+  DOOR,
+  OPEN_DOOR,
+  GATE,
+  OPEN_GATE,
+  TRAPDOOR,
+  TRAPDOOR + 4,
+  OPEN_TRAPDOOR,
+  OPEN_TRAPDOOR + 4,
+]
 /** The direction that each becomes by a turn of 90° to the right, seen from above. */
 const TURNED = [2, 3, 1, 0]
 
@@ -193,7 +222,12 @@ export function turnedRight(block: number): number {
 /** Returns a block mirrored along an axis: 0 is x, 1 is y, 2 is z. */
 export function mirrored(block: number, axis: 0 | 1 | 2): number {
   const { shape } = kindOf(block)
-  if (axis === 1) return shape === SLAB ? block + 1 : shape === UPPER_SLAB ? block - 1 : block
+  if (axis === 1) {
+    if (shape === SLAB) return block + 1
+    if (shape === UPPER_SLAB) return block - 1
+    if (shape < TRAPDOOR) return block
+    return (shape - TRAPDOOR) & 4 ? block - 4 : block + 4
+  }
   for (const first of DIRECTED) {
     const direction = shape - first
     if (direction >= 0 && direction < 4 && direction >> 1 === axis >> 1) return block + (direction % 2 === 0 ? 1 : -1)
@@ -209,10 +243,12 @@ export function joinSlabs(there: number, block: number, ny: number): number | nu
   return KINDS.findIndex((kind) => kind.shape === CUBE && kind.side === side && kind.top === side)
 }
 
-/** Returns a door as it is after it was used: open or closed; null if the block is no door. */
-export function useDoor(block: number): number | null {
-  const { shape } = kindOf(block)
-  return shape < DOOR ? null : shape < OPEN_DOOR ? block + 4 : block - 4
+/** Returns half of a door, a gate or a trapdoor as it is after it was used: open or closed; null if the block is none. */
+export function usedBlock(block: number): number | null {
+  const { shape, solid } = kindOf(block)
+  if (shape < DOOR) return null
+  const closed = shape < TRAPDOOR ? 4 : 8 // how many states are closed, and how many are open
+  return solid ? block + closed : block - closed
 }
 
 /** Returns y of the other half of the door that a block is half of; null if there is none. The lowest two of a stack are one door. */
@@ -223,7 +259,7 @@ export function otherHalf(
   z: number,
 ): number | null {
   const block = world.get(x, y, z)
-  if (useDoor(block) === null) return null
+  if (!isDoor(block)) return null
   let below = y
   while (world.get(x, below - 1, z) === block) below--
   const half = (y - below) % 2 ? y - 1 : y + 1
