@@ -93,3 +93,30 @@ test('it rains, and it is darker, unless the player does without', async () => {
   assert.ok(rain < dry - 15, `the ground is ${rain} in the rain, and ${dry} without`)
   assert.deepEqual(player.troubles, [])
 })
+
+/** Fills a box of blocks, which is far above the land. */
+async function fill([x, y, z], [x2, y2, z2], block) {
+  await player.say(`//pos1 ${x} ${y} ${z}`)
+  await player.say(`//pos2 ${x2} ${y2} ${z2}`)
+  await player.say(`//fill ${block}`)
+  await player.until((to) => window.__voxeld.blockAt(...to) > 0, [x2, y2, z2])
+}
+
+test('at noon, a ceiling is not black within 15 blocks of the open sky', async () => {
+  await player.register()
+  await player.say(`/owner ${await daemon.operate('owner')}`)
+  await player.untilChat('You own this world now')
+  await player.page.keyboard.press('KeyF')
+  const [x, z] = [(await player.state()).x, (await player.state()).z].map(Math.floor)
+  await player.say(`/tp ${x} 112 ${z}`)
+  await player.until(() => window.__voxeld.state().y > 110)
+  await fill([x - 13, 111, z - 13], [x + 13, 111, z + 13], 'planks')
+  await fill([x - 13, 115, z - 13], [x + 13, 115, z + 13], 'stone')
+  await player.page.evaluate(([x, z]) => window.__voxeld.lookAt(x + 3, 115, z), [x, z]) // 10 blocks from the edge
+  await player.until(() => window.__voxeld.state().meshBacklog === 0)
+  await player.nextFrames(3)
+  const ceiling = await player.medianLuminance('night-ceiling', { left: 0.3, top: 0.3, right: 0.7, bottom: 0.7 })
+  console.log('luminance of the ceiling', ceiling)
+  assert.ok(ceiling >= 32, `the ceiling is ${ceiling}`)
+  assert.deepEqual(player.troubles, [])
+})

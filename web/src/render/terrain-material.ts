@@ -100,6 +100,9 @@ ${NOISE_GLSL}
 
 float curve(float level) { return level / (3.0 - 2.0 * level); }
 
+// By day the ground and walls throw light below roofs, up to 15 blocks from the open sky, on their undersides, too.
+float curveOfSky(float level) { return max(curve(level), 0.7 * daylight * sqrt(level)); }
+
 vec3 lit() {
   // plants are lit like the ground they stand on
   vec3 n = face == 0 ? vec3(1, 0, 0) : face == 1 ? vec3(-1, 0, 0) : face == 2 || face >= 6 ? vec3(0, 1, 0)
@@ -108,7 +111,7 @@ vec3 lit() {
   float direct = directLight(n) * smoothstep(0.8, 1.0, shade.y);
   float occlusion = mix(0.5, 1.0, shade.x * (0.6 + 0.4 * shade.x));
   float sky = curve(shade.y);
-  vec3 fromSky = skyLight * sky * (0.95 * side + direct);
+  vec3 fromSky = skyLight * curveOfSky(shade.y) * (0.95 * mix(1.0, side, 0.25 + 0.75 * shade.y) + direct);
   float inHand = lamp * curve(max(0.0, 1.0 - length(relative) / 15.0));
   vec3 fromGlow = vec3(1.4, 1.06, 0.7) * max(curve(shade.z), inHand) * mix(1.0, side, 0.6) * (1.0 - 0.75 * daylight * sky);
   return (fromSky + fromGlow + ambient) * occlusion;
