@@ -80,47 +80,54 @@ func (s *State) Judge(who Subject, now time.Time) Verdict {
 // Builders decides who may change which blocks, for leaders of regions, which have no more of players than their ids.
 // It never changes: any goroutine may use it.
 type Builders struct {
-	players    bool // those with a key of whom nothing is known
-	guests     bool
-	exceptions map[player.ID]bool
-	moderators map[player.ID]bool // and above
-	claims     *Claims
-	banned     map[player.ID]int64 // until when, in Unix milliseconds; 0: until it is lifted
-	border     *place.Border
-	rollbacks  []Rollback
-	numbered   int64
+	players   rights // of those with a key of whom nothing is known
+	guests    rights
+	members   map[player.ID]rights // of those with a role of their own
+	claims    *Claims
+	banned    map[player.ID]int64 // until when, in Unix milliseconds; 0: until it is lifted
+	border    *place.Border
+	rollbacks []Rollback
+	numbered  int64
+}
+
+// rights is what a role may do.
+type rights struct {
+	build     bool
+	bulk      bool // make bulk edits: gateways count their blocks
+	moderator bool // or above
+}
+
+func (s *State) rightsOf(r Role) rights {
+	return rights{build: r.MayBuild(), moderator: r.AtLeast(Moderator), bulk: s.settings.BulkOf(r).AtOnce > 0}
 }
 
 // Builders returns who may change blocks now.
 func (s *State) Builders() *Builders {
 	b := &Builders{
-		players: s.settings.Players.MayBuild(), guests: s.settings.Guests.MayBuild(),
-		exceptions: make(map[player.ID]bool), moderators: make(map[player.ID]bool), claims: s.Claims(), banned: make(map[player.ID]int64),
+		players: s.rightsOf(s.settings.Players), guests: s.rightsOf(s.settings.Guests), members: make(map[player.ID]rights),
+		claims: s.Claims(), banned: make(map[player.ID]int64),
 		border: s.settings.Border, rollbacks: s.rollbacks, numbered: s.numbered,
 	}
 	for id, m := range s.roles.members {
-		if m.Role.AtLeast(Moderator) {
-			b.moderators[id] = true
-		}
-		b.exceptions[id] = m.Role.MayBuild()
+		b.members[id] = s.rightsOf(m.Role)
 	}
 	s.sanctions.Bans(func(id player.ID, ban *sanction.Sanction) { b.banned[id] = ban.Until })
 	return b
 }
 
-// Allow reports whether a player may change blocks at all. The proof is that of an edit of theirs, nil if it is not
-// known to be right: then they may be a guest or not.
-func (b *Builders) Allow(id player.ID, proof *nodemsg.Proof, now time.Time) bool {
-	if until, banned := b.banned[id]; banned && (until == 0 || now.UnixMilli() < until) {
-		return false
-	}
+// of returns a player's rights. The proof is that of an edit of theirs, nil if it is not known to be right: then they
+// may be a guest or not.
+func (b *Builders) of(id player.ID, proof *nodemsg.Proof) rights {
 	if proof != nil && proof.Name != "" {
 		return b.guests
 	}
-	if may, known := b.exceptions[id]; known {
-		return may
+	if r, known := b.members[id]; known {
+		return r
 	}
-	return b.players || b.guests && proof == nil
+	if proof == nil && !b.players.build {
+		return b.guests
+	}
+	return b.players
 }
 
 // newFor is how long a player counts as new after they have registered a name.
@@ -139,20 +146,43 @@ func (m *Member) newUntil() int64 {
 	}
 }
 
-// Refuse returns why a player may not change a block: empty if they may, else a code of wire. The proof is as for
-// Allow.
-func (b *Builders) Refuse(id player.ID, proof *nodemsg.Proof, at grid.Pos, now time.Time) string {
-	if !b.Allow(id, proof, now) {
+// Refuse returns why a player may not make an edit: empty if they may, else a code of wire. Proven is whether the edit's
+// proof is known to be right.
+func (b *Builders) Refuse(e *nodemsg.Intent, proven bool, now time.Time) string {
+	if until, banned := b.banned[e.Player]; banned && (until == 0 || now.UnixMilli() < until) {
 		return wire.RefusedNotAllowed
 	}
-	if !b.border.Contains(at) && !b.moderators[id] {
-		return wire.RefusedOutsideBorder
+	var proof *nodemsg.Proof
+	if proven {
+		proof = &e.Proof
 	}
-	c := b.claims.At(at)
-	if c == nil || c.Open || c.Has(id) || b.moderators[id] {
+	may := b.of(e.Player, proof)
+	if !may.build || e.Bulk != "" && !may.bulk {
+		return wire.RefusedNotAllowed
+	}
+	if may.moderator {
 		return ""
 	}
-	return wire.RefusedClaimed
+	if e.Bulk == "" {
+		return b.refuseAt(e.Player, e.Pos)
+	}
+	for to := range e.Bulk.All() {
+		if why := b.refuseAt(e.Player, to.At.Pos(e.Pos.Chunk())); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// refuseAt returns why a player without a moderator's rights may not change a block.
+func (b *Builders) refuseAt(id player.ID, at grid.Pos) string {
+	if !b.border.Contains(at) {
+		return wire.RefusedOutsideBorder
+	}
+	if c := b.claims.At(at); c != nil && !c.Open && !c.Has(id) {
+		return wire.RefusedClaimed
+	}
+	return ""
 }
 
 // NameFor returns the name under which a player joins: the one that they choose, or one with a fingerprint if it is

@@ -202,6 +202,13 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%+v after %v: join %t, build %t, chat %t", c.who, c.after, v.MayJoin(), v.MayBuild(), v.Mute == nil)
 		}
 	}
+	refusal := func(id player.ID, proof *nodemsg.Proof) string {
+		e := nodemsg.Intent{Player: id}
+		if proof != nil {
+			e.Proof = *proof
+		}
+		return s.Builders().Refuse(&e, proof != nil, s.now)
+	}
 	key, guest := &nodemsg.Proof{Key: [32]byte{1}}, &nodemsg.Proof{Name: "gus"}
 	for _, c := range []struct {
 		id    player.ID
@@ -216,13 +223,13 @@ func TestJudge(t *testing.T) {
 		{player.GuestID("gus"), guest, false},
 		{player.GuestID("gus"), nil, true}, // may be a player with a key
 	} {
-		if s.Builders().Allow(c.id, c.proof, s.now) != c.want {
+		if refusal(c.id, c.proof) == "" != c.want {
 			t.Errorf("for a leader, %v with the proof %+v may build: %t", c.id, c.proof, !c.want)
 		}
 	}
 	s.say("", "set players visitor")
 	s.say("", "set guests builder")
-	if b := s.Builders(); b.Allow(idOf("ada"), key, s.now) || !b.Allow(player.GuestID("gus"), guest, s.now) {
+	if refusal(idOf("ada"), key) == "" || refusal(player.GuestID("gus"), guest) != "" {
 		t.Error("for a leader, players with a key may build where only guests may")
 	}
 	if name := s.NameFor(idOf("ada"), "Eve"); name == "Eve" || !strings.HasPrefix(name, "Eve-") {

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // Admins define roles between the built-in ones. Nobody can grant more than they have themselves.
@@ -123,7 +125,7 @@ func TestDefinedRolesAreApplied(t *testing.T) {
 		{"own", claimed, "", 40, false},
 	} {
 		v := s.Judge(Subject{Player: idOf(c.name), Name: c.name}, s.now)
-		if got := s.Builders().Refuse(idOf(c.name), nil, c.pos, s.now); got != c.refused {
+		if got := s.Builders().Refuse(&nodemsg.Intent{Player: idOf(c.name), Pos: c.pos}, false, s.now); got != c.refused {
 			t.Errorf("a leader answers %s at %v with %q, want %q", c.name, c.pos, got, c.refused)
 		}
 		if v.MayBuild() != (c.refused != wire.RefusedNotAllowed) || v.Edits != c.edits {
@@ -143,6 +145,30 @@ func TestHiddenCommands(t *testing.T) {
 			if slices.Contains(hidden, c.Name) {
 				t.Errorf("/%s is listed for the role %v", c.Name, role)
 			}
+		}
+	}
+}
+
+// Leaders refuse bulk edits of those whose role may make none, whatever their gateway lets through.
+func TestLeadersRefuseBulkEdits(t *testing.T) {
+	s := newScript(t)
+	for _, name := range []string{"mod", "bob"} {
+		s.say(name, "register")
+	}
+	s.say("", "role mod moderator")
+	e := nodemsg.Intent{Bulk: nodemsg.Bulk(nodemsg.AppendRun(nil, 0, nodemsg.BulkRun{Count: 1, To: chunk.Stone}))}
+	for _, c := range []struct{ set, who, want string }{
+		{"", "mod", ""},
+		{"", "bob", wire.RefusedNotAllowed},
+		{"set bulk builder 4096 4096", "bob", ""},
+		{"set bulk moderator off", "mod", wire.RefusedNotAllowed},
+	} {
+		if c.set != "" {
+			s.say("", c.set)
+		}
+		e.Player = idOf(c.who)
+		if got := s.Builders().Refuse(&e, true, s.now); got != c.want {
+			t.Errorf("a bulk edit of %s after %q: refused %q, want %q", c.who, c.set, got, c.want)
 		}
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/chunk"
-	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -26,9 +24,12 @@ func bulk(seq uint64, runs ...nodemsg.BulkRun) nodemsg.Intent {
 func TestBulkEdits(t *testing.T) {
 	l, g := scripted()
 	link := newLink(l)
-	l.RefuseEdit = func(_ player.ID, _ *nodemsg.Proof, at grid.Pos) string {
-		if at == (grid.Pos{X: here.Origin().X + 5, Y: 9, Z: here.Origin().Z}) {
-			return wire.RefusedClaimed
+	claimed := nodemsg.BlockAt{At: chunk.IndexOf(5, 9, 0), Block: chunk.Stone}
+	l.RefuseEdit = func(e *nodemsg.Intent, _ bool) string {
+		for to := range e.Bulk.All() {
+			if to == claimed {
+				return wire.RefusedClaimed
+			}
 		}
 		return ""
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 	"github.com/voxelpopuli/voxeld/world/crowd"
@@ -50,9 +49,9 @@ type LandOptions struct {
 	Resolve func(l *Land, s world.Structure, leads bool)
 	// Pinned is called with new bases.
 	Pinned func([]nodemsg.BaseOf)
-	// RefuseEdit returns why a player may not change a block, as one of the Refused… codes of wire; empty if they may.
-	// If nil, everybody may. The proof is nil if it is not known to be right.
-	RefuseEdit func(player.ID, *nodemsg.Proof, grid.Pos) string
+	// RefuseEdit returns why a player may not make an edit, as one of the Refused… codes of wire; empty if they may. If
+	// nil, everybody may. Proven is whether the edit's proof is known to be right.
+	RefuseEdit func(e *nodemsg.Intent, proven bool) string
 	// Orders returns the policy's orders that are known here. If nil, there are none.
 	Orders func() Orders
 	// Proofs decide whose edits are accepted. Its functions may be called in any goroutine.

@@ -52,11 +52,7 @@ func (l *land) handleMessage(s *subscriber, msg nodemsg.ToRegion, proven []bool)
 	for i, intent := range msg.Edits {
 		why := refused
 		if why == "" && l.RefuseEdit != nil { // gateways check it, too; they may lie
-			var proof *nodemsg.Proof
-			if proven[i] {
-				proof = &msg.Edits[i].Proof
-			}
-			why = l.refuseEdit(&intent, proof)
+			why = l.RefuseEdit(&intent, proven[i])
 		}
 		if !proven[i] {
 			why = cmp.Or(why, wire.RefusedUnsigned)
@@ -69,18 +65,4 @@ func (l *land) handleMessage(s *subscriber, msg nodemsg.ToRegion, proven []bool)
 	if question != 0 {
 		l.confirm(s, question)
 	}
-}
-
-// refuseEdit returns why a player may not make an edit: by RefuseEdit for each block that it changes.
-func (l *land) refuseEdit(e *nodemsg.Intent, proof *nodemsg.Proof) (why string) {
-	if e.Bulk == "" {
-		return l.RefuseEdit(e.Player, proof, e.Pos)
-	}
-	at := e.Pos.Chunk()
-	for to := range e.Bulk.All() {
-		if why = l.RefuseEdit(e.Player, proof, to.At.Pos(at)); why != "" {
-			break
-		}
-	}
-	return why
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
@@ -411,10 +410,10 @@ func (c *Copy) Read(read func(*policy.State)) {
 	read(c.mu.list.state)
 }
 
-// RefuseEdit returns why a player may not change a block, empty if they may, for leaders of regions. The proof is nil
-// if it is not known to be right. It waits for no lock.
-func (c *Copy) RefuseEdit(id player.ID, proof *nodemsg.Proof, at grid.Pos) string {
-	why := c.builders.Load().Refuse(id, proof, at, c.Now())
+// RefuseEdit returns why a player may not make an edit, empty if they may, for leaders of regions. Proven is whether the
+// edit's proof is known to be right. It waits for no lock.
+func (c *Copy) RefuseEdit(e *nodemsg.Intent, proven bool) string {
+	why := c.builders.Load().Refuse(e, proven, c.Now())
 	if why != "" {
 		c.metrics.refused.WithLabelValues(why).Inc()
 	}
