@@ -8,7 +8,6 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/handoff"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file shuts a gateway down without losing anything of its players: other nodes take over the land that this node
@@ -139,7 +138,7 @@ func (s *session) redirect(ctx context.Context, homes []wire.Gateway) (outcome s
 	if len(homes) == 0 {
 		reason, patience, outcome = reasonAlone, noTargetTime, noTarget
 	}
-	s.out.Send(sessionmsg.Reconnect{Gateways: homes, Reason: reason})
+	s.out.Send(reconnect(homes, reason))
 	s.wait(ctx, s.done, patience)
 	if outcome == followed && !s.ended() {
 		return cutOff

@@ -160,10 +160,10 @@ func TestUnreadPlayersAreRedirected(t *testing.T) {
 				var failure sessionmsg.Failure
 				c.look(func() { failure = c.mu.failure })
 				if nodes == nil {
-					if failure.Code != wire.FailInternal {
+					if failure.Code != wire.FailUnreadable || failure.Notice == nil {
 						t.Errorf("the failure is %+v", failure)
 					}
-				} else if to := c.sentTo(); !slices.Equal(to.Gateways, []wire.Gateway{home("b")}) || to.Reason != reasonUnread {
+				} else if to := c.sentTo(); !slices.Equal(to.Gateways, []wire.Gateway{home("b")}) || to.Code != reasonUnread.Code {
 					t.Errorf("sent to %+v", to)
 				}
 			})
@@ -415,7 +415,7 @@ func TestDrainAlone(t *testing.T) {
 		r := newHarness(t)
 		ann := r.join("ann", 1)
 		r.stopping()
-		if reconnect := ann.sentTo(); reconnect.Gateways == nil || len(reconnect.Gateways) != 0 || reconnect.Reason != reasonAlone {
+		if reconnect := ann.sentTo(); reconnect.Gateways == nil || len(reconnect.Gateways) != 0 || reconnect.Code != reasonAlone.Code {
 			t.Errorf("got %+v", reconnect)
 		}
 		start := time.Now()

@@ -22,6 +22,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 	"github.com/voxelpopuli/voxeld/world"
 	"github.com/voxelpopuli/voxeld/world/crowd"
 )
@@ -63,10 +64,10 @@ func (p *people) Read(read func(*policy.State)) {
 	read(p.state)
 }
 
-func (p *people) Enter(_ context.Context, act nodemsg.Act, charge func() error) (string, error) {
+func (p *people) Enter(_ context.Context, act nodemsg.Act, charge func() error) (notice.Notice, error) {
 	everybody := func(uint64, ed25519.PublicKey) (bool, error) { return true, nil }
 	if err := policy.Verify(p.world, act, everybody); err != nil {
-		return "", err
+		return notice.Notice{}, err
 	}
 	p.mu.Lock()
 	act.At = time.Now().UnixMilli()
@@ -76,7 +77,7 @@ func (p *people) Enter(_ context.Context, act nodemsg.Act, charge func() error) 
 	}
 	if err != nil {
 		p.mu.Unlock()
-		return "", err
+		return notice.Notice{}, err
 	}
 	effect, err := p.state.Apply(act)
 	p.mu.Unlock()

@@ -2,6 +2,7 @@ package gameserver
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"sync/atomic"
@@ -28,6 +29,8 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/weborigin"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
@@ -196,13 +199,19 @@ func (g *Gateway) wakeFrameLoop() {
 	}
 }
 
-// Texts of a Reconnect.
-const (
-	reasonMove  = "This node is being stopped. You go on at another one."
-	reasonAlone = "This node is being stopped, and no other one can take you now. It will be back."
-
-	reasonUnread = "This node's disk does not answer. You go on at another one."
+// Reasons of a Reconnect.
+var (
+	reasonMove   = notice.New("node_stops", "This node is being stopped. You go on at another one.")
+	reasonAlone  = notice.New("only_node_stops", "This node is being stopped, and no other one can take you now. It will be back.")
+	reasonUnread = notice.New("disk_does_not_answer", "This node's disk does not answer. You go on at another one.")
 )
+
+// errUnread refuses a join where the player's record cannot be read, if no other node takes them.
+var errUnread = wire.Stop(wire.FailUnreadable, notice.New("disk_of_only_node_does_not_answer", "This node's disk does not answer, and no other node can take you now. Try again later."))
+
+func reconnect(gateways []wire.Gateway, reason notice.Notice) sessionmsg.Reconnect {
+	return sessionmsg.Reconnect{Gateways: gateways, Reason: reason.Text, Code: reason.Code}
+}
 
 // DrainStep reports a completed step of a drain.
 type DrainStep = handoff.Step
@@ -240,7 +249,7 @@ func (g *Gateway) refuseJoin(ctx context.Context, game string) error {
 	if len(homes) == 0 {
 		reason = reasonAlone
 	}
-	return &redirectError{sessionmsg.Reconnect{Gateways: homes, Reason: reason}, errDraining}
+	return &redirectError{reconnect(homes, reason), errDraining}
 }
 
 // refuseUnread refuses a join because the player's record cannot be read here, and redirects the player, if another
@@ -248,10 +257,10 @@ func (g *Gateway) refuseJoin(ctx context.Context, game string) error {
 func (g *Gateway) refuseUnread(ctx context.Context, game string, why error) error {
 	homes := handoff.Find(ctx, g.Nodes, 1, g.Logger).Assign(game)
 	if len(homes) == 0 {
-		return why
+		return fmt.Errorf("%w: %w", errUnread, why)
 	}
 	g.Logger.Warn("joining player redirected", "error", why)
-	return &redirectError{sessionmsg.Reconnect{Gateways: homes, Reason: reasonUnread}, why}
+	return &redirectError{reconnect(homes, reasonUnread), why}
 }
 
 // spawnPose returns the spawn of the world. Earlier versions let it be set above and below the world.

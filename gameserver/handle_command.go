@@ -2,12 +2,12 @@ package gameserver
 
 import (
 	"context"
-	"errors"
 
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/moderation"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -35,7 +35,7 @@ func (s *session) handleCommand(m sessionmsg.Command) error {
 }
 
 // errOnTheWay is why the home of a player is not set who is moved to another gateway at the moment.
-var errOnTheWay = errors.New("you are being moved to another node: set your home there")
+var errOnTheWay = notice.New("on_the_way", "you are being moved to another node: set your home there")
 
 // setHome changes the player's home.
 func (s *session) setHome(home motion.Pose) error {

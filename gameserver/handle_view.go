@@ -2,12 +2,12 @@ package gameserver
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -94,8 +94,8 @@ func (s *session) narrowView(at grid.ChunkPos) {
 }
 
 // shortView is sent once to a player who sees less than they want.
-var shortView = sessionmsg.Notice{Code: "short_view", Text: fmt.Sprintf("Players from your address are far apart, so you may see only the "+
-	"land within %d blocks. Stay closer together to see farther.", admission.NearView*grid.ChunkSize)}
+var shortView = sessionmsg.Notice(notice.New("short_view_within", "Players from your address are far apart, so you may see only the "+
+	"land within {blocks} blocks. Stay closer together to see farther.", admission.NearView*grid.ChunkSize))
 
 // squaredDistance returns the squared distance of two chunks.
 func squaredDistance(a, b grid.ChunkPos) int64 {

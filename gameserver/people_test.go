@@ -411,7 +411,7 @@ func TestFloods(t *testing.T) {
 		again := newClient(t, r.dial())
 		again.open(sessionmsg.Join{Version: sessionmsg.SessionVersion, Name: "eve", View: 1, Encoding: r.encoding})
 		pass(time.Second)
-		if again.mu.failure.Code != wire.FailBanned || again.mu.failure.Message != "You are banned from this world by this node (1 hour left): flooding the chat." {
+		if again.mu.failure.Code != wire.FailBanned || again.mu.failure.Message != "You are banned from this node (1 hour left): flooding the chat." {
 			t.Errorf("joining again is answered %+v", again.mu.failure)
 		}
 		pass(time.Hour)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // This file connects the gateway with package moderation.
@@ -37,7 +38,7 @@ func (g *Gateway) judgePlayers(ctx context.Context) {
 // announce shows a line to all players here.
 func (g *Gateway) announce(text string) {
 	for _, s := range g.sessions.All() {
-		s.sendText(text)
+		s.out.Send(sessionmsg.Notice{Text: text})
 	}
 }
 

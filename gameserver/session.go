@@ -17,7 +17,6 @@ import (
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // session is one player's connection. Its reader owns it, except where a field says otherwise.
@@ -69,9 +68,6 @@ func (s *session) presence() players.Presence {
 	pose, home, events := s.place.saved()
 	return players.Presence{Player: s.body.Player, Name: s.body.Name, Guest: s.body.Guest, Pose: pose, Home: home, Done: events, Login: s.login}
 }
-
-// sendText sends the player a notice.
-func (s *session) sendText(text string) { s.out.Send(sessionmsg.Notice{Text: text}) }
 
 // land returns the land around the player, as they are to find it. It belongs to the session's reader. Mostly the land is in the body's
 // subscription, which many sessions share: at each move that is in the processor's caches, and the session's own map is not.

@@ -7,6 +7,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -116,7 +117,7 @@ func (s *session) recall() {
 	if record.Home != nil {
 		s.place.setHome(*record.Home)
 	}
-	s.out.Send(sessionmsg.Notice{Code: "recalled", Text: "You are back where you left: it was not known when you joined."})
+	s.out.Send(sessionmsg.Notice(notice.New("recalled", "You are back where you left: it was not known when you joined.")))
 	s.teleport(record.Pose)
 }
 

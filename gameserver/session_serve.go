@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -245,15 +245,15 @@ func (s *session) replaceOlder(ctx context.Context) error {
 		case errors.Is(err, sessions.ErrClosed):
 			return s.g.refuseJoin(ctx, gameOf(s.conn))
 		case err != nil:
-			return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf(
-				"a guest called %s is playing, with VoxelPopuli's own client: choose another name", s.body.Name)}
+			return wire.Stop(wire.FailNameTaken, notice.New("taken_by_original",
+				"a guest called {name} is playing, with VoxelPopuli's own client: choose another name", s.body.Name))
 		case older == nil:
 			s.g.wakeFrameLoop()
 			return nil
 		}
 		if s.body.Guest && !admission.SameAddress(older.conn.remote(), s.conn.remote()) {
-			return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf(
-				"a guest called %s is playing, from another address: choose another name", s.body.Name)}
+			return wire.Stop(wire.FailNameTaken, notice.New("taken_by_guest",
+				"a guest called {name} is playing, from another address: choose another name", s.body.Name))
 		}
 		older.out.End(sessionmsg.Failure{Code: wire.FailReplaced, Message: "You joined from somewhere else."})
 		select {

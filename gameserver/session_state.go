@@ -212,8 +212,8 @@ const noticePause = 5 * time.Second
 type lastNotice struct {
 	mu struct {
 		sync.Mutex
-		notice sessionmsg.Notice
-		at     time.Time
+		text string
+		at   time.Time
 	}
 }
 
@@ -221,10 +221,10 @@ type lastNotice struct {
 func (l *lastNotice) isNew(n sessionmsg.Notice) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n == l.mu.notice && time.Since(l.mu.at) < noticePause {
+	if n.Text == l.mu.text && time.Since(l.mu.at) < noticePause {
 		return false
 	}
-	l.mu.notice, l.mu.at = n, time.Now()
+	l.mu.text, l.mu.at = n.Text, time.Now()
 	return true
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/vclock"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -115,16 +116,16 @@ func (w *worldChat) greet(s *session) {
 
 // sayToWorld shows a line of the player to all players of the world, or returns why it does not. An error ends the
 // session, which is its reader's.
-func (s *session) sayToWorld(text string) (why string, err error) {
+func (s *session) sayToWorld(text string) (why, err error) {
 	w := s.g.world
 	if !s.limits.world.Allow() {
-		return "", s.permissions.TooFast()
+		return nil, s.permissions.TooFast()
 	}
-	if why := s.permissions.Mute(); why != "" {
+	if why := s.permissions.Mute(); why != nil {
 		return why, nil
 	}
 	if !w.limit.Allow() {
-		return "too much is written to the whole world from this node; that was not sent: try again in a moment", nil
+		return notice.New("world_chat_busy", "too much is written to the whole world from this node; that was not sent: try again in a moment"), nil
 	}
 	nobody := func(vclock.ID) bool { return false } // whose lines were shown in the last seconds is relevant
 	stamp, err := s.worldClock.NextStamp(s.g.now(), nobody).Append(nil)
@@ -136,5 +137,5 @@ func (s *session) sayToWorld(text string) (why string, err error) {
 	}
 	w.enqueue(line)
 	s.g.Elsewhere.Say(line)
-	return "", nil
+	return nil, nil
 }

@@ -2,18 +2,18 @@ package policy
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // Effect is what an act has done.
 type Effect struct {
-	Text string // for its author
-	Say  string // for all players; empty if there is nothing
+	Text notice.Notice // for its author
+	Say  string        // for all players; empty if there is nothing
 }
 
 // author is who does an act.
@@ -32,9 +32,6 @@ type author struct {
 // day returns the day on which the act was entered, since 1970.
 func (by author) day() int64 { return by.entered / (24 * time.Hour).Milliseconds() }
 
-// operatorName is what operators are called in sanctions.
-const operatorName = "an operator"
-
 // errUsage is returned for arguments that a command does not have.
 var errUsage = errors.New("wrong arguments")
 
@@ -49,7 +46,7 @@ func splitTime(args []string) (d time.Duration, rest string, err error) {
 			return time.Duration(n) * unit, strings.Join(args[1:], " "), nil
 		}
 		if first := args[0][0]; first >= '0' && first <= '9' {
-			return 0, "", fmt.Errorf("%q is not a time: write 30m, 2h, 7d or 4w, or begin the reason with another word", args[0])
+			return 0, "", notice.New("not_a_time_or_reason", "\"{text}\" is not a time: write 30m, 2h, 7d or 4w, or begin the reason with another word", args[0])
 		}
 	}
 	return 0, strings.Join(args, " "), nil
@@ -59,7 +56,7 @@ func splitTime(args []string) (d time.Duration, rest string, err error) {
 func ParseDuration(text string) (time.Duration, error) {
 	d, rest, err := splitTime([]string{text})
 	if err != nil || d == 0 || rest != "" {
-		return 0, fmt.Errorf("%q is not a time: write 30m, 2h, 7d or 4w", text)
+		return 0, notice.New("not_a_time", "\"{text}\" is not a time: write 30m, 2h, 7d or 4w", text)
 	}
 	return d, nil
 }

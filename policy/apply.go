@@ -2,15 +2,16 @@ package policy
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/policy/sanction"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // ErrRepeated is returned for an act that was applied already.
-var ErrRepeated = errors.New("that command was carried out already")
+var ErrRepeated = notice.New("repeated", "that command was carried out already")
 
 // Apply applies the next act, whose signature is verified. An error is for its author; the act then has changed
 // nothing.
@@ -36,7 +37,7 @@ func (s *State) Skip() { s.acts++ }
 // Try returns why the act must not be entered now: mostly why Apply would refuse it.
 func (s *State) Try(a nodemsg.Act) error {
 	if s.acts >= MaxActs {
-		return fmt.Errorf("this world has had %d commands that changed its policy, and takes no more", MaxActs)
+		return notice.New("log_full", "this world has had {count} commands that changed its policy, and takes no more", MaxActs)
 	}
 	_, err := s.run(a, false)
 	return err
@@ -49,15 +50,15 @@ func (s *State) run(a nodemsg.Act, change bool) (Effect, error) {
 	c, known := find(commands, name)
 	switch {
 	case !known || c.run == nil:
-		return Effect{}, fmt.Errorf("there is no command /%s: try /help", name)
+		return Effect{}, notice.New("unknown_command", "there is no command /{command}: try /help", name)
 	case s.lastSeq(a) == a.Seq:
 		return Effect{}, ErrRepeated
 	case s.lastSeq(a) > a.Seq, !a.Operator && s.lastSeq(a) == 0 && a.Seq <= s.forgotten, a.Operator && a.Charter < s.charter:
-		return Effect{}, errors.New("that command is older than one that was carried out already: if the clock of your machine was set back, wait until it catches up")
+		return Effect{}, notice.New("old_command", "that command is older than one that was carried out already: if the clock of your machine was set back, wait until it catches up")
 	}
 	by := author{id: authorOf(a), name: s.NameFor(authorOf(a), a.Name), role: s.roleOf(authorOf(a), false), entered: a.At, entering: !change}
 	if a.Operator {
-		by.name, by.role = operatorName, operator
+		by.name, by.role = sanction.Operator, operator
 	}
 	times := []int64{at}
 	if by.entering {
@@ -65,18 +66,18 @@ func (s *State) run(a nodemsg.Act, change bool) (Effect, error) {
 	}
 	for _, when := range times {
 		if ban := s.Judge(Subject{Player: by.id, Name: by.name}, time.UnixMilli(when)).Ban; ban != nil && !a.Operator {
-			return Effect{}, errors.New(ban.Describe(time.UnixMilli(when)))
+			return Effect{}, ban.Describe(time.UnixMilli(when))
 		}
 	}
 	if by.role.AtLeast(c.Role) && !by.role.MayUse(c) {
-		return Effect{}, fmt.Errorf("the role %v may not use /%s", by.role, c.Name)
+		return Effect{}, notice.New("command_denied", "the role {role} may not use /{command}", by.role, c.Name)
 	}
 	if !by.role.MayUse(c) {
-		return Effect{}, fmt.Errorf("/%s is for the role %v and above; yours is %v", c.Name, c.Role, by.role)
+		return Effect{}, notice.New("command_of_role", "/{command} is for the role {needed} and above; yours is {role}", c.Name, c.Role, by.role)
 	}
 	do, err := c.run(s, by, strings.Fields(rest), at)
 	if errors.Is(err, errUsage) {
-		err = fmt.Errorf("usage: /%s", strings.TrimSpace(c.Name+" "+c.Usage))
+		err = c.WrongUsage()
 	}
 	if err != nil || !change {
 		return Effect{}, err
@@ -87,6 +88,13 @@ func (s *State) run(a nodemsg.Act, change bool) (Effect, error) {
 		s.noteUse(by.id, min(at, by.entered))
 	}
 	return effect, nil
+}
+
+// WrongUsage returns the error for arguments that the command does not have.
+func (c Command) WrongUsage() error { return wrongUsage(c.Name, c.Usage) }
+
+func wrongUsage(command, usage string) error {
+	return notice.New("usage", "usage: /{command}[ {usage:usage}]", command, usage)
 }
 
 func (s *State) lastSeq(a nodemsg.Act) uint64 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // Limits of claims.
@@ -90,7 +91,7 @@ func (c *Claim) MayEnter(id player.ID, role Role) bool {
 
 // tally counts the commands of a kind that players have given.
 type tally struct {
-	what    string            // what they are about
+	what    notice.Notice     // what they are about
 	most    int               // how many there may be in all, but for those of moderators and above
 	acts    int               // in all
 	day     int64             // since 1970, by the clock of the catalog's leader: players choose the times that they sign

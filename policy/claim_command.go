@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dustin/go-humanize/english"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy/sanction"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // changesADay is how many commands about claims, and about rollbacks, a player may give on a day, newChangesADay how
@@ -29,9 +29,9 @@ func (t *tally) refuse(s *State, by author) error {
 	}
 	switch {
 	case (t.acts >= t.most || s.acts >= MaxActs/2) && !by.role.AtLeast(Moderator):
-		return fmt.Errorf("this world has had too many commands about %s: only moderators give them now", t.what)
+		return notice.New("commands_used_up", "this world has had too many commands about {what}: only moderators give them now", t.what)
 	case by.day() == t.day && t.changes[by.id] >= most:
-		return fmt.Errorf("you have given %d commands about %s today: go on tomorrow", most, t.what)
+		return notice.New("commands_of_today", "you have given {count} commands about {what} today: go on tomorrow", most, t.what)
 	}
 	return nil
 }
@@ -79,13 +79,17 @@ func limitedAtEntry(of run) run {
 	}
 }
 
+func notACorner(text string) error {
+	return notice.New("not_a_corner", "\"{text}\" is not a corner: write X,Z or X,Y,Z", text)
+}
+
 // parseCorner reads X,Z or X,Y,Z.
 func parseCorner(text string) (pos grid.Pos, columns bool, err error) {
 	var at []int32
 	for word := range strings.SplitSeq(text, ",") {
 		n, err := strconv.ParseInt(word, 10, 32)
 		if err != nil {
-			return pos, false, fmt.Errorf("%q is not a corner: write X,Z or X,Y,Z", text)
+			return pos, false, notACorner(text)
 		}
 		at = append(at, int32(n))
 	}
@@ -95,7 +99,7 @@ func parseCorner(text string) (pos grid.Pos, columns bool, err error) {
 	case len(at) == 3 && at[1] >= 0 && at[1] < MaxHeight:
 		return grid.Pos{X: at[0], Y: at[1], Z: at[2]}, false, nil
 	}
-	return pos, false, fmt.Errorf("%q is not a corner: write X,Z or X,Y,Z", text)
+	return pos, false, notACorner(text)
 }
 
 // parseBox reads two corners.
@@ -106,7 +110,7 @@ func parseBox(from, to string) (grid.Box, error) {
 		return grid.Box{}, err
 	}
 	if columns != alsoColumns {
-		return grid.Box{}, errors.New("write both corners as X,Z, or both as X,Y,Z")
+		return grid.Box{}, notice.New("unlike_corners", "write both corners as X,Z, or both as X,Y,Z")
 	}
 	box := grid.Box{
 		Min: grid.Pos{X: min(a.X, b.X), Y: min(a.Y, b.Y), Z: min(a.Z, b.Z)},
@@ -117,10 +121,10 @@ func parseBox(from, to string) (grid.Box, error) {
 	}
 	x, y, z := box.Sides()
 	if min(x, y, z) < MinClaimSide {
-		return grid.Box{}, fmt.Errorf("a claim is at least %d blocks wide, long and high", MinClaimSide)
+		return grid.Box{}, notice.New("small_claim", "a claim is at least {least} blocks wide, long and high", MinClaimSide)
 	}
 	if max(x, z) > MaxClaimSide {
-		return grid.Box{}, fmt.Errorf("a claim is at most %d blocks wide and long", MaxClaimSide)
+		return grid.Box{}, notice.New("large_claim", "a claim is at most {most} blocks wide and long", MaxClaimSide)
 	}
 	return box, nil
 }
@@ -148,26 +152,30 @@ func checkLimits(s *State, owner player.ID, box grid.Box) error {
 	}
 	switch {
 	case len(own) >= most:
-		return fmt.Errorf("the role %v may have %s: there are %d already", role, english.Plural(most, "claim", ""), len(own))
+		return notice.New("many_claims", "the role {role} may have {most} {most:claim|claims}: there are {count} already", role, most, len(own))
 	case area > mostArea:
-		return fmt.Errorf("the role %v may claim %d columns of blocks in all: with this claim it would be %d", role, mostArea, area)
+		return notice.New("much_claimed", "the role {role} may claim {most} columns of blocks in all: with this claim it would be {area}", role, mostArea, area)
 	}
 	return nil
+}
+
+func claimThere(label string) error {
+	return notice.New("claim_there", "there is a claim {claim} already: choose another name", label)
 }
 
 // addable returns why a claim cannot be added: others are in its place, or have its name, or there are too many.
 func addable(s *State, c *Claim) error {
 	if err := player.CheckName(c.Name); err != nil {
-		return fmt.Errorf("%q is no name of a claim: use 1 to 20 letters, digits, '_' and '-'", c.Name)
+		return notice.New("bad_claim_name", "\"{text}\" is no name of a claim: use 1 to {most} letters, digits, _ and -", c.Name, player.MaxName)
 	}
 	if s.claims.named(c.Owner, c.Name) != nil {
-		return fmt.Errorf("there is a claim %s/%s already: choose another name", s.PlayerLabel(c.Owner), c.Name)
+		return claimThere(s.LabelOf(c))
 	}
 	if there := s.claims.overlapping(c.Box); there != nil {
-		return fmt.Errorf("a part of that is claimed: %s, from %v to %v", s.LabelOf(there), there.Min, there.Max)
+		return notice.New("part_claimed", "a part of that is claimed: {claim}, from {from} to {to}", s.LabelOf(there), there.Min, there.Max)
 	}
 	if s.claims.Count() >= MaxClaims {
-		return fmt.Errorf("this world has %d claims, and takes no more", MaxClaims)
+		return notice.New("claims_full", "this world has {count} claims, and takes no more", MaxClaims)
 	}
 	return nil
 }
@@ -175,11 +183,11 @@ func addable(s *State, c *Claim) error {
 // checkPublic returns an error if a box contains a place where players are brought.
 func checkPublic(s *State, box grid.Box) error {
 	if at := s.settings.Spawn; at != nil && box.Contains(*at) {
-		return errors.New("only moderators claim the place where new players start")
+		return notice.New("spawn_not_claimable", "only moderators claim the place where new players start")
 	}
 	for _, name := range s.warps.Names() {
 		if box.Contains(s.warps[name]) {
-			return fmt.Errorf("only moderators claim the place of the warp %s", name)
+			return notice.New("warp_not_claimable", "only moderators claim the place of the warp {warp}", name)
 		}
 	}
 	return nil
@@ -189,13 +197,13 @@ func checkPublic(s *State, box grid.Box) error {
 func claimLand(s *State, by author, args []string, at int64) (func() Effect, error) {
 	switch {
 	case by.role == operator:
-		return nil, errors.New("only players claim land")
+		return nil, notice.New("only_players_claim", "only players claim land")
 	case len(args) < 2:
-		return nil, errors.New("write two corners, as in /claim 10,20 30,40 harbour; in the browser, /claim harbour lets you click at them")
+		return nil, notice.New("claim_corners", "write two corners, as in /claim 10,20 30,40 harbour; in the browser, /claim harbour lets you click at them")
 	case len(args) > 3:
 		return nil, errUsage
 	case s.NameOf(by.id) == "":
-		return nil, errors.New("register your name first, by /register: others see whose claim it is")
+		return nil, notice.New("register_first", "register your name first, by /register: others see whose claim it is")
 	}
 	box, err := parseBox(args[0], args[1])
 	if err != nil {
@@ -228,7 +236,7 @@ func claimLand(s *State, by author, args []string, at int64) (func() Effect, err
 		c.Number = s.nextNumber(at)
 		s.changeClaims(nil, c)
 		x, _, z := box.Sides()
-		return Effect{Text: fmt.Sprintf("The claim %s is yours: %d × %d blocks. /trust %s PLAYER lets others build in it.", c.Name, x, z, c.Name)}
+		return Effect{Text: notice.New("claimed", "The claim {claim} is yours: {x} × {z} blocks. /trust {claim} PLAYER lets others build in it.", c.Name, x, z)}
 	}, nil
 }
 
@@ -245,14 +253,18 @@ func claimOf(s *State, by author, text string) (*Claim, error) {
 	if c := s.claims.named(owner, name); c != nil {
 		return c, nil
 	}
-	return nil, fmt.Errorf("there is no claim %s: /claims lists yours", text)
+	return nil, notice.New("no_claim", "there is no claim {claim}: /claims lists yours", text)
+}
+
+func claimNotYours(label string) error {
+	return notice.New("claim_not_yours", "the claim {claim} is not yours", label)
 }
 
 // ownClaim returns the claim that a command names, if it is the author's. Operators own all.
 func ownClaim(s *State, by author, text string) (*Claim, error) {
 	c, err := claimOf(s, by, text)
 	if err == nil && c.Owner != by.id && by.role != operator {
-		err = fmt.Errorf("the claim %s is not yours", s.LabelOf(c))
+		err = claimNotYours(s.LabelOf(c))
 	}
 	return c, err
 }
@@ -267,14 +279,14 @@ func unclaim(s *State, by author, args []string, _ int64) (func() Effect, error)
 	case err != nil:
 		return nil, err
 	case c.Owner != by.id && !by.role.AtLeast(Moderator):
-		return nil, fmt.Errorf("the claim %s is not yours", s.LabelOf(c))
+		return nil, claimNotYours(s.LabelOf(c))
 	case c.Owner != by.id:
 		err = s.outranks(by, sanction.Target{Player: c.Owner})
 	}
 	return func() Effect {
-		text := fmt.Sprintf("The land of %s is free again.", s.LabelOf(c))
+		done := notice.New("unclaimed", "The land of {claim} is free again.", s.LabelOf(c))
 		s.changeClaims(c, nil)
-		return Effect{Text: text}
+		return Effect{Text: done}
 	}, err
 }
 
@@ -286,7 +298,7 @@ func keyOwner(s *State, by author, text string) (player.ID, error) {
 		return player.ID{}, err
 	}
 	if m := s.members[target.Player]; target.Player == (player.ID{}) || by.role != operator && (m == nil || m.seq == 0) {
-		return player.ID{}, fmt.Errorf("no player with a key has registered the name %s: a page does so when its player first builds, writes or claims land", text)
+		return player.ID{}, notice.New("name_without_key", "no player with a key has registered the name {name}: a page does so when its player first builds, writes or claims land", text)
 	}
 	return target.Player, nil
 }
@@ -306,16 +318,16 @@ func trust(s *State, by author, args []string, _ int64) (func() Effect, error) {
 	case err != nil:
 		return nil, err
 	case already && by.role != operator: // a restore may enter a command twice
-		return nil, fmt.Errorf("the player %s may build there already", s.PlayerLabel(who))
+		return nil, notice.New("trusted_already", "the player {name} may build there already", s.PlayerLabel(who))
 	case len(c.Members) >= MaxClaimMembers && !already:
-		return nil, fmt.Errorf("a claim has at most %d members", MaxClaimMembers)
+		return nil, notice.New("many_members", "a claim has at most {most} members", MaxClaimMembers)
 	}
 	return func() Effect {
 		if fresh := *c; !already {
 			fresh.Members = append(slices.Clone(c.Members), who)
 			s.changeClaims(c, &fresh)
 		}
-		return Effect{Text: fmt.Sprintf("%s may build in %s.", s.PlayerLabel(who), s.LabelOf(c))}
+		return Effect{Text: notice.New("trusted", "{name} may build in {claim}.", s.PlayerLabel(who), s.LabelOf(c))}
 	}, nil
 }
 
@@ -334,13 +346,13 @@ func untrust(s *State, by author, args []string, _ int64) (func() Effect, error)
 	}
 	at := slices.Index(c.Members, target.Player)
 	if at < 0 {
-		return nil, fmt.Errorf("the claim %s has no member %s", s.LabelOf(c), args[1])
+		return nil, notice.New("no_member", "the claim {claim} has no member {name}", s.LabelOf(c), args[1])
 	}
 	return func() Effect {
 		fresh := *c
 		fresh.Members = slices.Delete(slices.Clone(c.Members), at, at+1)
 		s.changeClaims(c, &fresh)
-		return Effect{Text: fmt.Sprintf("%s is no member of %s any more.", s.nameOf(target), s.LabelOf(c))}
+		return Effect{Text: notice.New("untrusted", "{name} is no member of {claim} any more.", s.nameOf(target), s.LabelOf(c))}
 	}, nil
 }
 
@@ -365,7 +377,7 @@ func flagClaim(s *State, by author, args []string, _ int64) (func() Effect, erro
 	}
 	switch {
 	case fresh.Open == c.Open && fresh.Private == c.Private && by.role != operator: // a restore may enter a command twice
-		return nil, fmt.Errorf("that is so already in %s", s.LabelOf(c))
+		return nil, notice.New("flagged_already", "that is so already in {claim}", s.LabelOf(c))
 	case fresh.Private && !c.Private && !by.role.AtLeast(Moderator):
 		if err := checkPublic(s, c.Box); err != nil {
 			return nil, err
@@ -373,8 +385,21 @@ func flagClaim(s *State, by author, args []string, _ int64) (func() Effect, erro
 	}
 	return func() Effect {
 		s.changeClaims(c, &fresh)
-		return Effect{Text: fmt.Sprintf("%s may %s in %s.", map[bool]string{true: "All players", false: "Only members"}[all], args[1], s.LabelOf(c))}
+		return Effect{Text: flagged(args[1] == "build", all, s.LabelOf(c))}
 	}, nil
+}
+
+// flagged returns what all players, or only members, may do in a claim: build, or enter it.
+func flagged(build, all bool, label string) notice.Notice {
+	switch {
+	case build && all:
+		return notice.New("open_to_build", "All players may build in {claim}.", label)
+	case build:
+		return notice.New("closed_to_build", "Only members may build in {claim}.", label)
+	case all:
+		return notice.New("open_to_enter", "All players may enter {claim}.", label)
+	}
+	return notice.New("closed_to_enter", "Only members may enter {claim}.", label)
 }
 
 // transfer makes another player the owner of a claim.
@@ -393,21 +418,21 @@ func transfer(s *State, by author, args []string, _ int64) (func() Effect, error
 	name := s.NameOf(to)
 	switch {
 	case to == c.Owner:
-		return nil, fmt.Errorf("the claim %s is theirs already", s.LabelOf(c))
+		return nil, notice.New("theirs_already", "the claim {claim} is theirs already", s.LabelOf(c))
 	case name == "":
-		return nil, errors.New("claims are given to players who have registered their names")
+		return nil, notice.New("transfer_to_registered", "claims are given to players who have registered their names")
 	case s.claims.named(to, c.Name) != nil:
-		return nil, fmt.Errorf("there is a claim %s/%s already", name, c.Name)
+		return nil, claimThere(name + "/" + c.Name)
 	}
 	if err := checkLimits(s, to, c.Box); err != nil {
-		return nil, fmt.Errorf("the player %s may not have that claim: %w", name, err)
+		return nil, notice.New("transfer_refused", "the player {name} may not have that claim: {why}", name, wire.NoticeOf(err))
 	}
 	return func() Effect {
 		fresh := *c
 		fresh.Owner = to
 		fresh.Members = slices.DeleteFunc(slices.Clone(c.Members), func(id player.ID) bool { return id == to })
 		s.changeClaims(c, &fresh)
-		return Effect{Text: fmt.Sprintf("The claim %s is %s's now.", c.Name, name)}
+		return Effect{Text: notice.New("transferred", "The claim {claim} is {name}'s now.", c.Name, name)}
 	}, nil
 }
 
@@ -439,7 +464,7 @@ func importClaim(s *State, _ author, args []string, at int64) (func() Effect, er
 	if len(args) == 5 {
 		var err error
 		if number, err = strconv.ParseInt(args[4], 10, 64); err != nil || number < 0 {
-			return nil, fmt.Errorf("%q is not the number of a mark", args[4])
+			return nil, notAMark(args[4])
 		}
 	}
 	owner, err := player.ParseID(args[0])
@@ -449,7 +474,9 @@ func importClaim(s *State, _ author, args []string, at int64) (func() Effect, er
 		return nil, err
 	}
 	if there := s.claims.named(owner, c.Name); there != nil && there.Box == box { // a restore may enter a command twice
-		return func() Effect { return Effect{Text: s.LabelOf(there) + " is taken over already."} }, nil
+		return func() Effect {
+			return Effect{Text: notice.New("imported_already", "{what} is taken over already.", s.LabelOf(there))}
+		}, nil
 	}
 	return func() Effect {
 		c.Number = number
@@ -457,6 +484,6 @@ func importClaim(s *State, _ author, args []string, at int64) (func() Effect, er
 			c.Number = s.nextNumber(at)
 		}
 		s.changeClaims(nil, c)
-		return Effect{Text: s.LabelOf(c) + " is taken over."}
+		return imported(s.LabelOf(c))
 	}, addable(s, c)
 }

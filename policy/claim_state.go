@@ -1,14 +1,12 @@
 package policy
 
 import (
-	"fmt"
 	"maps"
 	"strings"
 
-	"github.com/dustin/go-humanize/english"
-
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy/sanction"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // Claims returns the claims of now.
@@ -45,19 +43,17 @@ func labels(s *State, of []player.ID) []string {
 // LabelOf returns what a claim is called: its owner and its name, as commands take them.
 func (s *State) LabelOf(c *Claim) string { return s.PlayerLabel(c.Owner) + "/" + c.Name }
 
-// DescribeClaim returns a claim as a line of a list.
-func (s *State) DescribeClaim(c *Claim) string {
-	text := fmt.Sprintf("%s: %s", s.LabelOf(c), strings.Replace(corners(c.Box), " ", " to ", 1))
-	if len(c.Members) > 0 {
-		text += ", with " + english.OxfordWordSeries(labels(s, c.Members), "and")
-	}
+// ClaimLine returns a claim as a line of a list.
+func (s *State) ClaimLine(c *Claim) notice.Notice {
+	var open, private notice.Notice
 	if c.Open {
-		text += ", all may build"
+		open = notice.New("all_may_build", "all may build")
 	}
 	if c.Private {
-		text += ", only members may enter"
+		private = notice.New("only_members_enter", "only members may enter")
 	}
-	return text
+	from, to, _ := strings.Cut(corners(c.Box), " ")
+	return notice.New("claim", "{claim}: {from} to {to}[, with {members}][, {open}][, {private}]", s.LabelOf(c), from, to, strings.Join(labels(s, c.Members), ", "), open, private)
 }
 
 // ListedClaim is a claim with the names of its players; the id of one who has none.

@@ -40,7 +40,7 @@ func TestClaimCommands(t *testing.T) {
 		{"bob", "claim 31,5,40 60,60,70", "The claim 1 is yours: 30 × 31 blocks. /trust 1 PLAYER lets others build in it."},
 		{"bob", "claim 31,61,40 60,90,70", "The claim 2 is yours: 30 × 31 blocks. /trust 2 PLAYER lets others build in it."},
 		{"ada", "claim 10,20 30,40 Harbour", "! there is a claim ada/Harbour already: choose another name"},
-		{"ada", "claim 100,20 130,40 har.bour", "! \"har.bour\" is no name of a claim: use 1 to 20 letters, digits, '_' and '-'"},
+		{"ada", "claim 100,20 130,40 har.bour", "! \"har.bour\" is no name of a claim: use 1 to 20 letters, digits, _ and -"},
 		{"ada", "claim harbour", "! write two corners, as in /claim 10,20 30,40 harbour; in the browser, /claim harbour lets you click at them"},
 		{"ada", "claim 1,2 3", `! "3" is not a corner: write X,Z or X,Y,Z`},
 		{"ada", "claim 1,2 3,2147483648", `! "3,2147483648" is not a corner: write X,Z or X,Y,Z`},
@@ -57,7 +57,7 @@ func TestClaimCommands(t *testing.T) {
 		{"ada", "trust harbour bob", "! the player bob may build there already"},
 		{"ada", "trust harbour gus", "! no player with a key has registered the name gus: a page does so when its player first builds, writes or claims land"},
 		{"ada", "trust harbour " + player.GuestID("gus").String(), "! no player with a key has registered the name " + player.GuestID("gus").String() + ": a page does so when its player first builds, writes or claims land"},
-		{"ada", "flag harbour enter members", "Only members may enter in ada/harbour."},
+		{"ada", "flag harbour enter members", "Only members may enter ada/harbour."},
 		{"ada", "flag harbour build none", "! usage: /flag CLAIM build|enter all|members"},
 		{"ada", "untrust harbour eve", "! the claim ada/harbour has no member eve"},
 		{"ada", "untrust harbour bob", "bob is no member of ada/harbour any more."},
@@ -131,7 +131,7 @@ func TestClaimsJudge(t *testing.T) {
 			t.Errorf("%s is caught in a claim", name)
 		}
 	}
-	if got, want := s.DescribeClaim(s.Claims().At(inside)), "ada/home: 0,0 to 9,9, with bob, only members may enter"; got != want {
+	if got, want := s.ClaimLine(s.Claims().At(inside)).Text, "ada/home: 0,0 to 9,9, with bob, only members may enter"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	s.say("mod", "ban bob")
@@ -222,7 +222,7 @@ func TestClaimsKeepOutOfPublicPlaces(t *testing.T) {
 		{"eve", "flag early enter members", "! only moderators claim the place of the warp early"},
 		{"eve", "flag early build all", "All players may build in eve/early."},
 		{"mod", "claim 0,0 9,9 spawn", "The claim spawn is yours: 10 × 10 blocks. /trust spawn PLAYER lets others build in it."},
-		{"mod", "flag spawn enter members", "Only members may enter in mod/spawn."},
+		{"mod", "flag spawn enter members", "Only members may enter mod/spawn."},
 	} {
 		if got := s.say(step.by, step.text); got != step.want {
 			t.Errorf("%s: /%s:\n%q, want\n%q", step.by, step.text, got, step.want)

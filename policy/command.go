@@ -5,13 +5,13 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy/sanction"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // outranks returns an error unless the author's role is above the target's.
@@ -20,13 +20,12 @@ func (s *State) outranks(by author, target sanction.Target) error {
 		return nil
 	}
 	if role := s.roleOf(target.Player, false); role.AtLeast(by.role) && role != None {
-		return fmt.Errorf("they have the role %v: only a higher one than theirs may do that", role)
+		return notice.New("outranked", "they have the role {role}: only a higher one than theirs may do that", role)
 	}
 	return nil
 }
 
 func impose(kind sanction.Kind) func(*State, author, []string, int64) (func() Effect, error) {
-	done := map[sanction.Kind]string{sanction.Ban: "is banned", sanction.Kick: "was kicked", sanction.Mute: "is muted"}[kind]
 	return func(s *State, by author, args []string, at int64) (func() Effect, error) {
 		if len(args) == 0 {
 			return nil, errUsage
@@ -48,27 +47,37 @@ func impose(kind sanction.Kind) func(*State, author, []string, int64) (func() Ef
 		if err != nil {
 			return nil, err
 		}
-		text := s.nameOf(target) + " " + done
+		name := s.nameOf(target)
 		if length > 0 {
 			it.Until = at + length.Milliseconds()
 		}
-		if length > 0 && kind != sanction.Kick {
-			text += " for " + sanction.DescribeTime(length)
-		} else if kind != sanction.Kick {
-			text += " for good"
+		var done notice.Notice
+		switch {
+		case kind == sanction.Kick:
+			done = notice.New("kicked", "{name} was kicked.", name)
+		case kind == sanction.Ban && length > 0:
+			done = notice.New("banned_for", "{name} is banned for {length:duration}.", name, length)
+		case kind == sanction.Ban:
+			done = notice.New("banned_for_good", "{name} is banned for good.", name)
+		case length > 0:
+			done = notice.New("muted_for", "{name} is muted for {length:duration}.", name, length)
+		default:
+			done = notice.New("muted_for_good", "{name} is muted for good.", name)
 		}
 		if s.sanctions.Full(target) && len(s.Sanctions(time.UnixMilli(at))) >= sanction.Max {
-			return nil, fmt.Errorf("there are %d bans and mutes: lift some first", sanction.Max)
+			return nil, notice.New("many_sanctions", "there are {count} bans and mutes: lift some first", sanction.Max)
 		}
 		return func() Effect {
 			s.sanctions.Purge(at)
 			s.sanctions.Put(target, it)
-			return Effect{Text: text + "."}
+			return Effect{Text: done}
 		}, nil
 	}
 }
 
-func lift(name string, kinds ...sanction.Kind) func(*State, author, []string, int64) (func() Effect, error) {
+// lift returns the command that lifts sanctions of the kinds: bans, which include kicks, or mutes.
+func lift(kinds ...sanction.Kind) func(*State, author, []string, int64) (func() Effect, error) {
+	ban := slices.Contains(kinds, sanction.Ban)
 	return func(s *State, by author, args []string, at int64) (func() Effect, error) {
 		if len(args) != 1 {
 			return nil, errUsage
@@ -82,13 +91,19 @@ func lift(name string, kinds ...sanction.Kind) func(*State, author, []string, in
 			return slices.ContainsFunc(kinds, func(k sanction.Kind) bool { it := s.sanctions.Of(t)[k]; return it != nil && it.InForce(at) })
 		})
 		if !lifted {
-			return nil, fmt.Errorf("there is no %s of %s", name, args[0])
+			if ban {
+				return nil, notice.New("not_banned", "there is no ban of {name}", args[0])
+			}
+			return nil, notice.New("not_muted", "there is no mute of {name}", args[0])
 		}
 		return func() Effect {
 			for _, t := range targets {
 				s.sanctions.Lift(t, at, kinds...)
 			}
-			return Effect{Text: fmt.Sprintf("The %s of %s is lifted.", name, s.nameOf(target))}
+			if ban {
+				return Effect{Text: notice.New("ban_lifted", "The ban of {name} is lifted.", s.nameOf(target))}
+			}
+			return Effect{Text: notice.New("mute_lifted", "The mute of {name} is lifted.", s.nameOf(target))}
 		}, nil
 	}
 }
@@ -113,7 +128,7 @@ func giveRole(s *State, by author, args []string, _ int64) (func() Effect, error
 		return nil, err
 	}
 	if target.Player == (player.ID{}) {
-		return nil, fmt.Errorf("the name %s is registered to nobody: a page registers it when its player first builds, writes or claims land; or name their id", args[0])
+		return nil, notice.New("name_of_nobody_yet", "the name {name} is registered to nobody: a page registers it when its player first builds, writes or claims land; or name their id", args[0])
 	}
 	if err := s.outranks(by, target); err != nil && target.Player != by.id {
 		return nil, err
@@ -123,14 +138,14 @@ func giveRole(s *State, by author, args []string, _ int64) (func() Effect, error
 	}
 	return func() Effect {
 		s.roles.assign(s.member(target.Player), role)
-		return Effect{Text: fmt.Sprintf("%s has the role %v.", s.nameOf(target), role)}
+		return Effect{Text: notice.New("role_given", "{name} has the role {role}.", s.nameOf(target), role)}
 	}, nil
 }
 
 // mayGrant returns why an author may not define a role, or give it.
 func mayGrant(by author, r Role) error {
 	if !by.role.AtLeast(r) || by.role.order() == r.order() && !by.role.AtLeast(Owner) {
-		return fmt.Errorf("only a higher role than %v may give, define or delete the role %v", by.role, r)
+		return notice.New("may_not_grant", "only a higher role than {yours} may give, define or delete the role {role}", by.role, r)
 	}
 	return nil
 }
@@ -145,15 +160,15 @@ func set(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 		return func() Effect {
 			s.settings.Message = text
 			if text == "" {
-				return Effect{Text: "Players read no message when they join."}
+				return Effect{Text: notice.New("message_off", "Players read no message when they join.")}
 			}
-			return Effect{Text: "Players read when they join: " + text}
+			return Effect{Text: notice.New("message_set", "Players read when they join: {text}", text)}
 		}, nil
 	}
 	if change, known := changes[args[0]]; known {
 		do, err := change.run(s, args[1:])
 		if errors.Is(err, errUsage) {
-			err = fmt.Errorf("usage: /set %s %s", args[0], change.usage)
+			err = wrongUsage("set "+args[0], change.usage)
 		}
 		return do, err
 	}
@@ -163,16 +178,31 @@ func set(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 	}
 	role, err := s.roles.named(args[1])
 	if err == nil && role.AtLeast(Moderator) {
-		err = errors.New("choose none, visitor or builder")
+		err = notice.New("low_roles", "choose none, visitor or builder")
+	}
+	all := playersWord
+	if args[0] == "guests" {
+		all = guestsWord
 	}
 	return func() Effect {
 		*of = role
-		return Effect{Text: fmt.Sprintf("The role of %s is now %v.", args[0], role)}
+		return Effect{Text: notice.New("role_of_all_set", "The role of {all} is now {role}.", all, role)}
 	}, err
 }
 
 // nameKept is how long a name stays registered before its player may register another one instead.
 const nameKept = 20 * time.Hour
+
+func nameTaken(name string) error {
+	return notice.New("name_of_another", "the name {name} is registered to another player", name)
+}
+
+var errNamesFull = notice.New("names_full", "this world has {count} registered names, and takes no more", MaxNames)
+
+// NameOfNobody returns the error for a name that nobody has registered.
+func NameOfNobody(name string) error {
+	return notice.New("name_of_nobody", "the name {name} is registered to nobody", name)
+}
 
 func registerName(s *State, by author, args []string, at int64) (func() Effect, error) {
 	owner, taken := s.OwnerOf(by.name)
@@ -181,24 +211,21 @@ func registerName(s *State, by author, args []string, at int64) (func() Effect, 
 	case len(args) > 0:
 		return nil, errUsage
 	case by.role == operator:
-		return nil, errors.New("only players register names")
+		return nil, notice.New("only_players_register", "only players register names")
 	case taken && owner != by.id:
-		return nil, fmt.Errorf("the name %s is registered to another player", by.name)
+		return nil, nameTaken(by.name)
 	case taken:
-		return nil, fmt.Errorf("the name %s is registered to you already", by.name)
+		return nil, notice.New("name_yours_already", "the name {name} is registered to you already", by.name)
 	case m != nil && m.Name != "" && at-m.named < nameKept.Milliseconds():
-		return nil, fmt.Errorf("the name %s is registered to you: register another one tomorrow", m.Name)
+		return nil, notice.New("name_tomorrow", "the name {name} is registered to you: register another one tomorrow", m.Name)
 	case len(s.names) >= MaxNames || s.acts >= MaxActs/2:
-		return nil, fmt.Errorf("this world has %d registered names, and takes no more", MaxNames)
+		return nil, errNamesFull
 	case s.settings.ApproveNames && !by.role.AtLeast(Moderator):
 		return s.request(by, at, nil)
 	}
 	return func() Effect {
-		text := fmt.Sprintf("The name %s is yours: nobody else can use it.", by.name)
-		if before := s.giveName(by.id, by.name, max(at, by.entered)); before != "" { // an older time would end the day for which they are new
-			text += fmt.Sprintf(" The name %s is free now.", before)
-		}
-		return Effect{Text: text}
+		before := s.giveName(by.id, by.name, max(at, by.entered)) // an older time would end the day for which they are new
+		return Effect{Text: notice.New("name_yours", "The name {name} is yours: nobody else can use it.[ The name {before} is free now.]", by.name, before)}
 	}, nil
 }
 
@@ -219,7 +246,7 @@ func releaseName(s *State, by author, args []string, _ int64) (func() Effect, er
 	}
 	owner, registered := s.OwnerOf(args[0])
 	if !registered {
-		return nil, fmt.Errorf("the name %s is registered to nobody", args[0])
+		return nil, NameOfNobody(args[0])
 	}
 	if err := s.outranks(by, sanction.Target{Player: owner}); err != nil && owner != by.id {
 		return nil, err
@@ -227,9 +254,9 @@ func releaseName(s *State, by author, args []string, _ int64) (func() Effect, er
 	return func() Effect {
 		m := s.members[owner]
 		delete(s.names, strings.ToLower(m.Name))
-		text := fmt.Sprintf("The name %s is free. It was that of %v.", m.Name, owner)
+		done := notice.New("name_free", "The name {name} is free. It was that of {player}.", m.Name, owner)
 		m.Name, m.used = "", false
-		return Effect{Text: text}
+		return Effect{Text: done}
 	}, nil
 }
 
@@ -251,7 +278,7 @@ func addToken(s *State, _ author, args []string, _ int64) (func() Effect, error)
 			clear(s.tokens)
 		}
 		s.tokens[args[0]] = true
-		return Effect{Text: "The token is valid for one player."}
+		return Effect{Text: notice.New("token_added", "The token is valid for one player.")}
 	}, nil
 }
 
@@ -265,11 +292,11 @@ func takeOwnership(s *State, by author, args []string, _ int64) (func() Effect, 
 		valid = valid || subtle.ConstantTimeCompare([]byte(known), []byte(hash)) == 1
 	}
 	if !valid || by.role == operator {
-		return nil, errors.New("that token is wrong, or was used already: voxeld owner prints a new one")
+		return nil, notice.New("bad_token", "that token is wrong, or was used already: voxeld owner prints a new one")
 	}
 	return func() Effect {
 		delete(s.tokens, hash)
 		s.roles.assign(s.member(by.id), Owner)
-		return Effect{Text: "You own this world now. /help lists what you may do."}
+		return Effect{Text: notice.New("owner_now", "You own this world now. /help lists what you may do.")}
 	}, nil
 }

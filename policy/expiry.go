@@ -8,11 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
-
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/policy/sanction"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // This file ends what was registered or claimed, and never used: a name whose player has not come back, a claim whose
@@ -64,9 +62,9 @@ func seen(s *State, by author, args []string, at int64) (func() Effect, error) {
 	case by.role == operator || len(args) != 3:
 		return nil, errUsage
 	case by.entering && !s.Unconfirmed(by.id, time.UnixMilli(min(at, by.entered))):
-		return nil, errors.New("they have no name or claim that their coming back would confirm")
+		return nil, notice.New("nothing_to_confirm", "they have no name or claim that their coming back would confirm")
 	}
-	return func() Effect { return Effect{Text: "They are back."} }, nil
+	return func() Effect { return Effect{Text: notice.New("seen", "They are back.")} }, nil
 }
 
 // Unconfirmed reports whether a player has a name or a claim which counts as used once they are seen now.
@@ -148,11 +146,11 @@ func expire(s *State, by author, args []string, at int64) (func() Effect, error)
 	case len(args) > 0:
 		return nil, errUsage
 	case s.settings.Expiry == 0:
-		return nil, errors.New("names and claims do not expire in this world (set expiry)")
+		return nil, notice.New("no_expiry", "names and claims do not expire in this world (set expiry)")
 	case s.expiring == 0:
 		return func() Effect {
 			s.expiring = now
-			return Effect{Text: "From now on names and claims that are not used expire."}
+			return Effect{Text: notice.New("expiry_begins", "From now on names and claims that are not used expire.")}
 		}, nil
 	}
 	return func() Effect {
@@ -172,7 +170,7 @@ func expire(s *State, by author, args []string, at int64) (func() Effect, error)
 		}
 		s.requests = kept(s.requests, func(r Request) bool { return max(r.At, s.expiring)+s.settings.Expiry > now })
 		s.forget(now)
-		return Effect{Text: fmt.Sprintf("%s, %s and %s have expired.", english.Plural(len(names), "name", ""), english.Plural(len(claims), "claim", ""), english.Plural(waiting-len(s.requests), "request", ""))}
+		return Effect{Text: notice.New("expired", "{names} {names:name|names}, {claims} {claims:claim|claims} and {requests} {requests:request|requests} have expired.", len(names), len(claims), waiting-len(s.requests))}
 	}, nil
 }
 
@@ -195,13 +193,13 @@ func setExpiry(s *State, args []string) (func() Effect, error) {
 	case err != nil:
 		return nil, err
 	case !off && (length < minExpiry || length > maxExpiry):
-		return nil, fmt.Errorf("choose %s to %s", sanction.DescribeTime(minExpiry), sanction.DescribeTime(maxExpiry))
+		return nil, notice.New("expiry_bounds", "choose {least:duration} to {most:duration}", minExpiry, maxExpiry)
 	}
 	return func() Effect {
 		s.settings.Expiry = length.Milliseconds()
 		if off {
-			return Effect{Text: "Names and claims do not expire."}
+			return Effect{Text: notice.New("expiry_off", "Names and claims do not expire.")}
 		}
-		return Effect{Text: fmt.Sprintf("Names and claims that are not used expire after %s.", sanction.DescribeTime(length))}
+		return Effect{Text: notice.New("expiry_set", "Names and claims that are not used expire after {length:duration}.", length)}
 	}, nil
 }

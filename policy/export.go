@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy/sanction"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // Commands returns commands of an operator that make another policy this one: for a world that is restored from a
@@ -50,6 +51,14 @@ func (s *State) Commands(now time.Time) (urgent, names []string) {
 // numberedCommand is the name of importNumber's command.
 const numberedCommand = "numbered"
 
+func notAMark(text string) error {
+	return notice.New("not_a_mark", "\"{text}\" is not the number of a mark", text)
+}
+
+func imported(what string) Effect {
+	return Effect{Text: notice.New("imported", "{what} is taken over.", what)}
+}
+
 // importNumber counts on from the newest number of another policy: NUMBER. The restored land has its mark: it would
 // take no order of a lower number, and a clock that is behind would give such.
 func importNumber(s *State, _ author, args []string, _ int64) (func() Effect, error) {
@@ -58,11 +67,11 @@ func importNumber(s *State, _ author, args []string, _ int64) (func() Effect, er
 	}
 	number, err := strconv.ParseInt(args[0], 10, 64)
 	if err != nil || number < 0 {
-		return nil, fmt.Errorf("%q is not the number of a mark", args[0])
+		return nil, notAMark(args[0])
 	}
 	return func() Effect {
 		s.numbered = max(s.numbered, number)
-		return Effect{Text: "Rollbacks and claims have higher numbers."}
+		return Effect{Text: notice.New("numbered", "Rollbacks and claims have higher numbers.")}
 	}, nil
 }
 
@@ -103,7 +112,7 @@ func importMember(s *State, _ author, args []string, _ int64) (func() Effect, er
 	if name != "" {
 		nameErr = player.CheckName(name)
 		if owner, taken := s.OwnerOf(name); taken && owner != id {
-			nameErr = fmt.Errorf("the name %s is registered to another player", name)
+			nameErr = nameTaken(name)
 		}
 	}
 	return func() Effect {
@@ -114,7 +123,7 @@ func importMember(s *State, _ author, args []string, _ int64) (func() Effect, er
 		if name != "" {
 			s.names[strings.ToLower(name)] = id
 		}
-		return Effect{Text: m.Label() + " is taken over."}
+		return imported(m.Label())
 	}, errors.Join(idErr, seqErr, roleErr, nameErr)
 }
 
@@ -128,10 +137,10 @@ func importSanction(s *State, _ author, args []string, _ int64) (func() Effect, 
 	until, untilErr := strconv.ParseInt(args[3], 10, 64)
 	it := sanction.Sanction{Kind: sanction.Kind(args[0]), Player: target.Player, At: at, Until: until, By: args[4], Reason: strings.Join(args[5:], " ")}
 	if it.By == "-" {
-		it.By = operatorName
+		it.By = sanction.Operator
 	}
 	return func() Effect {
 		s.sanctions.Put(target, it)
-		return Effect{Text: s.nameOf(target) + " is taken over."}
+		return imported(s.nameOf(target))
 	}, errors.Join(targetErr, atErr, untilErr)
 }

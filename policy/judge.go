@@ -66,7 +66,7 @@ func (s *State) Judge(who Subject, now time.Time) Verdict {
 	for _, target := range s.sanctions.Targets(who.Player, who.Name, who.Address) {
 		for _, it := range s.sanctions.Of(target) {
 			switch {
-			case !it.InForce(at), target.Player != who.Player && v.Role.AtLeast(Moderator) && it.By != operatorName:
+			case !it.InForce(at), target.Player != who.Player && v.Role.AtLeast(Moderator) && it.By != sanction.Operator:
 			case it.Kind == sanction.Mute:
 				v.Mute = sanction.Longer(v.Mute, it)
 			default:

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"net/netip"
 	"reflect"
@@ -61,7 +62,7 @@ func (s *script) say(by, text string) string {
 	if err != nil {
 		return "! " + err.Error()
 	}
-	return strings.TrimSpace(effect.Text + " " + effect.Say)
+	return strings.TrimSpace(effect.Text.Text + " " + effect.Say)
 }
 
 func TestCommands(t *testing.T) {
@@ -349,7 +350,7 @@ func TestRepeatedActs(t *testing.T) {
 	if _, err := s.Apply(second); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Apply(second); err != ErrRepeated {
+	if _, err := s.Apply(second); !errors.Is(err, ErrRepeated) {
 		t.Errorf("the same again: %v", err)
 	}
 	if _, err := s.Apply(first); err == nil {
@@ -445,7 +446,7 @@ func TestSamePolicyEverywhere(t *testing.T) {
 			}
 			effect, err := a.Apply(act)
 			again, errAgain := b.Apply(act)
-			if effect != again || fmt.Sprint(err) != fmt.Sprint(errAgain) || fmt.Sprint(err) != fmt.Sprint(tried) {
+			if !reflect.DeepEqual(effect, again) || fmt.Sprint(err) != fmt.Sprint(errAgain) || fmt.Sprint(err) != fmt.Sprint(tried) {
 				t.Fatalf("%q: %v %v, then %v %v; tried: %v", text, effect, err, again, errAgain, tried)
 			}
 		}
@@ -472,7 +473,7 @@ func FuzzAct(f *testing.F) {
 			s.roles.assign(s.member(idOf(by)), Owner)
 		}
 		effect, err := s.Apply(act)
-		if err == nil && effect.Text == "" && effect.Say == "" {
+		if err == nil && effect.Text.Text == "" && effect.Say == "" {
 			t.Errorf("/%s did nothing", text)
 		}
 		s.Judge(Subject{Player: idOf(by), Name: by, Address: netip.IPv6Loopback()}, start)

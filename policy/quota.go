@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dustin/go-humanize/english"
-
 	"github.com/voxelpopuli/voxeld/internal/netaddr"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // Quota is what some players together may add to the policy within a day.
@@ -61,13 +60,16 @@ func (q Quota) Of(k Kind) int {
 
 // Exceeded returns the error for a command of a kind, of which the players of an address have no more today.
 func (q Quota) Exceeded(k Kind) error {
-	what := map[Kind]string{NewName: "registered %s", NewClaim: "claimed land %s times", AnyCommand: "given %s commands"}[k]
-	if k == NewName {
-		what = fmt.Sprintf(what, english.Plural(q.Of(k), "name", ""))
-	} else {
-		what = fmt.Sprintf(what, strconv.Itoa(q.Of(k)))
+	var what notice.Notice
+	switch n := q.Of(k); k {
+	case NewName:
+		what = notice.New("quota_of_names", "registered {count} {count:name|names}", n)
+	case NewClaim:
+		what = notice.New("quota_of_claims", "claimed land {count} {count:time|times}", n)
+	default:
+		what = notice.New("quota_of_commands", "given {count} commands", n)
 	}
-	return fmt.Errorf("players of your address have %s within a day, and that is all they may: go on tomorrow, or ask an operator to raise the quota of your address (set quota)", what)
+	return notice.New("quota_exceeded", "players of your address have {what} within a day, and that is all they may: go on tomorrow, or ask an operator to raise the quota of your address (set quota)", what)
 }
 
 // QuotaKind returns what a command takes of the quotas if a player with the role gives it.
@@ -105,7 +107,7 @@ func setQuota(s *State, args []string) (func() Effect, error) {
 	if !clear {
 		var ok bool
 		if q, ok = parseQuota(args[1:]); !ok {
-			return nil, fmt.Errorf("write how many names, and how many claims, 0 to %d", maxQuota)
+			return nil, notice.New("quota_bounds", "write how many names, and how many claims, 0 to {most}", maxQuota)
 		}
 	}
 	switch args[0] {
@@ -115,7 +117,7 @@ func setQuota(s *State, args []string) (func() Effect, error) {
 		}
 		return func() Effect {
 			s.settings.AddressQuota = q
-			return Effect{Text: fmt.Sprintf("The players of an address may register %v a day.", q)}
+			return Effect{Text: notice.New("quota_all", "The players of an address may register {names} {names:name|names} and {claims} {claims:claim|claims} a day.", q.Names, q.Claims)}
 		}, nil
 	case "gateway":
 		if clear {
@@ -123,7 +125,7 @@ func setQuota(s *State, args []string) (func() Effect, error) {
 		}
 		return func() Effect {
 			s.settings.GatewayQuota = q
-			return Effect{Text: fmt.Sprintf("The players of a gateway may register %v a day.", q)}
+			return Effect{Text: notice.New("quota_gateway", "The players of a gateway may register {names} {names:name|names} and {claims} {claims:claim|claims} a day.", q.Names, q.Claims)}
 		}, nil
 	}
 	of, err := parseRange(args[0])
@@ -132,15 +134,15 @@ func setQuota(s *State, args []string) (func() Effect, error) {
 	}
 	others := slices.DeleteFunc(slices.Clone(s.settings.RangeQuotas), func(r RangeQuota) bool { return r.Range == of })
 	if !clear && len(others) >= MaxQuotaRanges {
-		return nil, fmt.Errorf("there are %d ranges with a quota of their own: set one of them to default first", MaxQuotaRanges)
+		return nil, notice.New("many_quotas", "there are {count} ranges with a quota of their own: set one of them to default first", MaxQuotaRanges)
 	}
 	return func() Effect {
 		s.settings.RangeQuotas = others
 		if clear {
-			return Effect{Text: fmt.Sprintf("The quota of %v is that of all addresses.", of)}
+			return Effect{Text: notice.New("quota_default", "The quota of {range} is that of all addresses.", of)}
 		}
 		s.settings.RangeQuotas = append(others, RangeQuota{of, q})
-		return Effect{Text: fmt.Sprintf("The players of each address in %v may register %v a day.", of, q)}
+		return Effect{Text: notice.New("quota_range", "The players of each address in {range} may register {names} {names:name|names} and {claims} {claims:claim|claims} a day.", of, q.Names, q.Claims)}
 	}, nil
 }
 
@@ -148,7 +150,7 @@ func setQuota(s *State, args []string) (func() Effect, error) {
 func parseRange(text string) (netip.Prefix, error) {
 	of, ok := netaddr.Parse(text)
 	if !ok {
-		return netip.Prefix{}, fmt.Errorf("%q is not all, gateway, an address or a range such as 203.0.113.0/24", text)
+		return netip.Prefix{}, notice.New("not_a_range", "\"{text}\" is not all, gateway, an address or a range such as 203.0.113.0/24", text)
 	}
 	return of, nil
 }
@@ -166,11 +168,6 @@ func parseQuota(args []string) (q Quota, ok bool) {
 		*to = int(n)
 	}
 	return q, true
-}
-
-// String describes the quota.
-func (q Quota) String() string {
-	return english.Plural(q.Names, "name", "") + " and " + english.Plural(q.Claims, "claim", "")
 }
 
 // quotaCommands returns the operator's commands that set the same quotas in another policy.

@@ -1,12 +1,13 @@
 package policy
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // This file holds the names and claims that wait for a moderator, if the world's settings want that.
@@ -28,15 +29,23 @@ type Request struct {
 }
 
 // What returns what the player wants.
-func (r Request) What() string {
+func (r Request) What() notice.Notice {
 	if r.Claim == nil {
-		return "the name " + r.Name
+		return notice.New("a_name", "the name {name}", r.Name)
 	}
-	return fmt.Sprintf("the claim %s, %s", r.Claim.Name, strings.Replace(corners(r.Claim.Box), " ", " to ", 1))
+	from, to, _ := strings.Cut(corners(r.Claim.Box), " ")
+	return notice.New("a_claim", "the claim {claim}, {from} to {to}", r.Claim.Name, from, to)
 }
 
-// String returns the request as a line of a list.
-func (r Request) String() string { return fmt.Sprintf("%d: %s wants %s", r.ID, r.Name, r.What()) }
+// Line returns the request as a line of a list.
+func (r Request) Line() notice.Notice {
+	return notice.New("request", "{id}: {name} wants {what}", r.ID, r.Name, r.What())
+}
+
+// waiting returns the answer to a player whose request waits for a moderator.
+func waiting(r Request) notice.Notice {
+	return notice.New("request_waits", "Your request for {what} waits for a moderator. Its number is {id}.", r.What(), r.ID)
+}
 
 // Requests returns all requests in the order of their numbers. The elements must not be changed.
 func (s *State) Requests() []Request { return s.requests }
@@ -69,19 +78,19 @@ func kept(all []Request, keep func(Request) bool) (left []Request) {
 func (s *State) request(by author, at int64, claim *Claim) (func() Effect, error) {
 	own := s.RequestsOf(by.id)
 	if i := slices.IndexFunc(own, func(r Request) bool { return r.Claim == nil }); i >= 0 && claim == nil {
-		return nil, fmt.Errorf("your request for %s waits for a moderator: its number is %d", own[i].What(), own[i].ID)
+		return nil, waiting(own[i])
 	}
 	if len(own) >= maxRequestsOfOne {
-		return nil, fmt.Errorf("%d requests of yours wait for a moderator: wait until they are answered", len(own))
+		return nil, notice.New("many_requests_yours", "{count} requests of yours wait for a moderator: wait until they are answered", len(own))
 	}
 	if len(s.requests) >= MaxRequests {
-		return nil, fmt.Errorf("%d requests wait for a moderator, and there is no room for more: ask one to answer them (/requests)", MaxRequests)
+		return nil, notice.New("requests_full", "{count} requests wait for a moderator, and there is no room for more: ask one to answer them (/requests)", MaxRequests)
 	}
 	r := Request{ID: s.requested + 1, Player: by.id, Name: by.name, Claim: claim, At: at}
 	return func() Effect {
 		s.requested = r.ID
 		s.requests = append(slices.Clip(s.requests), r)
-		return Effect{Text: fmt.Sprintf("Your request for %s waits for a moderator. Its number is %d.", r.What(), r.ID)}
+		return Effect{Text: waiting(r)}
 	}, nil
 }
 
@@ -93,7 +102,7 @@ func (s *State) requestOf(args []string) (r Request, err error) {
 	id, err := strconv.Atoi(args[0])
 	i := slices.IndexFunc(s.requests, func(r Request) bool { return r.ID == id })
 	if err != nil || i < 0 {
-		return r, fmt.Errorf("there is no request %s: /requests lists them", args[0])
+		return r, notice.New("no_request", "there is no request {id}: /requests lists them", args[0])
 	}
 	return s.requests[i], nil
 }
@@ -107,26 +116,26 @@ func approve(s *State, by author, args []string, at int64) (func() Effect, error
 	if len(args) > 1 {
 		return nil, errUsage
 	}
-	var give func() string
+	var give func() notice.Notice
 	if r.Claim == nil {
 		owner, taken := s.OwnerOf(r.Name)
 		switch {
 		case taken && owner != r.Player:
-			err = fmt.Errorf("the name %s is registered to another player", r.Name)
+			err = nameTaken(r.Name)
 		case len(s.names) >= MaxNames:
-			err = fmt.Errorf("this world has %d registered names, and takes no more", MaxNames)
+			err = errNamesFull
 		}
-		give = func() string {
+		give = func() notice.Notice {
 			s.giveName(r.Player, r.Name, max(at, by.entered))
-			return fmt.Sprintf("The name %s is theirs.", r.Name)
+			return notice.New("name_theirs", "The name {name} is theirs.", r.Name)
 		}
 	} else {
 		claim := *r.Claim
 		claim.At = at
-		give = func() string {
+		give = func() notice.Notice {
 			claim.Number = s.nextNumber(at)
 			s.changeClaims(nil, &claim)
-			return fmt.Sprintf("The claim %s is theirs.", s.LabelOf(&claim))
+			return notice.New("claim_theirs", "The claim {claim} is theirs.", s.LabelOf(&claim))
 		}
 		err = checkLimits(s, r.Player, claim.Box)
 		if err == nil {
@@ -134,11 +143,11 @@ func approve(s *State, by author, args []string, at int64) (func() Effect, error
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("request %d cannot be approved: %w; deny it", r.ID, err)
+		return nil, notice.New("request_refused", "request {id} cannot be approved: {why}; deny it", r.ID, wire.NoticeOf(err))
 	}
 	return func() Effect {
 		s.requests = kept(s.requests, func(other Request) bool { return other.ID != r.ID })
-		return Effect{Text: fmt.Sprintf("Request %d of %s is approved. %s", r.ID, r.Name, give())}
+		return Effect{Text: notice.New("approved", "Request {id} of {name} is approved. {done}", r.ID, r.Name, give())}
 	}, nil
 }
 
@@ -150,7 +159,7 @@ func deny(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 	}
 	return func() Effect {
 		s.requests = kept(s.requests, func(other Request) bool { return other.ID != r.ID })
-		return Effect{Text: fmt.Sprintf("Request %d of %s for %s is denied.", r.ID, r.Name, r.What())}
+		return Effect{Text: notice.New("denied", "Request {id} of {name} for {what} is denied.", r.ID, r.Name, r.What())}
 	}, err
 }
 
@@ -163,11 +172,15 @@ func setApproval(s *State, args []string) (func() Effect, error) {
 	if of == nil {
 		return nil, errUsage
 	}
+	what := namesWord
+	if args[0] == "claims" {
+		what = claimsWord
+	}
 	return func() Effect {
 		*of = args[1] == "on"
 		if *of {
-			return Effect{Text: fmt.Sprintf("New %s wait for a moderator.", args[0])}
+			return Effect{Text: notice.New("approval_on", "New {what} wait for a moderator.", what)}
 		}
-		return Effect{Text: fmt.Sprintf("New %s wait for nobody. Those that wait go on waiting: /requests lists them.", args[0])}
+		return Effect{Text: notice.New("approval_off", "New {what} wait for nobody. Those that wait go on waiting: /requests lists them.", what)}
 	}, nil
 }

@@ -13,7 +13,7 @@ func TestApproval(t *testing.T) {
 		[3]string{"", "set approval names on", "New names wait for a moderator."},
 		[3]string{"", "set approval claims on", "New claims wait for a moderator."},
 		[3]string{"zoe", "register", "Your request for the name zoe waits for a moderator. Its number is 1."},
-		[3]string{"zoe", "register", "! your request for the name zoe waits for a moderator: its number is 1"},
+		[3]string{"zoe", "register", "! Your request for the name zoe waits for a moderator. Its number is 1."},
 		[3]string{"gus", "register", "Your request for the name gus waits for a moderator. Its number is 2."},
 		[3]string{"ada", "claim 0,0 9,9 home", "Your request for the claim home, 0,0 to 9,9 waits for a moderator. Its number is 3."},
 		[3]string{"bob", "claim 5,5 20,20 home", "Your request for the claim home, 5,5 to 20,20 waits for a moderator. Its number is 4."},

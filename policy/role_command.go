@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // MaxRoles is the most roles that admins can define.
@@ -45,15 +46,15 @@ func defineRole(s *State, by author, args []string) (func() Effect, error) {
 	}
 	for _, name := range d.Allow {
 		if c, _ := find(s.roles.table, name); !by.role.MayUse(c) {
-			return nil, fmt.Errorf("you may not use /%s, and so cannot allow it", name)
+			return nil, notice.New("may_not_allow", "you may not use /{command}, and so cannot allow it", name)
 		}
 	}
 	old, there := s.roles.custom[d.Name]
 	switch {
 	case !there && len(s.roles.custom) >= MaxRoles:
-		return nil, fmt.Errorf("there are %d roles beside the built-in ones: delete some first", MaxRoles)
+		return nil, notice.New("many_roles", "there are {count} roles beside the built-in ones: delete some first", MaxRoles)
 	case there && (old == s.settings.Players || old == s.settings.Guests) && fresh.AtLeast(Moderator):
-		return nil, fmt.Errorf("the role %s is that of all players or guests: its base is visitor or builder", d.Name)
+		return nil, notice.New("role_of_all", "the role {role} is that of all players or guests: its base is visitor or builder", d.Name)
 	case there:
 		if err := mayGrant(by, old); err != nil {
 			return nil, err
@@ -64,7 +65,7 @@ func defineRole(s *State, by author, args []string) (func() Effect, error) {
 		if there {
 			s.replaceRole(old, fresh)
 		}
-		return Effect{Text: "The role " + d.Describe() + "."}
+		return Effect{Text: d.Line()}
 	}, nil
 }
 
@@ -76,7 +77,7 @@ func removeRole(s *State, by author, old Role, err error) (func() Effect, error)
 	return func() Effect {
 		delete(s.roles.custom, old.of.Name)
 		s.replaceRole(old, old.of.Base)
-		return Effect{Text: fmt.Sprintf("The role %v is deleted. Players who had it now have the role %v.", old, old.of.Base)}
+		return Effect{Text: notice.New("role_deleted", "The role {role} is deleted. Players who had it now have the role {base}.", old, old.of.Base)}
 	}, err
 }
 
@@ -95,32 +96,32 @@ func (r *Roles) parse(args []string) (*Definition, error) {
 	d := &Definition{Name: strings.ToLower(args[0]), Rank: defaultRank}
 	var base Role
 	if err := player.CheckName(d.Name); err != nil || d.Name[0] == '-' {
-		return nil, fmt.Errorf("%q is no name for a role: use 1 to %d letters, digits, _ and -", args[0], player.MaxName)
+		return nil, notice.New("bad_role_name", "\"{text}\" is no name for a role: use 1 to {most} letters, digits, _ and -", args[0], player.MaxName)
 	}
 	for _, b := range append(slices.Clone(builtInRoles), operator) {
 		if d.Name == b.of.Name {
-			return nil, fmt.Errorf("the role %s is built in: choose another name", d.Name)
+			return nil, notice.New("built_in_role", "the role {role} is built in: choose another name", d.Name)
 		}
 		if strings.EqualFold(args[1], b.of.Name) && b != None && b != Owner && b != operator {
 			base = b
 		}
 	}
 	if base.of == nil {
-		return nil, fmt.Errorf("%q cannot be the base of a role: choose visitor, builder, moderator or admin", args[1])
+		return nil, notice.New("bad_base", "\"{text}\" cannot be the base of a role: choose visitor, builder, moderator or admin", args[1])
 	}
 	d.Base, d.Build = base, base.of.Build
 	seen := make(map[string]bool)
 	for _, arg := range args[2:] {
 		option, value, _ := strings.Cut(arg, "=")
 		if seen[option] || !d.set(option, value, r.table) {
-			return nil, fmt.Errorf("%q is no option of a role, or not with that value: write build=yes or no, edits=1 to %d, bulk=BLOCKS,HOUR or off, claims=COUNT,AREA, allow= or deny= and commands, or rank=1 to %d", arg, maxEdits, maxRank)
+			return nil, notice.New("bad_option", "\"{text}\" is no option of a role, or not with that value: write build=yes or no, edits=1 to {edits}, bulk=BLOCKS,HOUR or off, claims=COUNT,AREA, allow= or deny= and commands, or rank=1 to {rank}", arg, maxEdits, maxRank)
 		}
 		seen[option] = true
 	}
 	d.order = base.of.order + d.Rank
 	for _, name := range d.Allow {
 		if slices.Contains(d.Deny, name) {
-			return nil, fmt.Errorf("/%s cannot be both allowed and denied", name)
+			return nil, notice.New("allowed_and_denied", "/{command} cannot be both allowed and denied", name)
 		}
 	}
 	return d, nil
@@ -187,13 +188,9 @@ func (d *Definition) options() (all []string) {
 	return all
 }
 
-// Describe returns the role as a line of a list.
-func (d *Definition) Describe() string {
-	text := fmt.Sprintf("%s: above %v", d.Name, d.Base)
-	if options := d.options(); len(options) > 0 {
-		text += ", " + strings.Join(options, " ")
-	}
-	return text
+// Line returns the role as a line of a list.
+func (d *Definition) Line() notice.Notice {
+	return notice.New("role", "The role {role} is above {base}[: {options}].", d.Name, d.Base, strings.Join(d.options(), " "))
 }
 
 // roleCommands returns the commands that define the same roles in another policy.

@@ -2,11 +2,11 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // Member is what is known of a player who has a role or a registered name.
@@ -73,7 +73,7 @@ func (r *Roles) named(name string) (Role, error) {
 	for _, d := range slices.Backward(r.Defined()) {
 		names = append(names, d.Name)
 	}
-	return Role{}, fmt.Errorf("there is no role %q: choose one of %s", name, strings.Join(names, ", "))
+	return Role{}, notice.New("no_role", "there is no role \"{role}\": choose one of {roles}", name, strings.Join(names, ", "))
 }
 
 // assign sets the role of a member; the zero Role removes it.

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/voxelpopuli/voxeld/policy/place"
 	"github.com/voxelpopuli/voxeld/policy/sanction"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // This file orders rollbacks. The leader of each region in the box carries them out, in the order of their numbers
@@ -35,6 +35,14 @@ const (
 	Everyone = "*"
 )
 
+// RollbackBegun is the code of the answer to who has ordered a rollback; its argument id is the number.
+const RollbackBegun = "rollback_begun"
+
+// AreaTooLarge returns the error for an area with more than so many blocks to a side.
+func AreaTooLarge(most int) error {
+	return notice.New("large_area", "the area is too large: at most {most} blocks to each side", most)
+}
+
 // Rollback is a rollback that was ordered.
 type Rollback struct {
 	history.Rollback
@@ -49,25 +57,24 @@ type Rollback struct {
 	Aborted bool
 }
 
-// String describes what the rollback does.
-func (r *Rollback) String() string {
-	var what string
+// Line returns the rollback as a line of a list.
+func (r *Rollback) Line() notice.Notice {
+	var what, state notice.Notice
 	switch {
 	case r.Undoes != 0:
-		what = fmt.Sprintf("rollback %d", r.Undoes)
+		what = notice.New("a_rollback", "rollback {id}", r.Undoes)
 	case r.Of == Everyone:
-		what = "all changes"
+		what = notice.New("all_changes", "all changes")
 	default:
-		what = "changes of " + strings.ReplaceAll(r.Of, ",", ", ")
+		what = notice.New("changes_of", "changes of {names}", strings.ReplaceAll(r.Of, ",", ", "))
 	}
-	text := fmt.Sprintf("%d: %s undoes %s between %v and %v", r.ID, r.By, what, r.Box.Min, r.Box.Max)
 	switch {
 	case r.Aborted:
-		text += " (aborted)"
+		state = notice.New("is_aborted", "aborted")
 	case r.Paused:
-		text += " (paused)"
+		state = notice.New("is_paused", "paused")
 	}
-	return text
+	return notice.New("rollback", "{id}: {name} undoes {what} between {from} and {to}[ ({state})]", r.ID, sanction.By(r.By), what, r.Box.Min, r.Box.Max, state)
 }
 
 // Rollbacks returns all rollbacks in the order of their numbers. The elements must not be changed.
@@ -92,25 +99,25 @@ func rollbackOf(s *State, by author, args []string) (*Rollback, error) {
 			switch {
 			case r.By != by.name:
 			case by.entering && r.by.id != by.id && by.role != operator:
-				return nil, fmt.Errorf("rollback %d was ordered by another player with your name: name the number of yours, which /rollbacks lists", r.ID)
+				return nil, notice.New("namesakes_rollback", "rollback {id} was ordered by another player with your name: name the number of yours, which /rollbacks lists", r.ID)
 			default:
 				return r, nil
 			}
 		}
-		return nil, errors.New("you have ordered no rollback: name the number of one that /rollbacks lists")
+		return nil, notice.New("no_rollback_yours", "you have ordered no rollback: name the number of one that /rollbacks lists")
 	}
 	id, err := strconv.Atoi(args[0])
 	i := slices.IndexFunc(s.rollbacks, func(r Rollback) bool { return r.ID == id })
 	if err != nil || i < 0 {
-		return nil, fmt.Errorf("there is no rollback %s: /rollbacks lists them", args[0])
+		return nil, notice.New("no_rollback", "there is no rollback {id}: /rollbacks lists them", args[0])
 	}
 	if r := &s.rollbacks[i]; r.by.id == by.id || by.role.AtLeast(Moderator) && by.role.AtLeast(r.by.role) {
 		return r, nil
 	}
 	if !by.role.AtLeast(Moderator) {
-		return nil, fmt.Errorf("rollback %d is not yours", id)
+		return nil, notice.New("rollback_not_yours", "rollback {id} is not yours", id)
 	}
-	return nil, fmt.Errorf("rollback %d was ordered by somebody of a higher role than yours", id)
+	return nil, notice.New("rollback_of_higher_role", "rollback {id} was ordered by somebody of a higher role than yours", id)
 }
 
 // orderable returns why a rollback of a player below moderator must not be entered now: the land is not theirs any
@@ -135,9 +142,9 @@ func orderable(s *State, by author, box grid.Box) error {
 	case ownClaimOf(s, by.id, box) == nil:
 		return errNotOwned
 	case own >= maxRollbacksOfOne:
-		return fmt.Errorf("you have ordered %d rollbacks within 30 days: ask a moderator to order yours", maxRollbacksOfOne)
+		return notice.New("many_rollbacks", "you have ordered {count} rollbacks within 30 days: ask a moderator to order yours", maxRollbacksOfOne)
 	case full && first.by.role.AtLeast(Moderator) && !first.Aborted && by.entered-first.by.entered < listedFor.Milliseconds():
-		return fmt.Errorf("the list of rollbacks is full, and rollback %d, its first, may not be complete: ask a moderator to order yours", first.ID)
+		return notice.New("rollbacks_full", "the list of rollbacks is full, and rollback {id}, its first, may not be complete: ask a moderator to order yours", first.ID)
 	}
 	return nil
 }
@@ -149,7 +156,7 @@ func orderRollback(s *State, r Rollback, by author, at int64) Effect {
 		r.ID = s.rollbacks[n-1].ID + 1
 	}
 	s.rollbacks = append(slices.Clip(s.rollbacks[max(0, len(s.rollbacks)-MaxRollbacks+1):]), r)
-	return Effect{Text: fmt.Sprintf("Rollback %d has begun.", r.ID)}
+	return Effect{Text: notice.New(RollbackBegun, "Rollback {id} has begun.", r.ID)}
 }
 
 // PlayersOf returns the ids of the players whom a command about the past names, with commas between them: the owner of
@@ -170,7 +177,7 @@ func (s *State) PlayersOf(text string) ([]player.ID, error) {
 		}
 	}
 	if len(all) > wire.MaxHistoryPlayers {
-		return nil, fmt.Errorf("%d players are too many: name at most %d", len(all), wire.MaxHistoryPlayers)
+		return nil, notice.New("many_players", "{count} players are too many: name at most {most}", len(all), wire.MaxHistoryPlayers)
 	}
 	return all, nil
 }
@@ -182,11 +189,11 @@ func (s *State) playerOf(text string) (player.ID, error) {
 	target, err := s.targetOf(text)
 	switch {
 	case err != nil || target.Network.IsValid():
-		return player.ID{}, fmt.Errorf("%q is neither a player's name nor an id", text)
+		return player.ID{}, notice.New("not_a_player", "\"{text}\" is neither a player's name nor an id", text)
 	case target.Name != "":
 		return player.GuestID(text), nil
 	case target.Player == player.ID{}:
-		return player.ID{}, fmt.Errorf("%q is nobody's id", text) // in a filter it would stand for everybody
+		return player.ID{}, notice.New("nobodys_id", "\"{text}\" is nobody's id", text) // in a filter it would stand for everybody
 	}
 	return target.Player, nil
 }
@@ -197,7 +204,7 @@ func ParseCorners(a, b string) (box grid.Box, err error) {
 	for i, text := range [2]string{a, b} {
 		parts := strings.Split(text, ",")
 		if len(parts) != 3 {
-			return grid.Box{}, fmt.Errorf("%q is not a position: write X,Y,Z", text)
+			return grid.Box{}, notice.New("not_a_position", "\"{text}\" is not a position: write X,Y,Z", text)
 		}
 		if corners[i], err = place.ParsePos(parts); err != nil {
 			return grid.Box{}, err
@@ -205,7 +212,7 @@ func ParseCorners(a, b string) (box grid.Box, err error) {
 	}
 	box = grid.BoxOf(corners[0], corners[1])
 	if int64(box.Max.X)-int64(box.Min.X) >= MaxRollbackSide || int64(box.Max.Z)-int64(box.Min.Z) >= MaxRollbackSide {
-		return grid.Box{}, fmt.Errorf("the area is too large: at most %d blocks to each side", MaxRollbackSide)
+		return grid.Box{}, AreaTooLarge(MaxRollbackSide)
 	}
 	return box, nil
 }
@@ -222,7 +229,7 @@ func (s *State) ProposeRollback(of string, since int64, box grid.Box) (p history
 		box = grid.BoxOf(farthest, farthest)
 	}
 	if text := RevertText(of, since, box); err == nil && len(text) > wire.MaxChat {
-		err = errors.New("the names are too long for one command: name fewer players at a time")
+		err = notice.New("names_too_long", "the names are too long for one command: name fewer players at a time")
 	}
 	return p, err
 }
@@ -259,7 +266,7 @@ func RevertText(of string, since int64, box grid.Box) string {
 	return fmt.Sprintf("revert %s %d %v %v", of, since/1000, box.Min, box.Max)
 }
 
-var errNotOwned = errors.New("this land is not within a claim of yours: ask a moderator")
+var errNotOwned = notice.New("land_not_yours", "this land is not within a claim of yours: ask a moderator")
 
 // ownClaimOf returns the claim of a player that a box is within; nil if there is none.
 func ownClaimOf(s *State, id player.ID, box grid.Box) *Claim {
@@ -289,7 +296,7 @@ func revert(s *State, by author, args []string, at int64) (func() Effect, error)
 	}
 	since, err := strconv.ParseUint(args[1], 10, 40)
 	if err != nil {
-		return nil, fmt.Errorf("%q is not a time in seconds since 1970", args[1])
+		return nil, notice.New("not_seconds", "\"{text}\" is not a time in seconds since 1970", args[1])
 	}
 	r.Since = int64(since) * 1000
 	if r.Box, err = ParseCorners(args[2], args[3]); err != nil {
@@ -317,9 +324,9 @@ func claimed(s *State, by author, of string, players []player.ID, box grid.Box) 
 func mayUndo(s *State, by author, of string, players []player.ID) error {
 	switch {
 	case !by.role.AtLeast(Moderator):
-		return fmt.Errorf("only the role %v and above may undo changes outside of their own claims: choose two corners in a claim of yours", Moderator)
+		return notice.New("undo_outside_claims", "only the role {role} and above may undo changes outside of their own claims: choose two corners in a claim of yours", Moderator)
 	case of == Everyone && !by.role.AtLeast(Admin):
-		return fmt.Errorf("to undo the changes of everybody is for the role %v and above: name a player", Admin)
+		return notice.New("undo_everybody", "to undo the changes of everybody is for the role {role} and above: name a player", Admin)
 	}
 	for _, id := range players {
 		if id == by.id {
@@ -358,8 +365,20 @@ func changeRollback(s *State, id int, change func(*Rollback)) {
 	}
 }
 
+func paused(id int) notice.Notice {
+	return notice.New("rollback_paused", "Rollback {id} is paused.", id)
+}
+
+func resumed(id int) notice.Notice {
+	return notice.New("rollback_resumed", "Rollback {id} goes on.", id)
+}
+
+func aborted(id int) notice.Notice {
+	return notice.New("rollback_aborted", "Rollback {id} is aborted: what it has undone stays so.", id)
+}
+
 // control returns a command that changes how a rollback goes on.
-func control(word string, change func(*Rollback)) func(*State, author, []string, int64) (func() Effect, error) {
+func control(done func(id int) notice.Notice, change func(*Rollback)) func(*State, author, []string, int64) (func() Effect, error) {
 	return func(s *State, by author, args []string, _ int64) (func() Effect, error) {
 		r, err := rollbackOf(s, by, args)
 		if err != nil {
@@ -369,16 +388,16 @@ func control(word string, change func(*Rollback)) func(*State, author, []string,
 		change(&fresh)
 		switch {
 		case r.Aborted:
-			return nil, fmt.Errorf("rollback %d was aborted", r.ID)
+			return nil, notice.New("rollback_was_aborted", "rollback {id} was aborted", r.ID)
 		case by.entering && fresh.Paused == r.Paused && fresh.Aborted == r.Aborted: // the catalog may have such from earlier versions
-			return nil, fmt.Errorf("rollback %d %s already", r.ID, word)
+			return nil, notice.New("rollback_so_already", "nothing was changed: {is}", done(r.ID))
 		case by.entering && r.Paused && !fresh.Paused && !by.role.AtLeast(Moderator) && ownClaimOf(s, by.id, r.Box) == nil: // it would go on
 			return nil, errNotOwned
 		}
 		id := r.ID
 		return func() Effect {
 			changeRollback(s, id, change)
-			return Effect{Text: fmt.Sprintf("Rollback %d %s.", id, word)}
+			return Effect{Text: done(id)}
 		}, nil
 	}
 }

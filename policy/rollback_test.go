@@ -68,14 +68,14 @@ func TestRollbackCommands(t *testing.T) {
 			t.Errorf("rollback %d is from %d until %d, marked: %v", i, r.Since, r.Until, r.Marked)
 		}
 	}
-	if got, want := all[4].String(), "5: bob undoes rollback 4 between -9,20,-9 and 9,60,9"; got != want {
+	if got, want := all[4].Line().Text, "5: bob undoes rollback 4 between -9,20,-9 and 9,60,9"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := all[6].String(), "7: bob undoes changes of eve, Mallory, eve between -9,20,-9 and 9,60,9"; got != want {
+	if got, want := all[6].Line().Text, "7: bob undoes changes of eve, Mallory, eve between -9,20,-9 and 9,60,9"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if !strings.HasSuffix(all[0].String(), "undoes changes of eve between -9,20,-9 and 9,60,9 (aborted)") {
-		t.Errorf("%q", all[0].String())
+	if !strings.HasSuffix(all[0].Line().Text, "undoes changes of eve between -9,20,-9 and 9,60,9 (aborted)") {
+		t.Errorf("%q", all[0].Line().Text)
 	}
 }
 
@@ -261,11 +261,11 @@ func TestRollbackCommandsAreLimited(t *testing.T) {
 	order := RevertText("eve", 0, grid.BoxOf(grid.Pos{X: 1, Y: 5, Z: 1}, grid.Pos{X: 9, Y: 60, Z: 9}))
 	s.say("ada", order)
 	s.say("ada", "pause 1")
-	if got := s.refuses("ada", "pause 1"); got != "rollback 1 is paused already" {
+	if got := s.refuses("ada", "pause 1"); got != "nothing was changed: Rollback 1 is paused." {
 		t.Error(got)
 	}
 	s.say("ada", "resume 1")
-	if got := s.refuses("ada", "resume 1"); got != "rollback 1 goes on already" {
+	if got := s.refuses("ada", "resume 1"); got != "nothing was changed: Rollback 1 goes on." {
 		t.Error(got)
 	}
 	for n := 5; n < changesADay; n++ {

@@ -9,13 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
-
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy/place"
-	"github.com/voxelpopuli/voxeld/policy/sanction"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // Settings are those of the world.
@@ -115,12 +113,12 @@ func setBulk(s *State, args []string) (func() Effect, error) {
 		return nil, err
 	}
 	if role.custom() {
-		return nil, fmt.Errorf("the role %v is defined by /role create, with bulk=BLOCKS,HOUR", role)
+		return nil, notice.New("own_bulk", "the role {role} is defined by /role create, with bulk=BLOCKS,HOUR", role)
 	}
 	limits, ok := parseBulk(args[1:])
 	reset := len(args) == 2 && args[1] == "default"
 	if !ok && !reset {
-		return nil, fmt.Errorf("write how many blocks at once, at least %d, and how many in an hour, at most %d, or off, or default", minBulk, maxBulk)
+		return nil, notice.New("bulk_bounds", "write how many blocks at once, at least {least}, and how many in an hour, at most {most}, or off, or default", minBulk, maxBulk)
 	}
 	return func() Effect {
 		bulk := maps.Clone(s.settings.Bulk)
@@ -131,16 +129,12 @@ func setBulk(s *State, args []string) (func() Effect, error) {
 			delete(bulk, role)
 		}
 		s.settings.Bulk = bulk
-		return Effect{Text: fmt.Sprintf("The role %v may change by bulk edits: %v.", role, s.settings.BulkOf(role))}
+		now := s.settings.BulkOf(role)
+		if now == (BulkLimits{}) {
+			return Effect{Text: notice.New("bulk_off", "The role {role} may change nothing by bulk edits.", role)}
+		}
+		return Effect{Text: notice.New("bulk_set", "The role {role} may change by bulk edits: {once} blocks at once, {hour} in an hour.", role, now.AtOnce, now.Hour)}
 	}, nil
-}
-
-// String describes the limits.
-func (b BulkLimits) String() string {
-	if b == (BulkLimits{}) {
-		return "nothing"
-	}
-	return fmt.Sprintf("%d blocks at once, %d in an hour", b.AtOnce, b.Hour)
 }
 
 // EditsOf returns how many blocks a second a player of a role may change; 0: as many as their node grants.
@@ -182,14 +176,14 @@ func setBorder(s *State, args []string) (func() Effect, error) {
 	}
 	border, err := place.ParseBorder(args)
 	if err == nil && s.settings.Spawn != nil && !border.Contains(*s.settings.Spawn) {
-		err = errors.New("the spawn would be outside: move it first, with setspawn")
+		err = notice.New("spawn_outside", "the spawn would be outside: move it first, with setspawn")
 	}
 	return func() Effect {
 		s.settings.Border = border
 		if border == nil {
-			return Effect{Text: "The world has no border."}
+			return Effect{Text: notice.New("border_off", "The world has no border.")}
 		}
-		return Effect{Text: fmt.Sprintf("The border of the world is at %v.", border)}
+		return Effect{Text: notice.New("border_set", "The border of the world is at {border}.", border)}
 	}, err
 }
 
@@ -200,9 +194,9 @@ func setOriginal(s *State, args []string) (func() Effect, error) {
 	return func() Effect {
 		s.settings.NoOriginal = args[0] == "off"
 		if s.settings.NoOriginal {
-			return Effect{Text: "VoxelPopuli's own clients may not play."}
+			return Effect{Text: notice.New("original_off", "VoxelPopuli's own clients may not play.")}
 		}
-		return Effect{Text: "VoxelPopuli's own clients may play wherever guests may."}
+		return Effect{Text: notice.New("original_on", "VoxelPopuli's own clients may play wherever guests may.")}
 	}, nil
 }
 
@@ -219,10 +213,10 @@ func setEdits(s *State, args []string) (func() Effect, error) {
 		n, err = 0, nil
 	}
 	if role.custom() {
-		return nil, fmt.Errorf("the role %v is defined by /role create, with edits=NUMBER", role)
+		return nil, notice.New("own_edits", "the role {role} is defined by /role create, with edits=NUMBER", role)
 	}
 	if err != nil || n < 0 || n > maxEdits || n == 0 && args[1] != "default" {
-		return nil, fmt.Errorf("choose 1 to %d blocks a second, or default", maxEdits)
+		return nil, notice.New("edits_bounds", "choose 1 to {most} blocks a second, or default", maxEdits)
 	}
 	return func() Effect {
 		edits := maps.Clone(s.settings.Edits)
@@ -232,11 +226,11 @@ func setEdits(s *State, args []string) (func() Effect, error) {
 		if n == 0 {
 			delete(edits, role)
 			s.settings.Edits = edits
-			return Effect{Text: fmt.Sprintf("The role %v may change as many blocks a second as the node grants.", role)}
+			return Effect{Text: notice.New("edits_off", "The role {role} may change as many blocks a second as the node grants.", role)}
 		}
 		edits[role] = n
 		s.settings.Edits = edits
-		return Effect{Text: fmt.Sprintf("The role %v may change %d blocks a second.", role, n)}
+		return Effect{Text: notice.New("edits_set", "The role {role} may change {count} {count:block|blocks} a second.", role, n)}
 	}, nil
 }
 
@@ -247,11 +241,11 @@ func setClaims(s *State, args []string) (func() Effect, error) {
 	}
 	limits, ok := parseClaimLimits(args)
 	if !ok {
-		return nil, fmt.Errorf("write how many claims a builder may have, 0 to %d, and how many columns of blocks in all, 0 to %d", mostClaims, mostClaimArea)
+		return nil, notice.New("claims_bounds", "write how many claims a builder may have, 0 to {claims}, and how many columns of blocks in all, 0 to {area}", mostClaims, mostClaimArea)
 	}
 	return func() Effect {
 		s.settings.Claims, s.settings.ClaimArea = limits.Count, limits.Area
-		return Effect{Text: fmt.Sprintf("A builder may have %v, moderators and above %d times as much.", limits, moderatorClaims)}
+		return Effect{Text: notice.New("claims_set", "A builder may have {claims} {claims:claim|claims} with {area} {area:column|columns} of blocks, moderators and above {times} times as much.", limits.Count, limits.Area, moderatorClaims)}
 	}, nil
 }
 
@@ -266,11 +260,6 @@ func parseClaimLimits(args []string) (*ClaimLimits, bool) {
 		return nil, false
 	}
 	return &ClaimLimits{Count: int(count), Area: int64(area)}, true
-}
-
-// String describes the limits.
-func (c ClaimLimits) String() string {
-	return fmt.Sprintf("%s with %s of blocks", english.Plural(c.Count, "claim", ""), english.Plural(int(c.Area), "column", ""))
 }
 
 // timeOrOff parses the arguments of a setting that is a length of time: TIME or off.
@@ -289,16 +278,19 @@ func setFloodBan(s *State, args []string) (func() Effect, error) {
 	case err != nil:
 		return nil, err
 	case length > maxFloodBan:
-		return nil, fmt.Errorf("choose at most %s", sanction.DescribeTime(maxFloodBan))
+		return nil, notice.New("floodban_bounds", "choose at most {most:duration}", maxFloodBan)
 	}
 	return func() Effect {
 		s.settings.FloodBan = length.Milliseconds()
 		if off {
-			return Effect{Text: "Who floods the chat is muted for a minute."}
+			return Effect{Text: notice.New("floodban_off", "Who floods the chat is muted for a minute.")}
 		}
-		return Effect{Text: fmt.Sprintf("Who floods the chat may not join their node again for %s.", sanction.DescribeTime(length))}
+		return Effect{Text: notice.New("floodban_set", "Who floods the chat may not join their node again for {length:duration}.", length)}
 	}, nil
 }
+
+// ErrOutside is returned for a place outside of the border of the world.
+var ErrOutside = notice.New("outside_border", "that is outside the border of the world")
 
 func setSpawn(s *State, by author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 3 {
@@ -306,14 +298,14 @@ func setSpawn(s *State, by author, args []string, _ int64) (func() Effect, error
 	}
 	pos, err := place.ParsePos(args)
 	if err == nil && !s.settings.Border.Contains(pos) {
-		err = errors.New("that is outside the border of the world")
+		err = ErrOutside
 	}
 	if err == nil && by.entering && (pos.Y < 0 || pos.Y > grid.MaxHeight) {
-		err = fmt.Errorf("the height %d is out of the world: write X Y Z, with Y between 0 and %d", pos.Y, grid.MaxHeight)
+		err = notice.New("height_out_of_world", "the height {height} is out of the world: write X Y Z, with Y between 0 and {most}", pos.Y, grid.MaxHeight)
 	}
 	return func() Effect {
 		s.settings.Spawn = &pos
-		return Effect{Text: fmt.Sprintf("New players start at %v.", pos)}
+		return Effect{Text: notice.New("spawn_set", "New players start at {place}.", pos)}
 	}, err
 }
 
@@ -332,21 +324,26 @@ func (w Warps) At(name string) (grid.Pos, bool) {
 // Names returns the names of all warps, in order.
 func (w Warps) Names() []string { return slices.Sorted(maps.Keys(w)) }
 
+// NoWarp returns the error for a warp that there is not.
+func NoWarp(name string) error {
+	return notice.New("no_warp", "there is no warp {warp}: /warps lists them", name)
+}
+
 func setWarp(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 4 {
 		return nil, errUsage
 	}
 	name := strings.ToLower(args[0])
 	if err := player.CheckName(name); err != nil {
-		return nil, fmt.Errorf("%q is no name for a warp: use 1 to %d letters, digits, _ and -", args[0], player.MaxName)
+		return nil, notice.New("bad_warp_name", "\"{text}\" is no name for a warp: use 1 to {most} letters, digits, _ and -", args[0], player.MaxName)
 	}
 	pos, err := place.ParsePos(args[1:])
 	if _, known := s.warps[name]; err == nil && !known && len(s.warps) >= MaxWarps {
-		err = fmt.Errorf("there are %d warps: delete some first", MaxWarps)
+		err = notice.New("many_warps", "there are {count} warps: delete some first", MaxWarps)
 	}
 	return func() Effect {
 		s.warps[name] = pos
-		return Effect{Text: fmt.Sprintf("/warp %s leads to %v.", name, pos)}
+		return Effect{Text: notice.New("warp_set", "/warp {warp} leads to {place}.", name, pos)}
 	}, err
 }
 
@@ -356,11 +353,11 @@ func deleteWarp(s *State, _ author, args []string, _ int64) (func() Effect, erro
 	}
 	name := strings.ToLower(args[0])
 	if _, known := s.warps[name]; !known {
-		return nil, fmt.Errorf("there is no warp %s: /warps lists them", name)
+		return nil, NoWarp(name)
 	}
 	return func() Effect {
 		delete(s.warps, name)
-		return Effect{Text: fmt.Sprintf("The warp %s is deleted.", name)}
+		return Effect{Text: notice.New("warp_deleted", "The warp {warp} is deleted.", name)}
 	}, nil
 }
 

@@ -29,7 +29,7 @@ func TestSettings(t *testing.T) {
 		{"set edits builder 40", "The role builder may change 40 blocks a second."},
 		{"set edits builder 0", "! choose 1 to"},
 		{"set bulk builder 4096 20000", "The role builder may change by bulk edits: 4096 blocks at once, 20000 in an hour."},
-		{"set bulk moderator off", "The role moderator may change by bulk edits: nothing."},
+		{"set bulk moderator off", "The role moderator may change nothing by bulk edits."},
 		{"set bulk moderator default", "The role moderator may change by bulk edits: 65536 blocks at once, 262144 in an hour."},
 		{"set bulk builder 2047 20000", "! write how many"},
 		{"set bulk builder 4096 4095", "! write how many"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // SignedText returns what the author of an act signs: the lines "voxeld command 1", or "voxeld operator command 1", the
@@ -38,14 +39,14 @@ func Signed(world string, a nodemsg.Act) bool {
 // applied again then.
 func Verify(world string, a nodemsg.Act, issued Issued) error {
 	if !Signed(world, a) {
-		return errors.New("the signature of the command is wrong")
+		return notice.New("bad_command_signature", "the signature of the command is wrong")
 	}
 	if !a.Operator {
 		return nil
 	}
 	ok, err := issued(a.Charter, a.Key)
 	if err == nil && !ok {
-		err = errors.New("only operators whose node gives out tokens may do that: see voxeld peers")
+		err = notice.New("only_issuers", "only operators whose node gives out tokens may do that: see voxeld peers")
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/netaddr"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy/sanction"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // Limits of a world's policy.
@@ -50,6 +50,15 @@ type State struct {
 	numbered  int64 // the number of the last rollback or claim
 }
 
+// Words in notices.
+var (
+	claimsWord    = notice.New("claims", "claims")
+	namesWord     = notice.New("names", "names")
+	rollbacksWord = notice.New("rollbacks", "rollbacks")
+	playersWord   = notice.New("players", "players")
+	guestsWord    = notice.New("guests", "guests")
+)
+
 // New returns the policy of a new world: everybody may build.
 func New() *State {
 	return &State{
@@ -57,7 +66,7 @@ func New() *State {
 		sanctions: sanction.NewList(), tokens: make(map[string]bool),
 		settings: Settings{Players: Builder, Guests: Builder, Claims: defaultClaims, ClaimArea: defaultClaimArea, AddressQuota: defaultAddressQuota, GatewayQuota: defaultGatewayQuota, Expiry: defaultExpiry.Milliseconds()},
 		claims:   newClaims(), warps: make(Warps),
-		claiming: tally{what: "claims", most: maxClaimActs}, undoing: tally{what: "rollbacks", most: maxRollbackActs},
+		claiming: tally{what: claimsWord, most: maxClaimActs}, undoing: tally{what: rollbacksWord, most: maxRollbackActs},
 	}
 }
 
@@ -154,12 +163,12 @@ func (s *State) targetOf(text string) (sanction.Target, error) {
 	}
 	if network, ok := netaddr.Parse(text); ok {
 		if network.Bits() < 8 {
-			return sanction.Target{}, fmt.Errorf("the network %s is too large", text)
+			return sanction.Target{}, notice.New("large_network", "the network {network} is too large", text)
 		}
 		return sanction.Target{Network: network}, nil
 	}
 	if err := player.CheckName(text); err != nil {
-		return sanction.Target{}, fmt.Errorf("%q is neither a name, a player's id, an address nor a network", text)
+		return sanction.Target{}, notice.New("not_a_target", "\"{text}\" is neither a name, a player's id, an address nor a network", text)
 	}
 	if id, registered := s.OwnerOf(text); registered {
 		return sanction.Target{Player: id}, nil

@@ -10,6 +10,7 @@ import (
 // Command is a command of the chat, and of operators.
 type Command struct {
 	Name  string
+	Group string // one of Groups
 	Usage string // its arguments
 	Help  string
 	Role  Role // the lowest role that may use it
@@ -34,216 +35,228 @@ func (r Role) MayUse(c Command) bool {
 	return r.AtLeast(c.Role) || slices.Contains(r.of.Allow, c.Name)
 }
 
+// Groups are the groups of commands that players may use, in the order in which they are listed.
+var Groups = []string{groupTalk, groupMove, groupBuild, groupClaims, groupModeration, groupAdmin}
+
+const (
+	groupTalk       = "talk"
+	groupMove       = "move"
+	groupBuild      = "build"
+	groupClaims     = "claims"
+	groupModeration = "moderation"
+	groupAdmin      = "admin"
+)
+
 var commands = []Command{
 	{
-		Name: "help", Role: None, Local: true,
-		Help: "list the commands that you may use",
+		Name: "help", Group: groupTalk, Usage: "[GROUP | COMMAND]", Role: None, Local: true,
+		Help: "list the commands that you may use, or explain some",
 	},
 	{
-		Name: "who", Role: None, Local: true,
+		Name: "who", Group: groupTalk, Role: None, Local: true,
 		Help: "list who plays, on your node and on others",
 	},
 	{
-		Name: "roles", Role: Visitor, Local: true,
+		Name: "roles", Group: groupAdmin, Role: Visitor, Local: true,
 		Help: "list the players who have a role, and the roles that admins have defined",
 	},
 	{
-		Name: "spawn", Role: Visitor, Local: true,
+		Name: "spawn", Group: groupMove, Role: Visitor, Local: true,
 		Help: "go back to where new players start",
 	},
 	{
-		Name: "world", Usage: "TEXT", Role: Visitor, Local: true,
+		Name: "world", Group: groupTalk, Usage: "TEXT", Role: Visitor, Local: true,
 		Help: "write a line that all players of the world read",
 	},
 	{
-		Name: "me", Usage: "TEXT", Role: Visitor, Local: true,
+		Name: "me", Group: groupTalk, Usage: "TEXT", Role: Visitor, Local: true,
 		Help: "say what you do: those near you read it after your name",
 	},
 	{
-		Name: "msg", Usage: "NAME TEXT", Role: Visitor, Local: true,
+		Name: "msg", Group: groupTalk, Usage: "NAME TEXT", Role: Visitor, Local: true,
 		Help: "write a line that only that player reads",
 	},
 	{
-		Name: "r", Usage: "TEXT", Role: Visitor, Local: true,
+		Name: "r", Group: groupTalk, Usage: "TEXT", Role: Visitor, Local: true,
 		Help: "answer whom you exchanged the last such line with",
 	},
 	{
-		Name: "home", Role: Visitor, Local: true,
+		Name: "home", Group: groupMove, Role: Visitor, Local: true,
 		Help: "go to the place that you have set with /sethome",
 	},
 	{
-		Name: "sethome", Role: Visitor, Local: true,
+		Name: "sethome", Group: groupMove, Role: Visitor, Local: true,
 		Help: "make the place where you stand your home",
 	},
 	{
-		Name: "warp", Usage: "NAME", Role: Visitor, Local: true,
+		Name: "warp", Group: groupMove, Usage: "NAME", Role: Visitor, Local: true,
 		Help: "go to a place that /warps lists",
 	},
 	{
-		Name: "warps", Role: Visitor, Local: true,
+		Name: "warps", Group: groupMove, Role: Visitor, Local: true,
 		Help: "list the places that /warp leads to",
 	},
 	{
-		Name: "time", Role: None, Local: true,
+		Name: "time", Group: groupMove, Role: None, Local: true,
 		Help: "show the time of day in the world",
 	},
 	{
-		Name: "visit", Usage: "X Y Z", Role: Visitor, Local: true,
+		Name: "visit", Group: groupMove, Usage: "X Y Z", Role: Visitor, Local: true,
 		Help: "go to the place of a link, once after joining",
 	},
 	{
-		Name: "tp", Usage: "NAME | X Y Z", Role: Moderator, Local: true,
+		Name: "tp", Group: groupMove, Usage: "NAME | X Y Z", Role: Moderator, Local: true,
 		Help: "go to a player, or to a place",
 	},
 	{
-		Name: "owner", Usage: "TOKEN", Role: None, run: takeOwnership,
+		Name: "owner", Group: groupAdmin, Usage: "TOKEN", Role: None, run: takeOwnership,
 		Help: "become an owner, with the token that voxeld owner prints",
 	},
 	{
-		Name: "register", Role: Visitor, run: registerName, quota: NewName,
+		Name: "register", Group: groupClaims, Role: Visitor, run: registerName, quota: NewName,
 		Help: "register your name to your key, so that nobody else can use it",
 	},
 	{
-		Name: "claims", Usage: "[PLAYER]", Role: Visitor, Local: true,
+		Name: "claims", Group: groupClaims, Usage: "[PLAYER]", Role: Visitor, Local: true,
 		Help: "list your claims, or those of a player, and the one where you stand; as a CLAIM write eve/castle, or castle if it is yours",
 	},
 	{
-		Name: "claim", Usage: "[NAME] | CORNER CORNER [NAME]", Role: Builder, run: limited(claimLand), quota: NewClaim,
+		Name: "claim", Group: groupClaims, Usage: "[NAME] | CORNER CORNER [NAME]", Role: Builder, run: limited(claimLand), quota: NewClaim,
 		Help: "keep land for you and those you trust: click at two corners, or write them as X,Z or, for a box, as X,Y,Z",
 	},
 	{
-		Name: "unclaim", Usage: "CLAIM", Role: Builder, run: limited(unclaim),
+		Name: "unclaim", Group: groupClaims, Usage: "CLAIM", Role: Builder, run: limited(unclaim),
 		Help:    "give up a claim; moderators name that of another player as PLAYER/NAME",
 		Example: "unclaim eve/castle",
 	},
 	{
-		Name: "trust", Usage: "CLAIM PLAYER", Role: Builder, run: limited(trust),
+		Name: "trust", Group: groupClaims, Usage: "CLAIM PLAYER", Role: Builder, run: limited(trust),
 		Help: "let a player build in your claim, and enter it",
 	},
 	{
-		Name: "untrust", Usage: "CLAIM PLAYER", Role: Builder, run: limited(untrust),
+		Name: "untrust", Group: groupClaims, Usage: "CLAIM PLAYER", Role: Builder, run: limited(untrust),
 		Help: "let a player build in your claim no longer",
 	},
 	{
-		Name: "flag", Usage: "CLAIM build|enter all|members", Role: Builder, run: limited(flagClaim),
+		Name: "flag", Group: groupClaims, Usage: "CLAIM build|enter all|members", Role: Builder, run: limited(flagClaim),
 		Help: "set whether all players, or only members, may build in your claim, or enter it",
 	},
 	{
-		Name: "transfer", Usage: "CLAIM PLAYER", Role: Builder, run: limited(transfer),
+		Name: "transfer", Group: groupClaims, Usage: "CLAIM PLAYER", Role: Builder, run: limited(transfer),
 		Help: "give your claim to another player",
 	},
 	{
-		Name: "requests", Role: Visitor, Local: true,
+		Name: "requests", Group: groupClaims, Role: Visitor, Local: true,
 		Help: "list the names and claims that wait for a moderator: moderators all, players theirs",
 	},
 	{
-		Name: "approve", Usage: "NUMBER", Role: Moderator, run: approve,
+		Name: "approve", Group: groupModeration, Usage: "NUMBER", Role: Moderator, run: approve,
 		Help:    "give a player the name or the claim that they have requested",
 		Example: "approve 3",
 	},
 	{
-		Name: "deny", Usage: "NUMBER", Role: Moderator, run: deny,
+		Name: "deny", Group: groupModeration, Usage: "NUMBER", Role: Moderator, run: deny,
 		Help:    "refuse a player the name or the claim that they have requested",
 		Example: "deny 3",
 	},
 	{
-		Name: "bans", Role: Moderator, Local: true,
+		Name: "bans", Group: groupModeration, Role: Moderator, Local: true,
 		Help: "list the bans and mutes in force",
 	},
 	{
-		Name: "kick", Usage: "NAME [REASON]", Role: Moderator, run: impose(sanction.Kick),
+		Name: "kick", Group: groupModeration, Usage: "NAME [REASON]", Role: Moderator, run: impose(sanction.Kick),
 		Help:    "disconnect a player",
 		Example: "kick eve spamming",
 	},
 	{
-		Name: "ban", Usage: "NAME [TIME] [REASON]", Role: Moderator, run: impose(sanction.Ban),
+		Name: "ban", Group: groupModeration, Usage: "NAME [TIME] [REASON]", Role: Moderator, run: impose(sanction.Ban),
 		Help:    "exclude a player, an address or a network, for a TIME as 30m, 2h or 7d or for good",
 		Example: "ban eve 7d griefing\n  voxeld ban 203.0.113.0/24",
 	},
 	{
-		Name: "pardon", Usage: "NAME", Role: Moderator, run: lift("ban", sanction.Ban, sanction.Kick),
+		Name: "pardon", Group: groupModeration, Usage: "NAME", Role: Moderator, run: lift(sanction.Ban, sanction.Kick),
 		Help:    "lift a ban",
 		Example: "pardon eve",
 	},
 	{
-		Name: "mute", Usage: "NAME [TIME] [REASON]", Role: Moderator, run: impose(sanction.Mute),
+		Name: "mute", Group: groupModeration, Usage: "NAME [TIME] [REASON]", Role: Moderator, run: impose(sanction.Mute),
 		Help:    "keep a player from chatting",
 		Example: "mute eve 30m",
 	},
 	{
-		Name: "unmute", Usage: "NAME", Role: Moderator, run: lift("mute", sanction.Mute),
+		Name: "unmute", Group: groupModeration, Usage: "NAME", Role: Moderator, run: lift(sanction.Mute),
 		Help:    "lift a mute",
 		Example: "unmute eve",
 	},
 	{
-		Name: "inspect", Usage: "X,Y,Z [X,Y,Z [UNTIL [SKIP]]]", Role: Builder, Local: true,
+		Name: "inspect", Group: groupBuild, Usage: "X,Y,Z [X,Y,Z [UNTIL [SKIP]]]", Role: Builder, Local: true,
 		Help: "show who changed a block; with two corners, the page shows what happened between them",
 	},
 	{
-		Name: "rollback", Usage: "PLAYER[,PLAYER…] TIME [RADIUS | X,Y,Z X,Y,Z]", Role: Builder, Local: true,
+		Name: "rollback", Group: groupBuild, Usage: "PLAYER[,PLAYER…] TIME [RADIUS | X,Y,Z X,Y,Z]", Role: Builder, Local: true,
 		Help: "preview undoing changes of players since a TIME, such as 2h: around you, between two corners, or wherever they are; builders in their own claims. Also as player:eve player:bob time:2h radius:50",
 	},
 	{
-		Name: "rollbacks", Role: Builder, Local: true,
+		Name: "rollbacks", Group: groupBuild, Role: Builder, Local: true,
 		Help: "list the last rollbacks",
 	},
 	{
-		Name: "revert", Usage: "PLAYERS SINCE X,Y,Z X,Y,Z", Role: Builder, Hidden: true, run: limitedAtEntry(revert),
+		Name: "revert", Group: groupBuild, Usage: "PLAYERS SINCE X,Y,Z X,Y,Z", Role: Builder, Hidden: true, run: limitedAtEntry(revert),
 		Help: "order the rollback that /rollback has previewed: since a time, in seconds since 1970",
 	},
 	{
-		Name: "undo", Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(undo),
+		Name: "undo", Group: groupBuild, Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(undo),
 		Help:    "undo a rollback, your last one if you name none; undoing that again redoes it",
 		Example: "undo 3",
 	},
 	{
-		Name: "pause", Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(control("is paused", func(r *Rollback) { r.Paused = true })),
+		Name: "pause", Group: groupBuild, Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(control(paused, func(r *Rollback) { r.Paused = true })),
 		Help:    "pause a rollback; later ones in the same land wait for it",
 		Example: "pause 3",
 	},
 	{
-		Name: "resume", Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(control("goes on", func(r *Rollback) { r.Paused = false })),
+		Name: "resume", Group: groupBuild, Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(control(resumed, func(r *Rollback) { r.Paused = false })),
 		Help:    "let a paused rollback go on",
 		Example: "resume 3",
 	},
 	{
-		Name: "abort", Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(control("is aborted: what it has undone stays so", func(r *Rollback) { r.Aborted = true })),
+		Name: "abort", Group: groupBuild, Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(control(aborted, func(r *Rollback) { r.Aborted = true })),
 		Help:    "end a rollback for good",
 		Example: "abort 3",
 	},
 	{
-		Name: "say", Usage: "TEXT", Role: Moderator, run: say,
+		Name: "say", Group: groupModeration, Usage: "TEXT", Role: Moderator, run: say,
 		Help:    "show a line to all players of the world",
 		Example: "say The server restarts in five minutes",
 	},
 	{
-		Name: "role", Usage: roleUsage, Role: Admin, run: role,
+		Name: "role", Group: groupAdmin, Usage: roleUsage, Role: Admin, run: role,
 		Help:    "give a player a role: visitor, builder, moderator, admin or owner; with none they may not join; or define a role above one of these",
 		Example: "role ada moderator\n  voxeld role create helper builder allow=kick,mute",
 	},
 	{
-		Name: "release", Usage: "NAME", Role: Admin, run: releaseName,
+		Name: "release", Group: groupAdmin, Usage: "NAME", Role: Admin, run: releaseName,
 		Help:    "free a registered name, such as that of a player who has lost their key",
 		Example: "release ada",
 	},
 	{
-		Name: "set", Role: Admin, run: set,
+		Name: "set", Group: groupAdmin, Role: Admin, run: set,
 		Usage:   "players|guests|message|border|edits|bulk|floodban|original|claims|quota|approval|expiry VALUE",
 		Help:    "set what players without a role of their own may do, or guests; what players read when they join; where the world ends; how many blocks a second a role may change, and how many by bulk edits; how much land a builder may claim; for how long who floods the chat is banned; how many names and claims an address, a range or a gateway may add a day; whether new names or claims wait for a moderator; for how long those are kept that are not used; whether VoxelPopuli's own clients may play",
 		Example: "set guests visitor\n  voxeld set message Welcome! Be kind.\n  voxeld set border 2000",
 	},
 	{
-		Name: "setspawn", Usage: "[X Y Z]", Role: Admin, run: setSpawn,
+		Name: "setspawn", Group: groupAdmin, Usage: "[X Y Z]", Role: Admin, run: setSpawn,
 		Help:    "make the place where you stand, or another one, the one where new players start",
 		Example: "setspawn -- 120 64 -30",
 	},
 	{
-		Name: "setwarp", Usage: "NAME [X Y Z]", Role: Admin, run: setWarp,
+		Name: "setwarp", Group: groupAdmin, Usage: "NAME [X Y Z]", Role: Admin, run: setWarp,
 		Help:    "let /warp lead to the place where you stand, or to another one",
 		Example: "setwarp market -- 120 64 -30",
 	},
 	{
-		Name: "delwarp", Usage: "NAME", Role: Admin, run: deleteWarp,
+		Name: "delwarp", Group: groupAdmin, Usage: "NAME", Role: Admin, run: deleteWarp,
 		Help:    "delete a warp",
 		Example: "delwarp market",
 	},

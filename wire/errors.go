@@ -1,9 +1,12 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // Codes of a Failure, for programs. docs/protocol.md describes what each means to a client.
@@ -55,6 +58,8 @@ const (
 	FailReplaced = "replaced"
 	// FailShuttingDown: this node is shutting down; another one serves the world.
 	FailShuttingDown = "shutting_down"
+	// FailUnreadable: this node cannot read what is saved of the player, and no other one takes them now.
+	FailUnreadable = "unreadable"
 	// FailInternal: an internal error of the server.
 	FailInternal = "internal"
 )
@@ -62,7 +67,7 @@ const (
 var failures = []string{
 	FailBadJSON, FailBadCBOR, FailTooLong, FailUnknownMessage, FailUnknownField, FailMissingField, FailBadType, FailBadValue,
 	FailBadName, FailBadKey, FailBadSignature, FailWrongVersion, FailUnexpected, FailTimeout, FailRate, FailSlow, FailFull,
-	FailNoGuests, FailNameTaken, FailBanned, FailNotAllowed, FailReplaced, FailShuttingDown, FailInternal,
+	FailNoGuests, FailNameTaken, FailBanned, FailNotAllowed, FailReplaced, FailShuttingDown, FailUnreadable, FailInternal,
 }
 
 // FailLabels returns all codes of a Failure, which are labels of a metric.
@@ -139,6 +144,7 @@ func RefusalLabel(code string) string {
 type Error struct {
 	Code    string
 	Message string
+	Why     notice.Notice // the message, if it says more than the code; zero: it does not
 }
 
 // Error returns the code and the message.
@@ -147,6 +153,11 @@ func (e *Error) Error() string { return e.Code + ": " + e.Message }
 // Refuse returns an Error.
 func Refuse(code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Stop returns an Error that says more to players than its code does.
+func Stop(code string, why notice.Notice) *Error {
+	return &Error{Code: code, Message: why.Text, Why: why}
 }
 
 // noAnswer replaces the texts of context.DeadlineExceeded, os.ErrDeadlineExceeded and context.Canceled.
@@ -159,6 +170,14 @@ var noAnswer = strings.NewReplacer(
 // ErrorText returns the text of an error for people: in answers to operators, on pages, and in notices in the game.
 // Other nodes send such texts, too.
 func ErrorText(err error) string { return noAnswer.Replace(err.Error()) }
+
+// NoticeOf returns an error as players are shown it: as a notice if it is one, else as ErrorText returns it.
+func NoticeOf(err error) notice.Notice {
+	if n, is := errors.AsType[notice.Notice](err); is {
+		return n
+	}
+	return notice.New("failed", "{why}", ErrorText(err))
+}
 
 // Clip shortens untrusted input for use in a message.
 func Clip(b []byte) string {

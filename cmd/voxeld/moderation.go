@@ -52,7 +52,7 @@ func (m moderation) answerCommand(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	text, err := m.people.Operate(ctx, m.withID(command))
-	replyText(w, strings.TrimSpace(text+"\n"+warning), err)
+	replyText(w, strings.TrimSpace(text+"\n"+warning.Text), err)
 }
 
 func replyText(w http.ResponseWriter, text string, err error) {

@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // Protocol is the protocol id of the questions between gateways.
@@ -153,13 +153,13 @@ func (p *Players) find(ctx context.Context, name string) (peer string, it nodems
 		switch {
 		case a.Found == nil || !strings.EqualFold(a.Found.Name, name) || registered && a.Found.Player != owner:
 		case peer != "":
-			return "", nodemsg.FoundPlayer{}, fmt.Errorf("several nodes say that %s is playing there: try again in a moment", name)
+			return "", nodemsg.FoundPlayer{}, notice.New("on_several_nodes", "several nodes say that {name} is playing there: try again in a moment", name)
 		default:
 			peer, it = a.peer, *a.Found
 		}
 	}
 	if peer == "" {
-		return "", it, fmt.Errorf("nobody called %s is playing here, or on the nodes that this node can ask (%d at most)", name, maxPeers)
+		return "", it, notice.New("not_playing", "nobody called {name} is playing here, or on the nodes that this node can ask ({most} at most)", name, maxPeers)
 	}
 	return peer, it, nil
 }

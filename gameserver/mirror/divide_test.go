@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -46,7 +47,7 @@ func TestFeedsFollowTheCells(t *testing.T) {
 		t.Errorf("the first feed sends %+v", out)
 	}
 	first.notifyReached()
-	if len(lows.notices) != 1 || !slices.Equal(highs.notices, []sessionmsg.Notice{sessionmsg.LandAway, sessionmsg.LandBack}) {
+	if len(lows.notices) != 1 || !reflect.DeepEqual(highs.notices, []sessionmsg.Notice{sessionmsg.LandAway, sessionmsg.LandBack}) {
 		t.Errorf("notices %v in the lower half and %v in the upper", lows.notices, highs.notices)
 	}
 	second := sub.feedAt(low)
@@ -54,7 +55,7 @@ func TestFeedsFollowTheCells(t *testing.T) {
 		t.Errorf("the second feed sends %+v", out)
 	}
 	second.notifyReached()
-	if !slices.Equal(lows.notices, []sessionmsg.Notice{sessionmsg.LandAway, sessionmsg.LandBack}) || len(highs.notices) != 2 {
+	if !reflect.DeepEqual(lows.notices, []sessionmsg.Notice{sessionmsg.LandAway, sessionmsg.LandBack}) || len(highs.notices) != 2 {
 		t.Errorf("notices %v in the lower half and %v in the upper", lows.notices, highs.notices)
 	}
 

@@ -65,11 +65,11 @@ func TestAbsentPlayers(t *testing.T) {
 		got := ""
 		if err != nil {
 			got = "error"
-		} else if warning != "" {
+		} else if warning.Text != "" {
 			got = "warning"
 		}
 		if got != want {
-			t.Errorf("%s: %q, %v; want %q", text, warning, err, want)
+			t.Errorf("%s: %q, %v; want %q", text, warning.Text, err, want)
 		}
 	}
 }

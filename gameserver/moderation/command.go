@@ -3,13 +3,13 @@ package moderation
 import (
 	"context"
 	"encoding/hex"
-	"fmt"
-	"slices"
+	"errors"
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -25,13 +25,13 @@ func (s *Permissions) Command(m sessionmsg.Command, g Gateway) error {
 	case local:
 		return s.answer(c, rest, g)
 	case !policy.Known(text):
-		s.notice("There is no such command: /help lists those that you may use.")
+		s.notice(notice.New("no_such_command", "There is no such command: /help lists those that you may use."))
 		return nil
 	case s.key == nil:
-		s.notice("Only players with a key may use that command.")
+		s.notice(notice.New("command_needs_key", "Only players with a key may use that command."))
 		return nil
 	case text != m.Text: // what is signed cannot be changed
-		s.notice("That command contains a character that this node does not know, such as a new emoji. Leave it out.")
+		s.notice(notice.New("unknown_character", "That command contains a character that this node does not know, such as a new emoji. Leave it out."))
 		return nil
 	}
 	signature, err := hex.DecodeString(m.Signature)
@@ -39,18 +39,19 @@ func (s *Permissions) Command(m sessionmsg.Command, g Gateway) error {
 		return &wire.Error{Code: wire.FailBadSignature, Message: "sign the command with the key of the player"}
 	}
 	act := nodemsg.Act{Key: s.key, Seq: m.Seq, Name: s.who.Name, Text: m.Text, Signature: signature}
-	s.background(g, func(ctx context.Context) []string {
+	s.background(g, func(ctx context.Context) []notice.Notice {
 		warning, err := Absent(ctx, m.Text, g.Elsewhere)
 		if err != nil {
-			return []string{sentence(wire.ErrorText(err))}
+			return []notice.Notice{sentence(err)}
 		}
-		text, err := s.enforcer.Enter(ctx, act, func() error { return s.charge(m.Text, g) })
+		done, err := s.enforcer.Enter(ctx, act, func() error { return s.charge(m.Text, g) })
 		if err != nil {
-			return []string{sentence(wire.ErrorText(err))}
+			return []notice.Notice{sentence(err)}
 		}
-		g.Background(func(ctx context.Context) { s.follow(ctx, text, g) })
-		lines := []string{text, warning}
-		return slices.DeleteFunc(lines, func(line string) bool { return line == "" })
+		if done.Code == policy.RollbackBegun {
+			g.Background(func(ctx context.Context) { s.follow(ctx, done, g) })
+		}
+		return compact(done, warning)
 	})
 	return nil
 }
@@ -68,10 +69,10 @@ func (s *Permissions) charge(text string, g Gateway) error {
 // answer answers a command that changes no policy. An error ends the session.
 func (s *Permissions) answer(c policy.Command, rest string, g Gateway) (err error) {
 	if role := s.verdict.Load().Role; !role.MayUse(c) {
-		s.notice(fmt.Sprintf("/%s is not for the role %v.", c.Name, role))
+		s.notice(notice.New("not_for_role", "/{command} is not for the role {role}.", c.Name, role))
 		return nil
 	}
-	var why string // the player is not obeyed
+	var why error // the player is not obeyed
 	switch c.Name {
 	case "spawn", "home", "warp", "visit", "tp":
 		why = s.travel(c.Name, strings.Fields(rest), g)
@@ -79,7 +80,7 @@ func (s *Permissions) answer(c policy.Command, rest string, g Gateway) (err erro
 		why = s.setHome(g)
 	case "world", "me":
 		if rest == "" {
-			why = wrongUsage
+			why = errUsage
 		} else if c.Name == "world" {
 			why, err = g.SayToWorld(rest)
 		} else {
@@ -98,21 +99,19 @@ func (s *Permissions) answer(c policy.Command, rest string, g Gateway) (err erro
 	default:
 		s.list(s.lines(c.Name, rest, g))
 	}
-	if why == wrongUsage {
-		why = "usage: /" + c.Name + " " + c.Usage
+	if errors.Is(why, errUsage) {
+		why = c.WrongUsage()
 	}
-	if why != "" {
-		s.notice(sentence(why))
-	}
+	s.Tell(why)
 	return err
 }
 
 // list shows lines to the player.
-func (s *Permissions) list(lines []string) {
+func (s *Permissions) list(lines []notice.Notice) {
 	for _, line := range lines[:min(len(lines), maxLines)] {
 		s.notice(line)
 	}
 	if more := len(lines) - maxLines; more > 0 {
-		s.notice(fmt.Sprintf("… and %d more.", more))
+		s.notice(notice.New("more_lines", "… and {count} more.", more))
 	}
 }

@@ -2,6 +2,7 @@ package moderation
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -10,6 +11,8 @@ import (
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/terrain"
+	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // Terrain generates the untouched land; a *terrain.Generator. Any goroutine.
@@ -34,7 +37,7 @@ type Gateway struct {
 
 	// Say shows a line to those near the player, and SayToWorld to all players; they return why they do not, and an error
 	// that ends the session. They are called in the goroutine that handles the player's messages.
-	Say, SayToWorld func(text string) (why string, err error)
+	Say, SayToWorld func(text string) (why, err error)
 
 	Background func(task func(context.Context))
 	// Charge counts a command of a kind against the player's address, which may give so many a day, and reports whether
@@ -42,13 +45,14 @@ type Gateway struct {
 	Charge func(kind policy.Kind, daily int) bool
 }
 
-// wrongUsage is returned for arguments that a command does not have.
-const wrongUsage = "?"
+// errUsage is returned for arguments that a command does not have.
+var errUsage = errors.New("wrong arguments")
 
-// sentence returns an error as a sentence. A command at its beginning stays as it is.
-func sentence(text string) string {
-	if strings.HasPrefix(text, "/") {
-		return text
+// sentence returns an error as a notice, in English as a sentence. A command at its beginning stays as it is.
+func sentence(err error) notice.Notice {
+	n := wire.NoticeOf(err)
+	if !strings.HasPrefix(n.Text, "/") {
+		n.Text = strings.ToUpper(n.Text[:1]) + strings.TrimSuffix(n.Text[1:], ".") + "."
 	}
-	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
+	return n
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // This file holds the commands that only list something.
@@ -16,16 +18,14 @@ import (
 const maxNamed = 100
 
 // lines returns the lines that answer a command.
-func (s *Permissions) lines(name, rest string, g Gateway) (lines []string) {
+func (s *Permissions) lines(name, rest string, g Gateway) (lines []notice.Notice) {
 	now := s.enforcer.wall()
 	switch name {
 	case "help":
-		for _, c := range s.commands(s.verdict.Load().Role) {
-			lines = append(lines, strings.TrimSpace("/"+c.Name+" "+c.Usage)+" – "+c.Help)
-		}
+		return helpLines(s.commands(s.verdict.Load().Role), rest)
 	case "time":
 		minutes := int(g.TimeOfDay())
-		lines = append(lines, fmt.Sprintf("It is %02d:%02d in the world.", minutes/60, minutes%60))
+		lines = append(lines, notice.New("time_of_day", "It is {time} in the world.", fmt.Sprintf("%02d:%02d", minutes/60, minutes%60)))
 	case "requests":
 		return s.requestLines()
 	case "rollbacks":
@@ -35,12 +35,12 @@ func (s *Permissions) lines(name, rest string, g Gateway) (lines []string) {
 	case "roles":
 		s.enforcer.Read(func(p *policy.State) {
 			for _, m := range p.Roles().Members() {
-				lines = append(lines, fmt.Sprintf("%s: %v", m.Label(), m.Role))
+				lines = append(lines, notice.Plain(fmt.Sprintf("%s: %v", m.Label(), m.Role)))
 			}
 			for _, d := range p.Roles().Defined() {
-				lines = append(lines, "Role "+d.Describe())
+				lines = append(lines, d.Line())
 			}
-			lines = append(lines, fmt.Sprintf("All others: %v, guests: %v", p.Settings().Players, p.Settings().Guests))
+			lines = append(lines, notice.New("other_roles", "All others: {players}, guests: {guests}", p.Settings().Players, p.Settings().Guests))
 		})
 	case "bans":
 		s.enforcer.Read(func(p *policy.State) {
@@ -49,80 +49,102 @@ func (s *Permissions) lines(name, rest string, g Gateway) (lines []string) {
 			}
 		})
 		if len(lines) == 0 {
-			lines = append(lines, "Nobody is banned or muted.")
+			lines = append(lines, notice.New("no_sanctions", "Nobody is banned or muted."))
 		}
 	case "warps":
 		var warps []string
 		s.enforcer.Read(func(p *policy.State) { warps = p.Warps().Names() })
 		if len(warps) == 0 {
-			return []string{"There are no warps."}
+			return []notice.Notice{notice.New("no_warps", "There are no warps.")}
 		}
 		for some := range slices.Chunk(warps, 10) {
-			lines = append(lines, strings.Join(some, ", "))
+			lines = append(lines, notice.Plain(strings.Join(some, ", ")))
 		}
 	}
 	return lines
 }
 
+// helpLines explains the commands of a group, or one command; without a topic it lists all commands by group.
+func helpLines(commands []policy.Command, topic string) (lines []notice.Notice) {
+	topic = strings.ToLower(strings.TrimPrefix(topic, "/"))
+	byGroup := make(map[string][]string)
+	for _, c := range commands {
+		byGroup[c.Group] = append(byGroup[c.Group], "/"+c.Name)
+		if topic == c.Name || topic == c.Group {
+			lines = append(lines, notice.Plain(strings.TrimSpace("/"+c.Name+" "+c.Usage)+" – "+c.Help))
+		}
+	}
+	if len(lines) > 0 {
+		return lines
+	}
+	for _, group := range policy.Groups {
+		if names := byGroup[group]; len(names) > 0 {
+			lines = append(lines, notice.Plain(group+": "+strings.Join(names, " ")))
+		}
+	}
+	return append(lines, notice.New("help_more", "/help GROUP explains the commands of a group, /help COMMAND one of them."))
+}
+
 // requestLines lists the requests that wait for a moderator: to moderators all, to players theirs.
-func (s *Permissions) requestLines() (lines []string) {
+func (s *Permissions) requestLines() (lines []notice.Notice) {
 	s.enforcer.Read(func(p *policy.State) {
 		all := p.RequestsOf(s.who.ClaimID())
 		if s.verdict.Load().Role.AtLeast(policy.Moderator) {
 			all = p.Requests()
 		}
 		for _, r := range all {
-			lines = append(lines, r.String())
+			lines = append(lines, r.Line())
 		}
 	})
 	if len(lines) == 0 {
-		lines = append(lines, "No requests wait for a moderator.")
+		lines = append(lines, notice.New("no_requests", "No requests wait for a moderator."))
 	}
 	return lines
 }
 
 // listPlayers answers with who plays, here and on the other nodes.
 func (s *Permissions) listPlayers(g Gateway) {
-	s.background(g, func(ctx context.Context) []string {
+	s.background(g, func(ctx context.Context) []notice.Notice {
 		here := slices.Sorted(slices.Values(g.PlayerNames()))
-		s.notice("On this node: " + namesOf(here, uint64(len(here))) + ".")
-		if names, players := g.Elsewhere.List(ctx); players > 0 {
-			return []string{"On other nodes: " + namesOf(names, players) + "."}
+		names, more := namesOf(here, uint64(len(here)))
+		s.notice(notice.New("who_here", "On this node: {names}[ and {more} more].", names, more))
+		if all, players := g.Elsewhere.List(ctx); players > 0 {
+			names, more := namesOf(all, players)
+			return []notice.Notice{notice.New("who_elsewhere", "On other nodes: {names}[ and {more} more].", names, more)}
 		}
 		return nil
 	})
 }
 
-// namesOf returns names as a list, and how many players are not named.
-func namesOf(names []string, players uint64) string {
+// namesOf returns names as a list, and how many players are not named; empty if all are.
+func namesOf(names []string, players uint64) (list, more string) {
 	names = names[:min(len(names), maxNamed)]
-	text := strings.Join(names, ", ")
-	if more := players - min(players, uint64(len(names))); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
+	if n := uint64(len(names)); players > n {
+		more = strconv.FormatUint(players-n, 10)
 	}
-	return text
+	return strings.Join(names, ", "), more
 }
 
 // claimLines answers the command claims: those of the player, or of another one, and the one at a place.
-func (s *Permissions) claimLines(who string, at grid.Pos) (lines []string) {
+func (s *Permissions) claimLines(who string, at grid.Pos) (lines []notice.Notice) {
 	s.enforcer.Read(func(p *policy.State) {
 		owner := s.who.ClaimID()
 		if who != "" {
 			var known bool
 			if owner, known = p.OwnerOf(who); !known {
-				lines = append(lines, fmt.Sprintf("The name %s is registered to nobody.", who))
+				lines = append(lines, sentence(policy.NameOfNobody(who)))
 				return
 			}
 		}
 		if there := p.Claims().At(at); there != nil && there.Owner != owner {
-			lines = append(lines, "Here: "+p.DescribeClaim(there))
+			lines = append(lines, notice.New("claim_here", "Here: {claim}", p.ClaimLine(there)))
 		}
 		for _, c := range p.Claims().Of(owner) {
-			lines = append(lines, p.DescribeClaim(c))
+			lines = append(lines, p.ClaimLine(c))
 		}
 	})
 	if len(lines) == 0 {
-		lines = append(lines, "There are no claims to list.")
+		lines = append(lines, notice.New("no_claims", "There are no claims to list."))
 	}
 	return lines
 }

@@ -6,44 +6,44 @@ import (
 
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // message shows a line to one player, here or on another node, or returns why it does not.
-func (s *Permissions) message(rest string, g Gateway) (why string) {
+func (s *Permissions) message(rest string, g Gateway) error {
 	name, text, _ := strings.Cut(rest, " ")
 	line := nodemsg.PrivateLine{From: s.who.Player, Name: s.who.Name, Guest: s.who.Guest, Text: strings.TrimSpace(text)}
 	if line.Text == "" || (nodemsg.FindPlayer{Name: name}).Valid() != nil {
-		return wrongUsage
+		return errUsage
 	}
-	if why := s.Mute(); why != "" {
+	if why := s.Mute(); why != nil {
 		return why
 	}
 	if it, here := g.FindPlayer(name); here {
 		line.To = it.Player
 		s.confirm(it.Name, line, g.ShowLine(line))
-		return ""
+		return nil
 	}
-	s.background(g, func(ctx context.Context) []string {
+	s.background(g, func(ctx context.Context) []notice.Notice {
 		known, shown, err := g.Elsewhere.Show(ctx, name, line)
 		if err != nil {
-			return []string{sentence(wire.ErrorText(err))}
+			return []notice.Notice{sentence(err)}
 		}
 		s.confirm(known, line, shown)
 		return nil
 	})
-	return ""
+	return nil
 }
 
 // reply shows a line to whom the player exchanged the last private line with, or returns why it does not.
-func (s *Permissions) reply(text string, g Gateway) (why string) {
+func (s *Permissions) reply(text string, g Gateway) error {
 	s.mu.Lock()
 	to := s.mu.correspondent
 	s.mu.Unlock()
 	if to == "" {
-		return "nobody has written to you yet: /msg NAME TEXT writes to a player"
+		return notice.New("no_correspondent", "nobody has written to you yet: /msg NAME TEXT writes to a player")
 	}
 	return s.message(to+" "+text, g)
 }
@@ -51,7 +51,7 @@ func (s *Permissions) reply(text string, g Gateway) (why string) {
 // confirm shows the author of a line that it was shown to its recipient, or tells them that it was not.
 func (s *Permissions) confirm(to string, line nodemsg.PrivateLine, shown bool) {
 	if !shown {
-		s.notice("Nobody called " + to + " is playing who can read messages.")
+		s.notice(notice.New("no_reader", "Nobody called {name} is playing who can read messages.", to))
 		return
 	}
 	s.setCorrespondent(to)

@@ -6,7 +6,6 @@ package moderation
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/netip"
 	"sync/atomic"
@@ -19,9 +18,9 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/policy/place"
-	"github.com/voxelpopuli/voxeld/policy/sanction"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // People is the world's policy; a *policysync.Copy. Any goroutine may use it.
@@ -30,7 +29,7 @@ type People interface {
 	Read(read func(*policy.State))
 	// Enter carries out a signed command everywhere, and returns what it has done.
 	// Charge is called if the command would have an effect, and returns why it must not be entered all the same.
-	Enter(ctx context.Context, act nodemsg.Act, charge func() error) (string, error)
+	Enter(ctx context.Context, act nodemsg.Act, charge func() error) (notice.Notice, error)
 	// Notify has functions called after each change, and with each line for all players. They do not block.
 	Notify(changed func(), announce func(text string))
 }
@@ -89,7 +88,7 @@ func subject(id player.ID, name string, guest bool, remote net.Addr) policy.Subj
 func (e *Enforcer) refusal(v policy.Verdict) error {
 	switch {
 	case v.Ban != nil:
-		return &wire.Error{Code: wire.FailBanned, Message: v.Ban.Describe(e.wall())}
+		return wire.Stop(wire.FailBanned, v.Ban.Describe(e.wall()))
 	case !v.MayJoin():
 		return &wire.Error{Code: wire.FailNotAllowed, Message: "Only players who were given a role may join this world."}
 	}
@@ -140,32 +139,25 @@ func (e *Enforcer) nameFor(who policy.Subject) (name string, err error) {
 	}
 	e.Read(func(p *policy.State) { name = p.NameFor(who.Player, who.Name) })
 	if who.Guest && name != who.Name {
-		return "", &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf("the name %s is registered to a player: choose another name", who.Name)}
+		return "", wire.Stop(wire.FailNameTaken, notice.New("taken_by_player", "the name {name} is registered to a player: choose another name", who.Name))
 	}
 	return name, nil
 }
 
 // refuseFlooder returns why a player who has flooded the chat may not play here; nil if they may.
 func (e *Enforcer) refuseFlooder(id player.ID) error {
-	if ban := e.floodSanction(sanction.Ban, e.floods.of(id).banned); ban != "" {
-		return &wire.Error{Code: wire.FailBanned, Message: ban}
+	if left := e.floods.of(id).banned.Sub(e.wall()); left > 0 {
+		return wire.Stop(wire.FailBanned, notice.New("flood_ban", "You are banned from this node ({left:duration} left): flooding the chat.", left))
 	}
 	return nil
 }
 
-// floodMute returns why nobody reads what a player writes who has flooded the chat; empty if they do.
-func (e *Enforcer) floodMute(id player.ID) string {
-	return e.floodSanction(sanction.Mute, e.floods.of(id).muted)
-}
-
-// floodSanction describes a sanction of this node; empty if it is over.
-func (e *Enforcer) floodSanction(kind sanction.Kind, until time.Time) string {
-	now := e.wall()
-	if !now.Before(until) {
-		return ""
+// floodMute returns why nobody reads what a player writes who has flooded the chat; nil if they do.
+func (e *Enforcer) floodMute(id player.ID) error {
+	if left := e.floods.of(id).muted.Sub(e.wall()); left > 0 {
+		return notice.New("flood_mute", "You are muted by this node ({left:duration} left): flooding the chat.", left)
 	}
-	it := sanction.Sanction{Kind: kind, By: "this node", Until: until.UnixMilli(), Reason: "flooding the chat"}
-	return it.Describe(now)
+	return nil
 }
 
 // NoteGuestsEdit counts an edit that a guest has requested.

@@ -2,8 +2,6 @@ package moderation
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -13,8 +11,8 @@ import (
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/rollback"
 	"github.com/voxelpopuli/voxeld/terrain"
-	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -22,47 +20,47 @@ import (
 const maxSkip = 10_000
 
 // inspectBox sends who has changed blocks of a box.
-func (s *Permissions) inspectBox(args []string, g Gateway) (why string) {
+func (s *Permissions) inspectBox(args []string, g Gateway) error {
 	page, err := parsePage(args)
 	if err != nil {
-		return wire.ErrorText(err)
+		return err
 	}
-	s.background(g, func(ctx context.Context) (answer []string) {
+	s.background(g, func(ctx context.Context) (answer []notice.Notice) {
 		found, err := g.History.Query(ctx, rollback.Query{
 			Filter: history.Filter{Box: grid.Box{Min: page.Min, Max: page.Max}, Until: page.Until}, Newest: true, Most: page.Skip + sessionmsg.MaxHistory,
 		})
 		if err != nil {
-			answer = append(answer, sentence(wire.ErrorText(err)))
+			answer = append(answer, sentence(err))
 		}
 		page.More, page.Missing = found.More, err != nil || len(found.Missing) > 0
 		s.addChanges(&page, found.Records[min(page.Skip, len(found.Records)):], g.Terrain)
 		s.send(page)
 		return answer
 	})
-	return ""
+	return nil
 }
 
 // parsePage returns the History that the arguments ask for, without its changes.
 func parsePage(args []string) (page sessionmsg.History, err error) {
 	if len(args) > 4 {
-		return page, errors.New(wrongUsage)
+		return page, errUsage
 	}
 	box, err := policy.ParseCorners(args[0], args[1])
 	if err != nil {
 		return page, err
 	}
 	if x, _, z := box.Sides(); max(x, z) > sessionmsg.MaxHistorySide {
-		return page, fmt.Errorf("the area is too large: at most %d blocks to each side", sessionmsg.MaxHistorySide)
+		return page, policy.AreaTooLarge(sessionmsg.MaxHistorySide)
 	}
 	page.Min, page.Max = box.Min, box.Max
 	if len(args) > 2 {
 		if page.Until, err = strconv.ParseInt(args[2], 10, 64); err != nil || page.Until < 0 {
-			return page, fmt.Errorf("%q is not a time: write the milliseconds since 1970, or 0", args[2])
+			return page, notice.New("not_milliseconds", "\"{text}\" is not a time: write the milliseconds since 1970, or 0", args[2])
 		}
 	}
 	if len(args) > 3 {
 		if page.Skip, err = strconv.Atoi(args[3]); err != nil || page.Skip < 0 || page.Skip > maxSkip {
-			return page, fmt.Errorf("skip 0 to %d changes, not %q", maxSkip, args[3])
+			return page, notice.New("bad_skip", "skip 0 to {most} changes, not \"{text}\"", maxSkip, args[3])
 		}
 	}
 	return page, nil

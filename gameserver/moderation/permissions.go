@@ -3,7 +3,6 @@ package moderation
 import (
 	"context"
 	"crypto/ed25519"
-	"fmt"
 	"net"
 	"reflect"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/policy/place"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -39,7 +39,7 @@ const commandTime = 15 * time.Second
 const maxTasks = 4
 
 // task waits for other nodes, and returns what the player is shown then.
-type task func(context.Context) (answer []string)
+type task func(context.Context) (answer []notice.Notice)
 
 // Permissions is what the player of one session may do.
 type Permissions struct {
@@ -122,9 +122,9 @@ func (s *Permissions) tellAnswers() {
 		switch {
 		case slices.ContainsFunc(waiting, func(still policy.Request) bool { return still.ID == r.ID }):
 		case given(r):
-			s.notice(fmt.Sprintf("Your request for %s is approved.", r.What()))
+			s.notice(notice.New("request_approved", "Your request for {what} is approved.", r.What()))
 		default:
-			s.notice(fmt.Sprintf("Your request for %s is denied.", r.What()))
+			s.notice(notice.New("request_denied", "Your request for {what} is denied.", r.What()))
 		}
 	}
 }
@@ -148,11 +148,11 @@ func (s *Permissions) refuseName() error {
 	if owner, registered := s.enforcer.OwnerOf(s.who.Name); !registered || owner == s.who.Player {
 		return nil
 	}
-	advice := " under another name"
-	if s.key != nil {
-		advice = ", and you are shown as " + player.Namesake(s.who.Name, s.who.Player.String(), 0)
+	if s.key == nil {
+		return wire.Stop(wire.FailNameTaken, notice.New("registered_since", "another player has registered the name {name}: join again under another name", s.who.Name))
 	}
-	return &wire.Error{Code: wire.FailNameTaken, Message: fmt.Sprintf("another player has registered the name %s: join again%s", s.who.Name, advice)}
+	return wire.Stop(wire.FailNameTaken, notice.New("shown_as", "another player has registered the name {name}: join again, and you are shown as {shown}",
+		s.who.Name, player.Namesake(s.who.Name, s.who.Player.String(), 0)))
 }
 
 // border returns the border that holds for the player; nil for none. Each move asks for it: most worlds have none, and
@@ -175,7 +175,7 @@ func (s *Permissions) MayGo(from, to motion.Pose) bool {
 func (s *Permissions) BringInside(at motion.Pose) (to motion.Pose, outside bool) {
 	to = at
 	if to.X, to.Z, outside = s.border().Nearest(at.X, at.Z); outside {
-		s.notice("The world ends here: you were brought back inside its border.")
+		s.notice(notice.New("brought_inside", "The world ends here: you were brought back inside its border."))
 	}
 	return to, outside
 }
@@ -198,8 +198,8 @@ func (s *Permissions) RefuseBulk(blocks int) string {
 	return ""
 }
 
-// Mute returns why others may not read what the player writes; empty if they may.
-func (s *Permissions) Mute() string {
+// Mute returns why others may not read what the player writes; nil if they may.
+func (s *Permissions) Mute() error {
 	if mute := s.enforcer.judge(s.who).Mute; mute != nil {
 		return mute.Describe(s.enforcer.wall())
 	}
@@ -213,11 +213,18 @@ func (s *Permissions) Greet() {
 	s.mu.Unlock()
 	s.tell()
 	if message := s.enforcer.Settings().Message; message != "" {
-		s.notice(message)
+		s.notice(notice.Plain(message))
 	}
 }
 
-func (s *Permissions) notice(text string) { s.send(sessionmsg.Notice{Text: text}) }
+func (s *Permissions) notice(n notice.Notice) { s.send(sessionmsg.Notice(n)) }
+
+// Tell shows the player why something was not done; nil: nothing.
+func (s *Permissions) Tell(why error) {
+	if why != nil {
+		s.notice(sentence(why))
+	}
+}
 
 // tell sends what the player may do, once they are greeted, and unless the client knows it.
 func (s *Permissions) tell() {
@@ -233,7 +240,7 @@ func (s *Permissions) tell() {
 	defer s.sendClaims()
 	m := sessionmsg.Permissions{Role: role.String(), Name: own, Commands: []sessionmsg.CommandHelp{}, Bulk: v.Bulk.AtOnce}
 	for _, c := range s.commands(role) {
-		m.Commands = append(m.Commands, sessionmsg.CommandHelp{Name: c.Name, Usage: c.Usage, Help: c.Help})
+		m.Commands = append(m.Commands, sessionmsg.CommandHelp{Name: c.Name, Group: c.Group, Usage: c.Usage, Help: c.Help})
 	}
 	if s.mu.sent != nil && reflect.DeepEqual(m, *s.mu.sent) {
 		return
@@ -257,13 +264,13 @@ func (s *Permissions) TooFast() error {
 	}
 	switch s.enforcer.floods.note(s.who.Player, now, ban) {
 	case floodWarned:
-		if mute := s.enforcer.floodMute(s.who.Player); mute != "" {
-			s.notice(mute)
+		if mute := s.enforcer.floodMute(s.who.Player); mute != nil {
+			s.Tell(mute)
 			return nil
 		}
-		s.notice("You write too fast; that was not sent. Go on like that, and you are muted for a minute.")
+		s.notice(notice.New("too_fast", "You write too fast; that was not sent. Go on like that, and you are muted for a minute."))
 	case floodMuted:
-		s.notice("You write too fast, and are muted for a minute.")
+		s.notice(notice.New("too_fast_muted", "You write too fast, and are muted for a minute."))
 	case floodBanned:
 		return s.enforcer.refuseFlooder(s.who.Player)
 	}
@@ -287,9 +294,9 @@ func (s *Permissions) background(g Gateway, next task) {
 	case waiting == 0:
 		g.Background(s.runTasks)
 	case waiting == maxTasks:
-		s.notice("Wait until your last commands are carried out.")
+		s.notice(notice.New("commands_wait", "Wait until your last commands are carried out."))
 	case stuck:
-		s.notice("This is carried out after your last command, which is not answered yet.")
+		s.notice(notice.New("after_last_command", "This is carried out after your last command, which is not answered yet."))
 	}
 }
 
@@ -310,7 +317,7 @@ func (s *Permissions) runTasks(ctx context.Context) {
 	}
 }
 
-func await(ctx context.Context, t task) []string {
+func await(ctx context.Context, t task) []notice.Notice {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
 	return t(ctx)
@@ -327,8 +334,8 @@ func (s *Permissions) RefuseText(e sessionmsg.Edit) string {
 	if !chunk.Block(e.Block).IsSign() || wire.CheckSign(e.Text) != nil {
 		return wire.RefusedText
 	}
-	if why := s.Mute(); why != "" {
-		s.notice(why)
+	if why := s.Mute(); why != nil {
+		s.Tell(why)
 		return wire.RefusedMuted
 	}
 	return ""

@@ -17,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -29,7 +30,7 @@ func TestCommandsAreCarriedOutInOrder(t *testing.T) {
 	underWay := 0
 	g := Gateway{Background: func(run func(context.Context)) { run(t.Context()) }}
 	command := func(text string, meanwhile ...task) task {
-		return func(context.Context) []string {
+		return func(context.Context) []notice.Notice {
 			if underWay++; underWay > 1 {
 				t.Errorf("%s began before the one before it was carried out", text)
 			}
@@ -37,7 +38,7 @@ func TestCommandsAreCarriedOutInOrder(t *testing.T) {
 			for _, next := range meanwhile {
 				s.background(g, next)
 			}
-			return []string{text}
+			return []notice.Notice{notice.Plain(text)}
 		}
 	}
 	s.background(g, command("1", command("2"), command("3"), command("4"), command("too many")))
@@ -55,8 +56,8 @@ func TestCommandsThatWaitAreNoted(t *testing.T) {
 		var said []string
 		s.send = func(m sessionmsg.FromServer) { said = append(said, m.(sessionmsg.Notice).Text) }
 		g := Gateway{Background: func(run func(context.Context)) { run(t.Context()) }}
-		answer := func(text string) task { return func(context.Context) []string { return []string{text} } }
-		s.background(g, func(context.Context) []string {
+		answer := func(text string) task { return func(context.Context) []notice.Notice { return []notice.Notice{notice.Plain(text)} } }
+		s.background(g, func(context.Context) []notice.Notice {
 			s.background(g, answer("at once"))
 			time.Sleep(2 * time.Second) // of the bubble
 			s.background(g, answer("later"))
@@ -74,7 +75,7 @@ type fixedPolicy struct{ *policy.State }
 
 func (p fixedPolicy) Read(read func(*policy.State)) { read(p.State) }
 
-func (fixedPolicy) Enter(context.Context, nodemsg.Act, func() error) (string, error) { return "", nil }
+func (fixedPolicy) Enter(context.Context, nodemsg.Act, func() error) (notice.Notice, error) { return notice.Notice{}, nil }
 
 func (fixedPolicy) Notify(func(), func(string)) {}
 

@@ -1,14 +1,13 @@
 package moderation
 
 import (
-	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // maxRadius is how far around the player a rollback may reach, in blocks.
@@ -52,7 +51,7 @@ func parseRollback(args []string) (w wantedRollback, err error) {
 	next(&w.players)
 	next(&ago)
 	if w.players == "" || ago == "" {
-		return w, errors.New(wrongUsage)
+		return w, errUsage
 	}
 	if w.ago, err = policy.ParseDuration(ago); err != nil {
 		return w, err
@@ -65,7 +64,7 @@ func parseRollback(args []string) (w wantedRollback, err error) {
 	next(&radius)
 	switch {
 	case len(plain) > 0 || area != "" && radius != "":
-		return w, errors.New(wrongUsage)
+		return w, errUsage
 	case area != "":
 		w.hasBox = true
 		if w.box, err = grid.ParseBox(area); err == nil {
@@ -74,7 +73,7 @@ func parseRollback(args []string) (w wantedRollback, err error) {
 	case radius != "":
 		n, parseErr := strconv.Atoi(radius)
 		if parseErr != nil || n < 1 || n > maxRadius {
-			return w, fmt.Errorf("%q is not a radius: choose 1 to %d blocks, or two corners as X,Y,Z", radius, maxRadius)
+			return w, notice.New("not_a_radius", "\"{text}\" is not a radius: choose 1 to {most} blocks, or two corners as X,Y,Z", radius, maxRadius)
 		}
 		w.radius = int32(n)
 	}

@@ -28,11 +28,11 @@ func TestParseRollback(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                               wrongUsage,
-		"eve":                            wrongUsage,
-		"player:eve":                     wrongUsage,
-		"eve 2h 5 6 7":                   wrongUsage,
-		"eve 2h radius:5 area:-9,-8:7,6": wrongUsage,
+		"":                               errUsage.Error(),
+		"eve":                            errUsage.Error(),
+		"player:eve":                     errUsage.Error(),
+		"eve 2h 5 6 7":                   errUsage.Error(),
+		"eve 2h radius:5 area:-9,-8:7,6": errUsage.Error(),
 		"eve x":                          `"x" is not a time: write 30m, 2h, 7d or 4w`,
 		"eve 2h 0":                       `"0" is not a radius: choose 1 to 1500 blocks, or two corners as X,Y,Z`,
 		"eve 2h area:1,2":                `area "1,2": want X1,Z1:X2,Z2 or X1,Y1,Z1:X2,Y2,Z2 in blocks, such as -64,-64:64,64`,

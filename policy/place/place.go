@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // Border encloses the part of the world that players may enter and build in: the blocks with X in [MinX, MaxX] and Z in
@@ -60,7 +61,7 @@ const maxCoordinate = grid.Limit*grid.ChunkSize - 1
 func parseCoordinate(text string) (int32, error) {
 	v, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || v < -maxCoordinate-1 || v > maxCoordinate {
-		return 0, fmt.Errorf("%q is not a coordinate: write a whole number between %d and %d", text, -maxCoordinate-1, maxCoordinate)
+		return 0, notice.New("not_a_coordinate", "\"{text}\" is not a coordinate: write a whole number between {least} and {most}", text, -maxCoordinate-1, maxCoordinate)
 	}
 	return int32(v), nil
 }
@@ -83,7 +84,7 @@ func ParseBorder(args []string) (*Border, error) {
 	case len(args) == 1:
 		radius, err := parseCoordinate(args[0])
 		if err == nil && radius < 1 {
-			err = fmt.Errorf("the radius %d is less than 1 block", radius)
+			err = notice.New("small_radius", "the radius {radius} is less than 1 block", radius)
 		}
 		return &Border{-radius, -radius, radius, radius}, err
 	}
@@ -91,7 +92,7 @@ func ParseBorder(args []string) (*Border, error) {
 	for i, arg := range args {
 		x, z, ok := strings.Cut(arg, ",")
 		if !ok {
-			return nil, fmt.Errorf("%q is not a corner: write X,Z", arg)
+			return nil, notice.New("not_a_border_corner", "\"{text}\" is not a corner: write X,Z", arg)
 		}
 		for j, text := range []string{x, z} {
 			var err error

@@ -4,14 +4,12 @@
 package sanction
 
 import (
-	"fmt"
 	"net/netip"
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
-
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // Kind is a kind of sanction.
@@ -50,35 +48,47 @@ type Sanction struct {
 // InForce reports whether the sanction has not ended at a time, in Unix milliseconds.
 func (s *Sanction) InForce(at int64) bool { return s.Until == 0 || at < s.Until }
 
-// Describe returns the sanction as a sentence for the player whom it concerns.
-func (s *Sanction) Describe(now time.Time) string {
-	what := map[Kind]string{Ban: "You are banned from this world", Kick: "You were kicked", Mute: "You are muted"}[s.Kind]
-	what += " by " + s.By
-	if s.Kind != Kick {
-		what += s.left(now)
+// Operator is what operators are called in By.
+const Operator = "an operator"
+
+// By returns what an author is called in notices.
+func By(name string) notice.Notice {
+	if name == Operator {
+		return notice.New("an_operator", "an operator")
 	}
-	if s.Reason != "" {
-		what += ": " + s.Reason
+	return notice.Plain(name)
+}
+
+// Describe returns the sanction in a sentence for the player.
+func (s *Sanction) Describe(now time.Time) notice.Notice {
+	by, reason := By(s.By), strings.TrimRight(s.Reason, ".")
+	switch s.Kind {
+	case Ban:
+		return notice.New("you_are_banned", "You are banned from this world by {name}[ ({left:duration} left)][: {reason}].", by, s.left(now), reason)
+	case Kick:
+		return notice.New("you_were_kicked", "You were kicked by {name}[: {reason}].", by, reason)
 	}
-	return strings.TrimRight(what, ".") + "."
+	return notice.New("you_are_muted", "You are muted by {name}[ ({left:duration} left)][: {reason}].", by, s.left(now), reason)
 }
 
 // Line returns the sanction as a line of a list.
-func (s *Sanction) Line(now time.Time) string {
-	text := fmt.Sprintf("%s: %s by %s", s.Target, map[Kind]string{Ban: "banned", Kick: "kicked", Mute: "muted"}[s.Kind], s.By)
-	text += s.left(now)
-	if s.Reason != "" {
-		text += ": " + s.Reason
+func (s *Sanction) Line(now time.Time) notice.Notice {
+	by, left := By(s.By), s.left(now)
+	switch s.Kind {
+	case Ban:
+		return notice.New("ban", "{target}: banned by {name}[ ({left:duration} left)][: {reason}]", s.Target, by, left, s.Reason)
+	case Kick:
+		return notice.New("kick", "{target}: kicked by {name}[ ({left:duration} left)][: {reason}]", s.Target, by, left, s.Reason)
 	}
-	return text
+	return notice.New("mute", "{target}: muted by {name}[ ({left:duration} left)][: {reason}]", s.Target, by, left, s.Reason)
 }
 
-// left returns how long the sanction lasts from now on, in parentheses; the empty string if it does not end by itself.
-func (s *Sanction) left(now time.Time) string {
+// left returns for how long the sanction is in force; nil if until it is lifted.
+func (s *Sanction) left(now time.Time) any {
 	if s.Until == 0 {
 		return ""
 	}
-	return " (" + DescribeTime(time.UnixMilli(s.Until).Sub(now)) + " left)"
+	return time.UnixMilli(s.Until).Sub(now)
 }
 
 // Longer returns the one of two sanctions that lasts longer; nil for none.
@@ -90,25 +100,4 @@ func Longer(a, b *Sanction) *Sanction {
 		return b
 	}
 	return a
-}
-
-// DescribeTime returns a duration in its two largest units, rounded up.
-func DescribeTime(d time.Duration) string {
-	units := []struct {
-		name string
-		size time.Duration
-	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}, {"second", time.Second}}
-	for i, large := range units[:3] {
-		small := units[i+1]
-		d := (d + small.size - 1) / small.size * small.size
-		if d < large.size {
-			continue
-		}
-		text := english.Plural(int(d/large.size), large.name, "")
-		if rest := d % large.size; rest > 0 {
-			text += " " + english.Plural(int(rest/small.size), small.name, "")
-		}
-		return text
-	}
-	return english.Plural(max(1, int((d+time.Second-1)/time.Second)), "second", "")
 }

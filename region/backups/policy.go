@@ -117,7 +117,7 @@ func unfinished(db replica.Reader, state *policy.State, chain backup.Chain) (all
 	}
 	for _, order := range orders {
 		if n := left[order.ID]; n > 0 {
-			text := order.String()
+			text := order.Line().Text
 			if order.Undoes == 0 {
 				text += ", since " + time.UnixMilli(order.Since).Local().Format(time.DateTime)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // Operate carries out a command of this node's operator, and returns what it has done.
@@ -22,7 +23,8 @@ func (c *Copy) Operate(ctx context.Context, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return c.Enter(ctx, act, nil)
+	done, err := c.Enter(ctx, act, nil)
+	return done.Text, err
 }
 
 // sign returns a command of the operator, numbered after those before even if the clock is set back. The caller holds
@@ -38,7 +40,7 @@ func (c *Copy) sign(text string) (act nodemsg.Act, err error) {
 
 // errImporting refuses commands of players while it is not known yet which names were registered to whom, and which
 // numbers their commands had: they could take a name, or be told to have given a command of before again.
-var errImporting = errors.New("this world is being restored from a backup: until all names are back, which may take some minutes, only moderators give commands")
+var errImporting = notice.New("importing", "this world is being restored from a backup: until all names are back, which may take some minutes, only moderators give commands")
 
 // Import enters the commands that a restore has left in ImportTable under a prefix, ImportUrgent and then ImportNames.
 // It goes on until all are entered, or ctx ends. Those that have no effect are left out.
@@ -99,12 +101,12 @@ func (c *Copy) enterUntilDone(ctx context.Context, text string) error {
 // Enter carries out a signed command everywhere, and returns what it has done. It has effect on this node when Enter
 // returns, and on all others within two seconds, if they reach the catalog. Charge is called once it is known that the
 // command would have an effect, and returns why it must not be entered all the same; nil: it may.
-func (c *Copy) Enter(ctx context.Context, act nodemsg.Act, charge func() error) (string, error) {
+func (c *Copy) Enter(ctx context.Context, act nodemsg.Act, charge func() error) (notice.Notice, error) {
 	if err := act.Valid(); err != nil {
-		return "", err
+		return notice.Notice{}, err
 	}
 	if err := c.verify(act); err != nil {
-		return "", err
+		return notice.Notice{}, err
 	}
 	err := c.try(act)
 	if err != nil && c.Update(ctx) == nil { // what it depends on, a name or a role, may be new: entered by another node
@@ -114,7 +116,7 @@ func (c *Copy) Enter(ctx context.Context, act nodemsg.Act, charge func() error) 
 		err = charge()
 	}
 	if err != nil {
-		return "", err
+		return notice.Notice{}, err
 	}
 	answer := make(chan effect, 1)
 	of := asked{player.IDOf(act.Key), act.Seq}
@@ -131,17 +133,17 @@ func (c *Copy) Enter(ctx context.Context, act nodemsg.Act, charge func() error) 
 		return nodemsg.Answer{Number: number}, err
 	})
 	if err != nil {
-		return "", err
+		return notice.Notice{}, err
 	}
 	for {
 		if err := c.Update(ctx); err != nil {
-			return "", fmt.Errorf("the command is entered, but its effect is not known yet: %w", err)
+			return notice.Notice{}, fmt.Errorf("the command is entered, but its effect is not known yet: %w", err)
 		}
 		select {
 		case it := <-answer:
 			return it.Text, it.err
 		case <-ctx.Done():
-			return "", errors.New("the command is entered, but its effect is not known yet")
+			return notice.Notice{}, notice.New("effect_unknown", "the command is entered, but its effect is not known yet")
 		case <-time.After(every / 10):
 		}
 	}
@@ -158,7 +160,7 @@ func (c *Copy) check(act nodemsg.Act) error {
 // verify returns why the act was not signed, or not now, by the player or operator that it names.
 func (c *Copy) verify(act nodemsg.Act) error {
 	if act.Seq > uint64(c.Now().Add(maxSkew).UnixMicro()) {
-		return errors.New("the number of the command is of the future: set the clock of your machine")
+		return notice.New("clock_ahead", "the number of the command is of the future: set the clock of your machine")
 	}
 	return policy.Verify(c.World, act, c.Issued)
 }
@@ -180,7 +182,7 @@ func (c *Copy) try(act nodemsg.Act) error {
 // effect. It returns how many acts there are then.
 func (c *Copy) AnswerEnter(ctx context.Context, peer string, catalog *actor.Catalog, act nodemsg.Act) (uint64, error) {
 	if peer != c.Self && !c.limits.Allow(peer) {
-		return 0, fmt.Errorf("a node may enter %d commands a second, %d at once: try again later", commandRate, commandBurst)
+		return 0, notice.New("commands_of_node", "a node may enter {rate} commands a second, {most} at once: try again later", commandRate, commandBurst)
 	}
 	id := player.IDOf(act.Key)
 	entering := c.entering[int(id[len(id)-1])%len(c.entering)]

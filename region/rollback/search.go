@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/history"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -33,7 +34,7 @@ func (k *Keeper) Search(ctx context.Context, r history.Rollback) (places []Progr
 		return nil, nil, fmt.Errorf("list the regions of the world: %w", err)
 	}
 	if len(regions) > searched {
-		return nil, nil, fmt.Errorf("the world has %d regions, and at most %d are searched: name an area", len(regions), searched)
+		return nil, nil, notice.New("many_regions", "the world has {count} regions, and at most {most} are searched: name an area", len(regions), searched)
 	}
 	domains := make(map[grid.Domain]bool)
 	for _, info := range regions {

@@ -171,8 +171,8 @@ describe('connection', () => {
 
   test('a temporary failure that the page has no text for is told in the words of the server', () => {
     const { events } = setup()
-    Socket.last.receive(failure('shutting_down'))
-    expect(events.lost).toHaveBeenCalledWith('It says shutting_down.', expect.any(Number))
+    Socket.last.receive(failure('later'))
+    expect(events.lost).toHaveBeenCalledWith('It says later.', expect.any(Number))
   })
 
   test('a permanent failure is reported, a temporary one is retried', () => {
@@ -182,7 +182,7 @@ describe('connection', () => {
     vi.advanceTimersByTime(1000)
     expect(Socket.all).toHaveLength(2)
     Socket.last.receive(failure('bad_name'))
-    expect(events.refused).toHaveBeenCalledWith('bad_name', 'it says bad_name')
+    expect(events.refused).toHaveBeenCalledWith(failure('bad_name'))
     vi.advanceTimersByTime(60_000)
     expect(Socket.all).toHaveLength(2)
   })
@@ -191,7 +191,7 @@ describe('connection', () => {
     const { events } = setup()
     Socket.last.welcome()
     Socket.last.receive(failure('replaced'))
-    expect(events.refused).toHaveBeenCalledWith('replaced', 'it says replaced')
+    expect(events.refused).toHaveBeenCalledWith(failure('replaced'))
     expect(Socket.last.closed).toBe(true)
   })
 

@@ -1,6 +1,8 @@
 package sessionmsg
 
-import "github.com/voxelpopuli/voxeld/grid"
+import (
+	"github.com/voxelpopuli/voxeld/grid"
+)
 
 // Messages about roles and commands (package policy).
 
@@ -26,6 +28,7 @@ type Permissions struct {
 // CommandHelp describes a command.
 type CommandHelp struct {
 	Name  string `json:"name"`
+	Group string `json:"group,omitempty"` // talk, move, build, claims, moderation or admin
 	Usage string `json:"usage,omitempty"` // its arguments
 	Help  string `json:"help"`
 }

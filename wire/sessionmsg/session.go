@@ -8,6 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // SessionVersion is the version of the session protocol in Join and Welcome. JSON is unchanged since the first version,
@@ -200,14 +201,8 @@ type Pong struct {
 	TimeOfDay float64 `json:"time_of_day"`
 }
 
-// Notice shows the player a message that is not an error, in English. One with a code is shown in other words by
-// clients that know it.
-type Notice struct {
-	Text string `json:"text"`
-	Code string `json:"code,omitempty"`
-	// AsOf is the time that the text names, in Unix milliseconds.
-	AsOf int64 `json:"as_of,omitempty"`
-}
+// Notice shows the player a message that is not an error.
+type Notice notice.Notice
 
 // Channels of a Line.
 const (
@@ -230,27 +225,26 @@ type Line struct {
 }
 
 // CodeLandUnconfirmed is the code of LandUnconfirmed.
-const CodeLandUnconfirmed = "land_unconfirmed"
+const CodeLandUnconfirmed = "land_last_confirmed"
 
 // Notices about land that cannot be reached, or can be reached again.
 var (
-	LandAway = Notice{Code: "land_away", Text: "The land here cannot be reached at the moment. Your edits wait."}
-	LandBack = Notice{Code: "land_back", Text: "The land here can be reached again."}
+	LandAway = Notice(notice.New("land_away", "The land here cannot be reached at the moment. Your edits wait."))
+	LandBack = Notice(notice.New("land_back", "The land here can be reached again."))
 )
 
 // LandUnconfirmed returns the notice to those who are shown land of which no majority confirms that it is the newest,
 // as it last was then.
 func LandUnconfirmed(asOf time.Time) Notice {
-	return Notice{
-		Code: CodeLandUnconfirmed, AsOf: asOf.UnixMilli(),
-		Text: "The land here cannot be confirmed at the moment: newer changes may be missing. It was last confirmed at " + asOf.UTC().Format("15:04:05") + " UTC.",
-	}
+	return Notice(notice.New(CodeLandUnconfirmed, "The land here cannot be confirmed at the moment: newer changes may be missing. It was last confirmed at {time:time}.", asOf))
 }
 
 // Failure ends or refuses a session, with a code for programs and a message for people: what to do.
 type Failure struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
+	// Notice is the message, if it says more than the code.
+	Notice *notice.Notice `json:"notice,omitempty"`
 }
 
 func (Challenge) serverType() string  { return "challenge" }
@@ -264,7 +258,13 @@ func (Line) serverType() string       { return "line" }
 func (Failure) serverType() string    { return "failure" }
 
 // FailureOf returns the message that reports the error to a client.
-func FailureOf(e *wire.Error) Failure { return Failure{Code: e.Code, Message: e.Message} }
+func FailureOf(e *wire.Error) Failure {
+	m := Failure{Code: e.Code, Message: e.Message}
+	if e.Why.Code != "" {
+		m.Notice = &e.Why
+	}
+	return m
+}
 
 // Reconnect informs a client that this gateway is shutting down or accepts no new sessions, and lists other gateways of
 // the world. The player's state is saved. The client must send unacknowledged edits again to the new gateway, with the
@@ -273,7 +273,8 @@ type Reconnect struct {
 	// Gateways lists addresses of other gateways, the best first; at most MaxGateways. If empty, no other gateway is
 	// known, and this one will be back.
 	Gateways []wire.Gateway `json:"homes"`
-	Reason   string         `json:"reason"` // for people
+	Reason   string         `json:"reason"`         // for people, in English
+	Code     string         `json:"code,omitempty"` // of the reason, as of a notice
 }
 
 func (Reconnect) serverType() string { return "reconnect" }

@@ -13,6 +13,7 @@ import (
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 	"github.com/voxelpopuli/voxeld/wire/wiretest"
 )
 
@@ -221,7 +222,9 @@ var serverMessages = []struct {
 		SignsOf(grid.ChunkPos{Z: -1}, []nodemsg.SignAt{{At: chunk.IndexOf(12, 63, 28), Text: "to the\nharbour"}}),
 	},
 	{`{"type":"notice","text":"land is loading"}`, Notice{Text: "land is loading"}},
-	{`{"type":"notice","text":"It was","code":"land_unconfirmed","as_of":1767225600000}`, Notice{Text: "It was", Code: CodeLandUnconfirmed, AsOf: 1767225600000}},
+	{`{"type":"notice","text":"ada is banned","code":"banned","args":{"name":"ada"},"parts":{"by":{"text":"an operator","code":"an_operator"}}}`, Notice{
+		Text: "ada is banned", Code: "banned", Args: map[string]string{"name": "ada"}, Parts: map[string]notice.Notice{"by": {Text: "an operator", Code: "an_operator"}},
+	}},
 	{`{"type":"failure","code":"full","message":"no room"}`, Failure{Code: wire.FailFull, Message: "no room"}},
 	{`{"type":"reconnect","homes":[],"reason":"no other node"}`, Reconnect{Gateways: []wire.Gateway{}, Reason: "no other node"}},
 	{

@@ -2,6 +2,7 @@
 
 import { clipChat, type CommandHelp } from '../net/protocol'
 import type { Channel } from '../settings/settings'
+import { commandHelp, commandUsage } from '../text/notices'
 import { texts } from '../text/texts'
 import { button, el, show } from './dom'
 
@@ -79,8 +80,14 @@ export class Chat {
     const matches = this.matches().slice(0, MAX_SUGGESTIONS)
     show(this.suggestions, matches.length > 0)
     this.suggestions.replaceChildren(
-      ...matches.map(({ name, usage, help }) =>
-        el('div', '', el('b', '', `/${name}`), el('i', '', usage ?? ''), el('span', '', help)),
+      ...matches.map(({ name, usage = '', help }) =>
+        el(
+          'div',
+          '',
+          el('b', '', `/${name}`),
+          el('i', '', commandUsage(usage)),
+          el('span', '', commandHelp({ name, help })),
+        ),
       ),
     )
   }

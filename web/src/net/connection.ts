@@ -2,12 +2,20 @@
 // hands the player off, it connects to the next one at once. It does not interpret messages about the world: the session
 // does.
 
+import { noticeText } from '../text/notices'
 import { texts } from '../text/texts'
 import { Endpoints } from './endpoints'
 import type { Identity } from './identity'
 import { Link, type Traffic } from './link'
 import { failureMessage, isFinal } from './messages'
-import { SESSION_VERSION, type ChunkDelta, type FromClient, type FromServer, type Welcome } from './protocol'
+import {
+  SESSION_VERSION,
+  type ChunkDelta,
+  type Failure,
+  type FromClient,
+  type FromServer,
+  type Welcome,
+} from './protocol'
 
 export interface JoinOptions {
   name: string
@@ -25,7 +33,7 @@ export interface ConnectionEvents {
   /** The session is lost; the next attempt is in waitMs. */
   lost(reason: string, waitMs: number): void
   /** The server refused permanently; the connection stays closed. */
-  refused(code: string, message: string): void
+  refused(failure: Failure): void
 }
 
 /** How long a taken name is tried again: a guest's old session remains on the server for a minute after a loss (gameserver/conn.go). */
@@ -164,10 +172,10 @@ export class Connection {
         else this.welcomed(stay, link, message)
         return
       case 'reconnect':
-        this.handOff(stay, message.homes, message.reason)
+        this.handOff(stay, message.homes, noticeText({ text: message.reason, code: message.code }))
         return
       case 'failure':
-        this.fail(stay, message.code, message.message)
+        this.fail(stay, message)
         return
       default:
         this.events.message(message)
@@ -203,22 +211,23 @@ export class Connection {
     this.connect(stay)
   }
 
-  private fail(stay: Stay, code: string, message: string): void {
+  private fail(stay: Stay, failure: Failure): void {
+    const { code } = failure
     const ownOldSession =
       code === 'name_taken' &&
       this.state.name === 'joining' &&
       stay.welcomed &&
       performance.now() - stay.triedSince < NAME_TAKEN_MS
     if (!isFinal(code) || ownOldSession) {
-      this.failOver(stay, failureMessage(code, message))
+      this.failOver(stay, failureMessage(failure))
       return
     }
     if (code === 'name_taken' && this.open && stay.options.identity) {
-      this.reconnectLater(stay, message) // their name has a fingerprint then
+      this.reconnectLater(stay, failureMessage(failure)) // their name has a fingerprint then
       return
     }
     this.leave()
-    this.events.refused(code, message)
+    this.events.refused(failure)
   }
 
   /** Reconnects, at the next endpoint if there is one. */

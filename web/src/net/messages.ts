@@ -1,17 +1,12 @@
 // Texts for the protocol's error codes, as players see them.
 
+import { noticeText } from '../text/notices'
 import { texts } from '../text/texts'
-import type { Notice } from './protocol'
+import type { Failure } from './protocol'
 
 /** Returns why a hit or a gift was denied. */
 export function denialMessage(code: string): string {
   return textOf(texts.denials, code) ?? refusalMessage(code)
-}
-
-/** Returns what a notice of the server says: in the language of the page if its code is known. */
-export function noticeMessage({ text, code = '', as_of = 0 }: Notice): string {
-  if (!Object.hasOwn(texts.notices, code)) return text
-  return texts.notices[code as keyof typeof texts.notices](new Date(as_of))
 }
 
 /** Temporary refusals: the same edit may be sent again later. */
@@ -37,7 +32,9 @@ const FINAL = new Set([
   'not_allowed',
 ])
 
-export function failureMessage(code: string, message: string): string {
+/** Returns why the server ended the session. The notice, if there is one, says more than the code. */
+export function failureMessage({ code, message, notice }: Failure): string {
+  if (notice) return sentence(noticeText(notice))
   return textOf(texts.failures, code) ?? (sentence(message) || texts.closed(code))
 }
 

@@ -3,6 +3,7 @@
 
 import type { Pose } from '../motion/pose'
 import type { Box, Claim } from '../world/claims'
+import type { Notice } from '../text/notices'
 import type { Sign } from '../world/signs'
 import { decodeCBOR, encodeCBOR } from './cbor'
 
@@ -71,8 +72,18 @@ export interface Permissions {
   bulk?: number
 }
 
+/** Why the server ended the session. */
+export interface Failure {
+  type: 'failure'
+  code: string
+  message: string
+  /** Says more than the code. */
+  notice?: Notice
+}
+
 export interface CommandHelp {
   name: string
+  group?: string
   /** Its arguments. */
   usage?: string
   help: string
@@ -173,14 +184,6 @@ export interface Line {
   earlier?: boolean
 }
 
-/** A message that is not an error, in English. The code names what it says, and as_of is its time, in ms since 1970. */
-export interface Notice {
-  type: 'notice'
-  text: string
-  code?: string
-  as_of?: number
-}
-
 /** One player hit another. */
 export interface HitEvent {
   type: 'hit'
@@ -232,15 +235,15 @@ export type FromServer =
   | ({ type: 'correction'; reason: string } & Pose)
   | { type: 'pong'; nonce: number; time_of_day: number }
   | Line
-  | Notice
+  | ({ type: 'notice' } & Notice)
   | Permissions
   | ClaimList
   | RollbackPreview
   | HistoryPage
   | NearbyList
   | PeopleList
-  | { type: 'reconnect'; homes: HandoffTarget[]; reason: string }
-  | { type: 'failure'; code: string; message: string }
+  | { type: 'reconnect'; homes: HandoffTarget[]; reason: string; code?: string }
+  | Failure
 
 export function encode(message: FromClient): string {
   return JSON.stringify(message)

@@ -5,6 +5,7 @@ import type { Pose } from '../motion/pose'
 import type { Body } from '../player/body'
 import type { Channel } from '../settings/settings'
 import { storage } from '../settings/storage'
+import { loadNotices, noticeText } from '../text/notices'
 import { texts } from '../text/texts'
 import { Claims } from '../world/claims'
 import { Clock } from '../world/clock'
@@ -39,7 +40,7 @@ import {
   type Welcome,
 } from './protocol'
 import { Surroundings } from './surroundings'
-import { WITHOUT_BLOCK, RETRYABLE, correctionMessage, denialMessage, failureMessage, noticeMessage } from './messages'
+import { WITHOUT_BLOCK, RETRYABLE, correctionMessage, denialMessage, failureMessage } from './messages'
 
 const MOVE_MS = 50
 /** From one move to the next, at least: the server accepts 100 a second. */
@@ -147,15 +148,17 @@ export class Session {
       welcomed: (welcome, moved) => this.welcomed(welcome, moved),
       message: (message) => this.handle(message),
       lost: (reason) => events.disconnected(texts.reconnecting(reason)),
-      refused: (code, message) => {
+      refused: (failure) => {
         this.inWorld = false
         const unsaved = this.edits.waiting.length
-        events.refused(failureMessage(code, message) + (unsaved > 0 ? ` ${texts.unsaved(unsaved)}` : ''))
+        const lost = unsaved > 0 ? ` ${texts.unsaved(unsaved)}` : ''
+        void loadNotices().then(() => events.refused(failureMessage(failure) + lost))
       },
     })
   }
 
   join(options: JoinOptions): void {
+    void loadNotices()
     this.inWorld = false
     this.identity = options.identity
     this.chosenName = options.name
@@ -402,7 +405,7 @@ export class Session {
         this.events.line(message)
         break
       case 'notice':
-        this.events.notice(noticeMessage(message))
+        void loadNotices().then(() => this.events.notice(noticeText(message)))
         break
       case 'standing':
         this.applyPermissions(message)

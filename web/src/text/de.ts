@@ -283,16 +283,6 @@ export const texts: Texts = {
     unavailable: 'Das hat nicht geklappt. Versuch es noch mal.',
   },
   refused: (code) => `Die Welt hat das abgelehnt (${code}).`,
-  notices: {
-    land_away: () => 'Das Land hier ist gerade nicht erreichbar. Was du baust, wartet so lange.',
-    land_back: () => 'Das Land hier ist wieder erreichbar.',
-    recalled: () => 'Du bist wieder, wo du zuletzt warst: Das war noch nicht bekannt, als du gekommen bist.',
-    nobody_near: () => 'Niemand ist nah genug, um das zu lesen. Der Knopf im Chat wechselt zur ganzen Welt.',
-    short_view: () =>
-      'Spieler mit deiner Internetadresse sind weit voneinander entfernt, deshalb siehst du vielleicht nur das Land im Umkreis von 160 Blöcken. Bleibt näher zusammen, um weiter zu sehen.',
-    land_unconfirmed: (time) =>
-      `Das Land hier lässt sich gerade nicht bestätigen: Neuere Änderungen können fehlen. Zuletzt bestätigt wurde es um ${time.toLocaleString('de', { timeStyle: 'medium' })}.`,
-  },
   failures: {
     bad_name: 'Nimm 1–20 Buchstaben (ohne Umlaute), Ziffern, _ oder -',
     bad_key:
@@ -305,6 +295,11 @@ export const texts: Texts = {
     rate: 'Das war zu viel auf einmal.',
     slow: 'Deine Verbindung ist zu langsam.',
     timeout: 'Der Knoten hat zu lange nichts von dir gehört.',
+    name_taken: 'Dieser Name gehört jemand anderem, oder ein Gast benutzt ihn gerade. Nimm einen anderen.',
+    banned: 'Du bist in dieser Welt gesperrt oder wurdest hinausgeworfen.',
+    not_allowed: 'In dieser Welt spielt nur, wer eine Rolle bekommen hat.',
+    shutting_down: 'Der Knoten wird gerade beendet. Alles, was bestätigt war, ist gespeichert.',
+    unreadable: 'Die Festplatte des Knotens antwortet nicht. Versuch es später noch einmal.',
     internal: 'Der Knoten hat ein Problem.',
   },
   closed: (code) => `Die Welt hat die Verbindung beendet (${code}).`,

@@ -129,17 +129,6 @@ export const en = {
     unavailable: 'That did not go through. Try again.',
   },
   refused: (code: string) => `The world refused that (${code}).`,
-  /** Notices of the server that have a code. Time is when the land was confirmed last. */
-  notices: {
-    land_away: () => 'The land here cannot be reached at the moment. Your edits wait.',
-    land_back: () => 'The land here can be reached again.',
-    recalled: () => 'You are back where you left: it was not known when you joined.',
-    nobody_near: () => 'Nobody is near enough to read that. The button in the chat switches to the whole world.',
-    short_view: () =>
-      'Players from your address are far apart, so you may see only the land within 160 blocks. Stay closer together to see farther.',
-    land_unconfirmed: (time: Date) =>
-      `The land here cannot be confirmed at the moment: newer changes may be missing. It was last confirmed at ${time.toLocaleString('en', { timeStyle: 'medium' })}.`,
-  },
   /** Why the server closed the connection. */
   failures: {
     bad_name: 'Use 1–20 letters, digits, _ or -',
@@ -152,6 +141,11 @@ export const en = {
     rate: 'You did too much at once.',
     slow: 'Your connection is too slow.',
     timeout: 'The node has not heard from you for too long.',
+    name_taken: 'That name belongs to another player, or a guest is using it. Choose another one.',
+    banned: 'You are banned from this world, or were kicked.',
+    not_allowed: 'Only players who were given a role may join this world.',
+    shutting_down: 'The node is stopping. Everything that was confirmed is saved.',
+    unreadable: 'The disk of the node does not answer. Try again later.',
     internal: 'The node has a problem.',
   },
   closed: (code: string) => `The world closed the connection (${code}).`,

@@ -283,16 +283,6 @@ export const texts: Texts = {
     unavailable: 'No ha funcionado. Inténtalo otra vez.',
   },
   refused: (code) => `El mundo lo ha rechazado (${code}).`,
-  notices: {
-    land_away: () => 'Ahora mismo no se puede llegar a este terreno. Lo que construyas espera.',
-    land_back: () => 'Ya se puede llegar otra vez a este terreno.',
-    recalled: () => 'Has vuelto al lugar donde lo dejaste: no se conocía cuando entraste.',
-    nobody_near: () => 'No hay nadie lo bastante cerca para leerlo. El botón del chat cambia a todo el mundo.',
-    short_view: () =>
-      'Los jugadores de tu dirección de Internet están muy lejos unos de otros, así que quizá veas solo el terreno a menos de 160 bloques. Acercaos para ver más lejos.',
-    land_unconfirmed: (time) =>
-      `Ahora mismo no se puede confirmar este terreno: pueden faltar cambios recientes. Se confirmó por última vez a las ${time.toLocaleString('es', { timeStyle: 'medium' })}.`,
-  },
   failures: {
     bad_name: 'Usa de 1 a 20 letras (sin tildes ni ñ), cifras, _ o -',
     bad_key: 'Tu clave está dañada. Juega como invitado o borra los datos de esta página para obtener otra.',
@@ -304,6 +294,11 @@ export const texts: Texts = {
     rate: 'Eso fue demasiado a la vez.',
     slow: 'Tu conexión es demasiado lenta.',
     timeout: 'El nodo lleva demasiado tiempo sin recibir nada de ti.',
+    name_taken: 'Ese nombre es de otra persona, o lo está usando un invitado. Elige otro.',
+    banned: 'Estás vetado en este mundo o te han expulsado.',
+    not_allowed: 'En este mundo solo juega quien tiene un rol.',
+    shutting_down: 'El nodo se está deteniendo. Todo lo confirmado está guardado.',
+    unreadable: 'El disco del nodo no responde. Inténtalo más tarde.',
     internal: 'El nodo tiene un problema.',
   },
   closed: (code) => `El mundo ha cerrado la conexión (${code}).`,

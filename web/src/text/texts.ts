@@ -17,17 +17,19 @@ const LOAD: Record<Exclude<Language, 'en'>, () => Promise<Translation>> = {
 /** In English until loadTexts is done. */
 export const texts: Texts = { ...en }
 
+export let language: Language = 'en'
+
 /** Null in English. */
 export let translation: Translation | null = null
 
 /** Loads the texts in the language that the player has chosen, or in the one that their browser prefers. It is called before anything is shown. */
 export async function loadTexts(chosen: Language | null): Promise<void> {
-  const language = chosen ?? preferredLanguage(navigator.languages)
-  if (language === 'en') return
+  const wanted = chosen ?? preferredLanguage(navigator.languages)
+  if (wanted === 'en') return
   try {
-    translation = await LOAD[language]()
+    translation = await LOAD[wanted]()
     Object.assign(texts, translation.texts)
-    document.documentElement.lang = language
+    document.documentElement.lang = language = wanted
   } catch (reason) {
     console.error(reason) // the page is of use in English, too
   }

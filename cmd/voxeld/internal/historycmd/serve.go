@@ -227,7 +227,7 @@ func (s Server) answerOrdered(w http.ResponseWriter, r *http.Request, id int, er
 		return
 	}
 	s.Write(w, Rollback{
-		ID: id, What: ordered.String(), Paused: ordered.Paused, Aborted: ordered.Aborted, From: ordered.Box.Min, To: ordered.Box.Max,
+		ID: id, What: ordered.Line().Text, Paused: ordered.Paused, Aborted: ordered.Aborted, From: ordered.Box.Min, To: ordered.Box.Max,
 		Changed: progress.Changed, Left: progress.Left, Regions: progress.Regions, Done: progress.Done,
 		Complete: progress.Complete(), Missing: missing(progress.Missing),
 	})

@@ -105,7 +105,7 @@ func newRoles() *cobra.Command {
 		}
 		fmt.Fprintf(w, "all others\t%v\t-\nguests\t%v\t-\n", all.Settings.Players, all.Settings.Guests)
 		for _, d := range all.Defined {
-			fmt.Fprintf(w, "the role\t%s\t-\n", d.Describe())
+			fmt.Fprintf(w, "the role\t%s\t-\n", d.Line().Text)
 		}
 	})
 }
