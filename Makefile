@@ -26,7 +26,7 @@ COMMIT        ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || true)
 CLIENT_SOURCES := $(shell find web -not -path '*/node_modules*' -not -path 'web/dist*' -type f \
 	\( -name '*.ts' -o -name '*.html' -o -name '*.css' -o -name '*.json' -o -name '*.glsl' -o -path 'web/public/*' \))
 
-.PHONY: run build daemon client test steps client-test lint lint-floors test-go fuzz-short fuzz mutants simulate races released-client bench bench-micro bench-durable split-edits clocks backup-proof visitors race chaos object-store chart research monitoring dashboard-pictures e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
+.PHONY: run build daemon client test steps client-test lint lint-floors test-go fuzz-short fuzz mutants simulate races released-client luanti-current bench bench-micro bench-durable split-edits clocks backup-proof visitors race chaos object-store chart research monitoring dashboard-pictures e2e containers image image-prebuilt release release-files release-check package-check evening fmt clean help
 
 run: build ## build everything, start a node on ./data, print the URL (ARGS="--join …" adds flags)
 	exec bin/voxeld run --data-dir $(DATA) $(ARGS)
@@ -136,6 +136,9 @@ races: ## 100,000 races of splits and merges with kills, drains, cuts and change
 released-client: MINUTES = 10
 released-client: ## the released client's behaviour against real daemons, for MINUTES=10
 	go test ./cmd/voxeld -run '^TestReleasedClient$$' -count 1 -v -timeout 24h -released.minutes=$(MINUTES)
+
+luanti-current: build ## the test with Debian's client of Luanti, with that of its suite testing (needs root and a Debian mirror)
+	tools/luanti-current.sh
 
 chaos: daemon ## faults against real daemons, for hours (CHAOS="kill --events 20" selects; needs root for disks and networks)
 	go run ./test/chaos/cmd $(CHAOS)

@@ -1,4 +1,4 @@
-// Package luanti serves clients of Luanti, once called Minetest: network protocol 39, which version 5.6 speaks
+// Package luanti serves clients of Luanti, once called Minetest: network protocol 39, which versions 5.6 to 5.15 speak
 // (https://github.com/luanti-org/luanti/blob/5.6.1/src/network/networkprotocol.h), over UDP, with map blocks of version
 // 28. Datagrams have at most 1,200 bytes, packets 16 KiB. The block at X, Y, Z is node X−x₀, Y, z₀−Z−1, where x₀ and z₀
 // are the multiples of 16,384 nearest to where the player joined. Unknown packets are ignored.

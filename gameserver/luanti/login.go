@@ -75,7 +75,7 @@ func readInit(f *fields) (name string, err error) {
 	case f.short:
 		return "", wire.Refuse(wire.FailBadValue, "Your client's first packet is cut off.")
 	case oldest > protocolVersion || newest < protocolVersion:
-		return "", wire.Refuse(wire.FailWrongVersion, "This server speaks Luanti protocol %d (5.6). Your client speaks %d to %d: use another version.", protocolVersion, oldest, newest)
+		return "", wire.Refuse(wire.FailWrongVersion, "This server speaks Luanti protocol %d, as versions 5.6 to 5.15 do. Your client speaks %d to %d: use another version.", protocolVersion, oldest, newest)
 	case player.CheckName(name) != nil:
 		return "", wire.Refuse(wire.FailBadName, "Choose a name of 1 to %d letters, digits, _ and -.", player.MaxName)
 	}

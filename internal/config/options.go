@@ -63,7 +63,7 @@ var Groups = []Group{
 		},
 		{
 			Name: "luanti", Kind: Address, check: unlessEmpty(hostPort(false)),
-			Usage: "host:port, usually :30000, for clients of Luanti (UDP, protocol 39, such as 5.6); empty disables it",
+			Usage: "host:port, usually :30000, for clients of Luanti 5.6 and later (UDP, protocol 39); empty disables it",
 		},
 		{
 			Name: "advertise-game", Kind: Address, check: unlessEmpty(hostPort(true)),
