@@ -103,19 +103,20 @@ describe('edits', () => {
     return { world, edits }
   }
 
-  test('bulk edits are applied when they are acknowledged, where nothing is newer', () => {
+  test('the blocks of bulk edits are those that the region sends, in its order', () => {
     const world = worldOf(1, () => 0)
     const edits = new Edits(world)
     edits.setNextSeq(5)
     const change = (x: number) => ({ x, y: 3, z: 4, before: 0, after: 7 })
     expect(edits.makeBulk([change(1), change(2)])).toMatchObject({ seq: 5, x: 0, z: 0 })
     edits.makeBulk([change(9)])
-    edits.applyCommitted(2, 3, 4, 19) // by another player, after it
     edits.chunkLoaded(0, 0)
-    expect([world.get(1, 3, 4), edits.waiting.length]).toEqual([0, 2])
+    for (const x of [1, 2]) edits.applyCommitted(x, 3, 4, 7)
+    edits.applyCommitted(2, 3, 4, 0) // another player takes one back, before the answer is here
+    expect([world.get(1, 3, 4), edits.waiting.length]).toEqual([7, 2])
     edits.acknowledge(5, 0)
     edits.withdraw(6)
-    expect([world.get(1, 3, 4), world.get(2, 3, 4), world.get(9, 3, 4), edits.waiting.length]).toEqual([7, 19, 0, 0])
+    expect([world.get(1, 3, 4), world.get(2, 3, 4), world.get(9, 3, 4), edits.waiting.length]).toEqual([7, 0, 0, 0])
   })
 
   test('are applied at once and stay when acknowledged', () => {

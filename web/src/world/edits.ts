@@ -26,7 +26,7 @@ export interface PendingEdit {
   readonly before: number
   /** The text of a sign. */
   readonly text: string
-  /** Of a bulk edit, what it changes in the chunk at (x, z), all or nothing; y is -1. It is not applied before the ack. */
+  /** Of a bulk edit, what it changes in the chunk at (x, z), all or nothing; y is -1. It is not applied here. */
   readonly changes?: readonly BlockChange[]
 }
 
@@ -88,11 +88,7 @@ export class Edits {
     const edit = this.pending[index]
     if (!edit) return
     this.pending.splice(index, 1)
-    for (const { x, y, z, before, after } of edit.changes ?? []) {
-      // what is there by now may be newer, if the ack comes late
-      if (this.blocks.get(x, y, z) === before) this.applyCommitted(x, y, z, after)
-    }
-    if (edit.changes) return
+    if (edit.changes) return // its blocks come with the others' changes, in the order of the region
     const key = blockKey(edit.x, edit.y, edit.z)
     if (this.newest(edit)) {
       this.beneath.set(key, block)
