@@ -1,6 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import type { ChunkAddress } from '../src/net/protocol'
 import { Avatars, isAround } from '../src/render/avatars'
+import { findClear } from '../src/render/name-tags'
 import { World } from '../src/world/world'
 
 afterEach(() => {
@@ -33,4 +34,19 @@ test('a player is removed by leaving the chunk that they entered last, and by no
   expect(avatars.list()).toHaveLength(1)
   avatars.leave('b0', after)
   expect(avatars.list()).toEqual([])
+})
+
+test('of tags in one place the nearest is shown, and what nearer ones hide hides nothing', () => {
+  const box = (left: number, wasClear = true, bottom = 0) => ({
+    left,
+    right: left + 10,
+    bottom,
+    top: bottom + 2,
+    wasClear,
+  })
+  expect(findClear([box(0), box(1), box(8), box(20), box(0, true, 3)])).toEqual([true, false, true, true, true])
+  // between the two bounds it stays as it was
+  expect(findClear([box(0), box(7.5, true)])).toEqual([true, true])
+  expect(findClear([box(0), box(7.5, false)])).toEqual([true, false])
+  expect(findClear([box(0), box(9, false)])).toEqual([true, true])
 })

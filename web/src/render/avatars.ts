@@ -73,7 +73,7 @@ export class Avatars {
       chunk,
       buffer: new InterpolationBuffer(avatar, now),
       figure,
-      tag: { text: avatar.name, guest, colour: figure.appearance.css, x: 0, y: 0, z: 0, distance: Infinity },
+      tag: { text: avatar.name, guest, colour: figure.appearance.css, x: 0, y: 0, z: 0, distance: Infinity, shown: 1 },
       shown: { x: avatar.x, y: avatar.y, z: avatar.z },
       speed: 0,
       litAt: 0,
@@ -160,7 +160,8 @@ export class Avatars {
       figures.push(self.figure)
     }
     this.figures.show(this.visible ? figures : [])
-    this.tags.show(this.visible ? others.map(({ tag }) => tag) : [])
+    const eye = { ...camera, x: camera.x - originX, z: camera.z - originZ }
+    this.tags.show(this.visible ? others.map(({ tag }) => tag) : [], eye, dt)
   }
 
   /** Poses a figure, and now and then lights it. */

@@ -1,11 +1,12 @@
 // The players' names above their heads, drawn with one call from an atlas. They stay readable at a distance, and fade beyond
-// FADES_FROM blocks, so that a crowd does not bury the view.
+// FADES_FROM blocks, and behind nearer ones, so that a crowd does not bury the view.
 
 import { Attribute, Geometry } from '../gl/geometry'
 import { Mesh } from '../gl/mesh'
 import { Program } from '../gl/program'
 import { upright } from '../gl/shapes'
 import { Texture } from '../gl/texture'
+import type { Pose } from '../motion/pose'
 import { texts } from '../text/texts'
 import { context2D } from './canvas'
 
@@ -17,6 +18,10 @@ const BLOCKS_HIGH = 0.38
 const GROWS_FROM = 6 // in blocks: beyond this distance its size on the screen is constant
 const FADES_FROM = 48
 const GONE_FROM = 64
+const FADE_S = 0.15
+/** The share of a tag that nearer ones may cover: more than MOST_COVERED hides it, and it is back below LEAST_COVERED. */
+const MOST_COVERED = 0.35
+const LEAST_COVERED = 0.15
 
 const VERTEX = /* glsl */ `
 precision highp float;
@@ -56,6 +61,32 @@ export interface NameTag {
   y: number
   z: number
   distance: number
+  /** 0 while nearer ones cover it, otherwise 1; in between while it fades. */
+  shown: number
+}
+
+/** A tag on a plane at a distance of 1 from the camera. */
+export interface TagBox {
+  left: number
+  right: number
+  bottom: number
+  top: number
+  wasClear: boolean
+}
+
+/** Reports of each tag, the nearest first, whether it is clear of those before it that are. */
+export function findClear(boxes: readonly TagBox[]): boolean[] {
+  const clear: TagBox[] = []
+  return boxes.map((box) => {
+    const most = (box.wasClear ? MOST_COVERED : LEAST_COVERED) * (box.right - box.left) * (box.top - box.bottom)
+    const covers = ({ left, right, bottom, top }: TagBox) =>
+      Math.max(0, Math.min(right, box.right) - Math.max(left, box.left)) *
+        Math.max(0, Math.min(top, box.top) - Math.max(bottom, box.bottom)) >
+      most
+    if (clear.some(covers)) return false
+    clear.push(box)
+    return true
+  })
 }
 
 /** A part of the atlas. */
@@ -82,30 +113,53 @@ export class NameTags {
     this.mesh.visible = false
   }
 
-  /** Shows the tags that are near enough, the farthest first. Those beyond MAX_SLOTS are not shown. */
-  show(tags: NameTag[]): void {
+  /**
+   * Shows the tags that are near enough, the farthest first, as a camera sees them whose position is relative to the render origin. Those
+   * beyond MAX_SLOTS are not shown. dt is the time since the last call in seconds.
+   */
+  show(tags: NameTag[], camera: Pose, dt: number): void {
     const near = tags.filter(({ distance }) => distance < GONE_FROM).sort((a, b) => a.distance - b.distance)
     near.splice(MAX_SLOTS)
     this.keepSlots(new Set(near))
     for (const tag of near) if (!this.slots.has(tag)) this.draw(tag)
     this.mesh.visible = near.length > 0
     if (!this.mesh.visible) return
+    const boxes = near.map((tag) => this.boxOf(tag, camera))
+    findClear(boxes).forEach((clear, i) => {
+      const tag = near[i]
+      if (tag) tag.shown = Math.min(1, Math.max(0, tag.shown + (clear ? dt : -dt) / FADE_S))
+    })
     near.reverse().forEach((tag, i) => this.place(tag, i))
     const { geometry } = this.mesh
     for (const name of ATTRIBUTES) geometry.attributes[name]?.change(near.length)
     geometry.instances = near.length
   }
 
+  private boxOf(tag: NameTag, { x, y, z, yaw, pitch }: Pose): TagBox {
+    const [dx, dy, dz] = [tag.x - x, tag.y - y, tag.z - z]
+    const ahead = dz * Math.cos(yaw) - dx * Math.sin(yaw)
+    const depth = Math.max(0.1, ahead * Math.cos(pitch) + dy * Math.sin(pitch))
+    const across = (-dx * Math.cos(yaw) - dz * Math.sin(yaw)) / depth
+    const bottom = (dy * Math.cos(pitch) - ahead * Math.sin(pitch)) / depth
+    const [wide, high] = this.sizeOf(tag).map((blocks) => blocks / depth) as [number, number]
+    const [left, right, top] = [across - wide / 2, across + wide / 2, bottom + high]
+    return { left, right, bottom, top, wasClear: tag.shown > 0.5 }
+  }
+
+  private sizeOf(tag: NameTag): [wide: number, high: number] {
+    const high = BLOCKS_HIGH * Math.max(1, tag.distance / GROWS_FROM)
+    return [(high * (this.slots.get(tag)?.width ?? 0)) / HEIGHT, high]
+  }
+
   private place(tag: NameTag, i: number): void {
     const slot = this.slots.get(tag)
     if (!slot) return
-    const high = BLOCKS_HIGH * Math.max(1, tag.distance / GROWS_FROM)
-    const opacity = Math.min(1, (GONE_FROM - tag.distance) / (GONE_FROM - FADES_FROM))
+    const opacity = tag.shown * Math.min(1, (GONE_FROM - tag.distance) / (GONE_FROM - FADES_FROM))
     const left = (slot.index % COLUMNS) / COLUMNS
     const top = Math.floor(slot.index / COLUMNS) * this.uniforms.rowHeight.value
     const values = {
       place: [tag.x, tag.y, tag.z],
-      size: [(high * slot.width) / HEIGHT, high, opacity],
+      size: [...this.sizeOf(tag), opacity],
       area: [left, 1 - top, slot.width / (WIDTH * COLUMNS)],
     }
     for (const name of ATTRIBUTES) this.mesh.geometry.attributes[name]?.values.set(values[name], i * 3)
