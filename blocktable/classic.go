@@ -189,13 +189,13 @@ func FromClassic(id byte) (b chunk.Block, known bool) {
 }
 
 // ClassicInventory returns the blocks of Classic that are seen as what they were chosen as when they are placed, in the
-// order of ours. Of shaped blocks there are those that are placed in any state, and upper slabs: the client does not
-// send which half was clicked.
+// order of ours. Of shaped blocks there are those that are placed in any state, and upper slabs and stairs: the client
+// does not send which half was clicked.
 func ClassicInventory(level ClassicLevel) (ids []byte) {
 	for b := chunk.Air + 1; b.Known(); b++ {
 		id := ToClassic(b, level)
 		back, _ := FromClassic(id)
-		chosen := b.Base() == b || strings.HasSuffix(b.Name(), "_slab_upper")
+		chosen := b.Base() == b || strings.HasSuffix(b.Name(), "_slab_upper") || strings.HasSuffix(b.Name(), "_stairs_upper_east")
 		if back == b && b.Placeable() && chosen {
 			ids = append(ids, id)
 		}

@@ -69,8 +69,9 @@ func classicBox(b chunk.Block) (box chunk.Box, shaped bool) {
 			boxes = boxes[:len(boxes)/2]
 		}
 		return around(boxes), true
-	case len(boxes) > 1: // stairs: as high as they are on average
-		return chunk.Box{High: [3]uint8{16, 12, 16}}, true
+	case b.Stairs(): // as high as they are on average
+		low := boxes[0].Low[1] / 2
+		return chunk.Box{Low: [3]uint8{0, low, 0}, High: [3]uint8{16, low + 12, 16}}, true
 	}
 	return boxes[0], true
 }

@@ -84,13 +84,17 @@ func TestClassicShapes(t *testing.T) {
 			t.Errorf("%s is drawn as %v", s.Block.Name(), s.Box)
 		}
 	}
-	steps, post := chunk.Box{High: [3]uint8{16, 12, 16}}, chunk.Box{Low: [3]uint8{4, 0, 4}, High: [3]uint8{12, 16, 12}}
+	steps, under := chunk.Box{High: [3]uint8{16, 12, 16}}, chunk.Box{Low: [3]uint8{0, 4, 0}, High: [3]uint8{16, 16, 16}}
+	post := chunk.Box{Low: [3]uint8{4, 0, 4}, High: [3]uint8{12, 16, 12}}
 	for b := chunk.Air; b.Known(); b++ {
 		s, shaped := shapes[ToClassic(b, ClassicShaped)]
 		want := s.Box
 		switch name := b.Name(); {
 		case strings.Contains(name, "_stairs"):
 			want = steps
+			if strings.Contains(name, "_upper") {
+				want = under
+			}
 		case strings.HasSuffix(name, "_fence"):
 			want = post
 		case strings.Contains(name, "_gate"):

@@ -100,6 +100,7 @@ func TestPlacing(t *testing.T) {
 		{"stone", Placing{Looks: "west", Wall: "north", Upper: true}, "stone"},
 		{"brick_stairs", Placing{Looks: "east", Wall: "north"}, "brick_stairs"},
 		{"brick_stairs", Placing{Looks: "south"}, "brick_stairs_south"},
+		{"brick_stairs", Placing{Looks: "east", Wall: "north", Upper: true}, "brick_stairs_upper_east"},
 		{"stone_slab", Placing{Looks: "west"}, "stone_slab"},
 		{"stone_slab", Placing{Looks: "west", Upper: true}, "stone_slab_upper"},
 		{"torch", Placing{Looks: "west"}, "torch"},

@@ -22,17 +22,19 @@ func (p Placing) state(block string) string {
 	switch {
 	case (block == "torch" || block == "sign") && p.Wall != "":
 		return block + "_on_the_" + p.Wall
+	case strings.HasSuffix(block, "_stairs_upper_east"): // which players of Classic choose
+		return strings.TrimSuffix(block, "east") + p.Looks
 	case strings.HasSuffix(block, "_slab") && p.Upper:
 		return block + "_upper"
 	case block == "ladder":
 		towards = cmp.Or(p.Wall, p.Looks)
 	case strings.HasSuffix(block, "trapdoor"):
 		towards = cmp.Or(p.Wall, p.Looks)
-		if p.Upper {
-			return block + "_upper_" + towards
-		}
 	case strings.HasSuffix(block, "_stairs"), strings.HasSuffix(block, "door"), strings.HasSuffix(block, "_gate"), block == "sign":
 		towards = p.Looks
+	}
+	if p.Upper && (strings.HasSuffix(block, "trapdoor") || strings.HasSuffix(block, "_stairs")) {
+		return block + "_upper_" + towards
 	}
 	if towards == "" || towards == "east" { // the first state
 		return block

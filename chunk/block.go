@@ -127,8 +127,7 @@ func (b Block) Name() string {
 	return blocks[b].name
 }
 
-// Base returns the block of which this is a state, such as stairs that lead elsewhere; mostly the block itself. Its
-// states have the ids that follow.
+// Base returns the block of which this is a state, such as stairs that lead elsewhere; mostly the block itself.
 func (b Block) Base() Block {
 	if !b.Known() {
 		return b
@@ -248,6 +247,9 @@ func (b Block) Solid() bool { return !b.traits().passable }
 // Opaque reports whether the block hides what is behind it and stops light. Slabs and stairs stop light, but hide
 // nothing.
 func (b Block) Opaque() bool { return !b.traits().clear }
+
+// Shades reports whether no light passes through the block: it is Opaque, a slab or stairs.
+func (b Block) Shades() bool { return b.Opaque() || b.traits().dims == noLight }
 
 // Placeable reports whether a player may place the block. Air is not placeable: an edit to Air breaks a block (see
 // Breakable).

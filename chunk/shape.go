@@ -14,9 +14,9 @@ const (
 	plant
 	slab // the lower half
 	upperSlab
-	stairs              // the high side is there
-	fence  = stairs + 4 // joined to what is beside it; bodies stop at the whole block
-	pane   = fence + 1  // as a fence
+	stairs                                 // see quarters: the high side is there; of corners that and what is to the right of it
+	fence  = stairs + 2*shape(stairStates) // joined to what is beside it; bodies stop at the whole block
+	pane   = fence + 1                     // as a fence
 	torch  = pane + 1
 	// The wall is there.
 	wallTorch = torch + 1
@@ -53,7 +53,8 @@ func boxesOfShapes() (all [shapes][]Box) {
 	all[cube], all[fence], all[pane] = whole, whole, whole
 	lower := Box{High: [3]uint8{16, 8, 16}}
 	all[slab] = []Box{lower}
-	all[upperSlab] = []Box{{Low: [3]uint8{0, 8, 0}, High: [3]uint8{16, 16, 16}}}
+	upper := Box{Low: [3]uint8{0, 8, 0}, High: [3]uint8{16, 16, 16}}
+	all[upperSlab] = []Box{upper}
 	all[torch] = []Box{{Low: [3]uint8{7, 0, 7}, High: [3]uint8{9, 10, 9}}}
 	all[fencePost] = []Box{{Low: [3]uint8{6, 0, 6}, High: [3]uint8{10, 16, 10}}}
 	all[panePost] = []Box{{Low: [3]uint8{7, 0, 7}, High: [3]uint8{9, 16, 9}}}
@@ -61,7 +62,12 @@ func boxesOfShapes() (all [shapes][]Box) {
 		turned := func(x0, y0, z0, x1, y1, z1 uint8) Box {
 			return Box{[3]uint8{x0, y0, z0}, [3]uint8{x1, y1, z1}}.turned(int(d))
 		}
-		all[stairs+d] = []Box{lower, turned(8, 8, 0, 16, 16, 16)}
+		for half, base := range [...]Box{lower, upper} {
+			first, y := stairs+shape(half*stairStates)+d, uint8(8*(1-half)) //nolint:gosec // 0 or 1
+			all[first] = []Box{base, turned(8, y, 0, 16, y+8, 16)}
+			all[first+4] = []Box{base, turned(8, y, 8, 16, y+8, 16)}
+			all[first+8] = []Box{base, turned(8, y, 0, 16, y+8, 16), turned(0, y, 8, 8, y+8, 16)}
+		}
 		all[wallTorch+d] = []Box{turned(14, 4, 7, 16, 14, 9)}
 		all[sign+d] = []Box{turned(7, 0, 7, 9, 7, 9), turned(7, 7, 0, 9, 15, 16)}
 		all[wallSign+d] = []Box{turned(14, 4, 0, 16, 12, 16)}

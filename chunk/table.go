@@ -1,6 +1,9 @@
 package chunk
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // traits are the properties of a block. The browser client's table is written from them (web/src/world/block-table.ts).
 type traits struct {
@@ -134,6 +137,7 @@ func blockTable() []traits {
 	t.addSlabsAndStairs()
 	t.addFittings()
 	t.addGatesAndTrapdoors()
+	t.addMoreStairs()
 	return t.all
 }
 
@@ -259,6 +263,18 @@ func (t *table) addGatesAndTrapdoors() {
 	for _, wood := range []string{"", "pine_"} {
 		b := traits{name: wood + "trapdoor", group: fittings, original: Dirt, shape: trapdoor, pass: cutout, clear: true, sound: wooden}
 		t.addOpening(b, Air, append(turned(""), turned("_upper")...), append(turned("_open"), turned("_open_upper")...))
+	}
+}
+
+// addMoreStairs appends the corners of stairs, and those at the top of their block.
+func (t *table) addMoreStairs() {
+	suffixes := slices.Concat(turned("_outer"), turned("_inner"), turned("_upper"), turned("_upper_outer"), turned("_upper_inner"))
+	for base := StoneStairs; base < afterStairs; base += 6 {
+		for i, suffix := range suffixes {
+			b := t.all[base]
+			b.name, b.shape = b.name+suffix, stairs+4+shape(i) //nolint:gosec // few
+			t.all = append(t.all, b)
+		}
 	}
 }
 

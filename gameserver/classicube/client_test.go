@@ -176,11 +176,12 @@ func TestLevelsAreBounded(t *testing.T) {
 // player.
 func TestShapes(t *testing.T) {
 	shaped := func(b chunk.Block) byte { return blocktable.ToClassic(b, blocktable.ClassicShaped) }
-	door := shaped(chunk.Door)
+	door, upper := shaped(chunk.Door), blocktable.Placing{Looks: "east", Upper: true}.Block(chunk.StoneStairs)
 	cl, s := playing(t, slices.Concat([]byte{packetCustomBlocks, 1}, here(),
 		begin(packetSetBlockClient).u16(33).u16(10).u16(35).u8(1, door), begin(packetSetBlockClient).u16(33).u16(9).u16(36).u8(1, door),
 		begin(packetSetBlockClient).u16(33).u16(10).u16(36).u8(1, shaped(chunk.CobbleSlab+1)),
 		begin(packetSetBlockClient).u16(34).u16(10).u16(36).u8(1, shaped(chunk.StoneStairs)),
+		begin(packetSetBlockClient).u16(36).u16(10).u16(36).u8(1, shaped(upper)),
 	), extCustomBlocks, extBlockDefs, extBlockDefsExt)
 	for name, packet := range map[string]packet{
 		"slabs": begin(packetDefineBlockExt).u8(shaped(chunk.CobbleSlab+1)).text("cobble slab upper").
@@ -199,6 +200,7 @@ func TestShapes(t *testing.T) {
 		games.Change{Pos: grid.Pos{X: 1, Y: 11, Z: 3}, To: chunk.Door + 2},
 		games.Change{Pos: grid.Pos{X: 1, Y: 10, Z: 4}, To: chunk.CobbleSlab + 1}, // no room for the other door
 		games.Change{Pos: grid.Pos{X: 2, Y: 10, Z: 4}, To: chunk.StoneStairs + 2},
+		games.Change{Pos: grid.Pos{X: 4, Y: 10, Z: 4}, To: upper + 2},
 	)
 	s.Out.Reset()
 	gamestest.Receive(t, cl, sessionmsg.Ack{Seq: 100, Block: uint16(chunk.Door + 2)})

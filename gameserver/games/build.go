@@ -83,8 +83,12 @@ func (at Blocks) Click(c Click) []Change {
 	return at.Place(pos, blocktable.PlacedBy(c.Yaw, c.Normal, c.Height).Block(c.Block))
 }
 
-// Place returns the changes that place a block, in one of its states: of a door, both halves.
+// Place returns the changes that place a block, in one of its states: of a door, both halves. Stairs, and those beside
+// them, become corners.
 func (at Blocks) Place(pos grid.Pos, block chunk.Block) []Change {
+	if block.Stairs() {
+		return at.placeStairs(pos, block)
+	}
 	if !block.Door() {
 		return []Change{{Pos: pos, To: block}}
 	}
@@ -93,6 +97,37 @@ func (at Blocks) Place(pos grid.Pos, block chunk.Block) []Change {
 		return nil
 	}
 	return []Change{{Pos: pos, To: block}, {Pos: upper, To: block}}
+}
+
+func (at Blocks) placeStairs(pos grid.Pos, block chunk.Block) []Change {
+	placed := at.cornered(pos, block)
+	changes := []Change{{Pos: pos, To: placed}}
+	after := Blocks(func(p grid.Pos) (chunk.Block, bool) {
+		if p == pos {
+			return placed, true
+		}
+		return at(p)
+	})
+	for _, d := range sides {
+		to := grid.Pos{X: pos.X + d.X, Y: pos.Y, Z: pos.Z + d.Z}
+		there, _ := at(to)
+		if become := after.cornered(to, there); become != there {
+			changes = append(changes, Change{Pos: to, To: become})
+		}
+	}
+	return changes
+}
+
+// sides are where the blocks beside one are, in the order of chunk.Block.Cornered.
+var sides = [4]grid.Pos{{X: 1}, {X: -1}, {Z: 1}, {Z: -1}}
+
+// cornered returns a block as it is among those beside a position.
+func (at Blocks) cornered(pos grid.Pos, b chunk.Block) chunk.Block {
+	var beside [4]chunk.Block
+	for i, d := range sides {
+		beside[i], _ = at(grid.Pos{X: pos.X + d.X, Y: pos.Y, Z: pos.Z + d.Z})
+	}
+	return b.Cornered(beside)
 }
 
 // givesWay reports whether a block gives way to one that is placed there.

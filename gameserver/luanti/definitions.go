@@ -162,7 +162,7 @@ func defineNode(b chunk.Block, name string, names [3]string) packet {
 	} else {
 		p = p.u8(0, 0, 0, 0)
 	}
-	p = p.u8(0).flag(!b.Opaque(), !shades(b)).u8(glow)                           // level, light passes, sunlight passes
+	p = p.u8(0).flag(!b.Opaque(), !b.Shades()).u8(glow)                          // level, light passes, sunlight passes
 	p = p.flag(false, b.Solid(), b != chunk.Water, b.Breakable(), b.Climbable()) // ground, stops bodies, can be pointed at, dug, climbed
 	p = p.flag(b.Plant() || b == chunk.Water, b.Opens()).u32(0)                  // replaced by what is put there, reacts to clicks, damage
 	if b == chunk.Water {

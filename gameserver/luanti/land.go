@@ -64,7 +64,7 @@ const layer = grid.ChunkSize * grid.ChunkSize
 // lightColumn lights a chunk. Light from other chunks is left out.
 func lightColumn(c *chunk.Chunk) column {
 	col := column{height: c.Height(), blocks: c.Blocks()}
-	light := games.LightOf(col.blocks, shades, chunk.Block.Glow)
+	light := games.LightOf(col.blocks, chunk.Block.Shades, chunk.Block.Glow)
 	col.light = light.Sky
 	for i, lamps := range light.Lamps {
 		col.light[i] |= lamps << 4

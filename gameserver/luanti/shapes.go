@@ -20,10 +20,6 @@ func nodeOf(b, below chunk.Block) uint16 {
 // hasStates reports whether a block has states, of which one is chosen when it is placed.
 func hasStates(b chunk.Block) bool { return (b + 1).Known() && (b+1).Base() == b }
 
-// shades reports whether a block stops the light of the sky. Some light reaches into slabs and stairs, as otherwise
-// they would be black.
-func shades(b chunk.Block) bool { return b.Opaque() || b >= chunk.StoneSlab && b < chunk.PlankFence }
-
 // joined appends the nodes to which a block's node is joined.
 func (p packet) joined(b chunk.Block) packet {
 	if !b.Joinable() {

@@ -104,6 +104,17 @@ describe('block interaction', () => {
     expect(act(LEFT, 3.5, 10.9, 4.5)).toEqual([[3, 10, 4, AIR]])
   })
 
+  test('stairs make those at their end a corner', () => {
+    const stairs = KINDS.findIndex(({ name }) => name === 'Stone stairs')
+    world.set(2, 10, 4, stairs) // up towards +x
+    selectedBlock = stairs
+    const corner = KINDS.findIndex(({ base, shape }) => base === stairs && shape === (KINDS[stairs]?.shape ?? 0) + 4)
+    expect(act(RIGHT, 3.5, 10, 4.5)).toEqual([
+      [3, 10, 4, stairs + 2],
+      [2, 10, 4, corner],
+    ])
+  })
+
   test('a click hits the player in front of the block, once', () => {
     bob = { player: 'ef', name: 'bob', distance: 1.5 }
     expect(act(LEFT, 3.5, 9.5, 5)).toEqual([])

@@ -48,7 +48,7 @@ test('names, groups and ids are the server’s', () => {
     'Plank fence gate',
     'Pine trapdoor',
   ])
-  expect(KINDS.length).toBe(266)
+  expect(KINDS.length).toBe(506)
   expect(kindOf(53).group).toBe('Wool')
   const layers = KINDS.flatMap(({ top, side, bottom }) => [top, side, bottom])
   expect(new Set(layers).size).toBe(LAYERS) // each has a user
@@ -72,6 +72,40 @@ test('the low side of stairs is towards the player, wherever they look', () => {
   expect(high([-0.9, 0, 0.1])).toEqual([0, 0.5, 0, 0.5, 1, 1])
   expect(high([0.2, 0, 0.9])).toEqual([0, 0.5, 0.5, 1, 1, 1])
   expect(high([0.2, 0, -0.9])).toEqual([0, 0.5, 0, 1, 1, 0.5])
+})
+
+test('stairs are upside down under what was clicked, or in the upper half of its side', () => {
+  const stairs = named('Plank stairs')
+  const upper = stateFor(stairs, WEST, DOWN, 1)
+  expect(boxesOf(upper)).toEqual([
+    [0, 0.5, 0, 1, 1, 1],
+    [0, 0, 0, 0.5, 0.5, 1],
+  ])
+  expect(kindOf(upper).base).toBe(stairs)
+  expect(stateFor(stairs, WEST, SOUTH, 0.7)).toBe(upper)
+  expect(stateFor(stairs, WEST, SOUTH, 0.3)).toBe(stairs + 1)
+  expect([mirrored(upper, 1), mirrored(stairs + 1, 1)]).toEqual([stairs + 1, upper])
+})
+
+// the quarters that are filled beside the slab: of boxes, turned, mirrored
+test('turned and mirrored stairs fill what they should', () => {
+  const halves = [0.25, 0.75]
+  const filled = (block: number, place: (x: number, y: number, z: number) => number[]) =>
+    halves.flatMap((x) => halves.flatMap((y) => halves.map((z) => fills(block, place(x, y, z)))))
+  const fills = (block: number, [x = 0, y = 0, z = 0]: number[]) =>
+    boxesOf(block).some(([x0, y0, z0, x1, y1, z1]) => x0 < x && x < x1 && y0 < y && y < y1 && z0 < z && z < z1)
+  const all = [...KINDS.keys()].filter((id) => kindOf(id).base === named('Marble stairs'))
+  expect(all).toHaveLength(24)
+  for (const block of all) {
+    const same = (other: number, place: (x: number, y: number, z: number) => number[]) => {
+      expect(kindOf(other).base).toBe(kindOf(block).base)
+      expect(filled(other, place)).toEqual(filled(block, (...at) => at))
+    }
+    same(turnedRight(block), (x, y, z) => [1 - z, y, x])
+    same(mirrored(block, 0), (x, y, z) => [1 - x, y, z])
+    same(mirrored(block, 1), (x, y, z) => [x, 1 - y, z])
+    same(mirrored(block, 2), (x, y, z) => [x, y, 1 - z])
+  }
 })
 
 test('a slab is put where the player aims, and two are a whole block', () => {

@@ -102,6 +102,14 @@ for (const [ours, theirs] of Object.entries(materials)) {
   images[`${ours}_slab_upper`] = [`${slab}_slab`, { type: 'top' }, null]
   for (const facing of Object.keys(opposite)) {
     images[`${ours}_stairs${turned(facing)}`] = [`${stairs}_stairs`, { facing }, ...(facing === 'east' ? [] : [null])]
+    for (const [suffix, half, shape] of [
+      ['outer', 'bottom', 'outer_right'],
+      ['inner', 'bottom', 'inner_right'],
+      ['upper', 'top', 'straight'],
+      ['upper_outer', 'top', 'outer_right'],
+      ['upper_inner', 'top', 'inner_right'],
+    ])
+      images[`${ours}_stairs_${suffix}_${facing}`] = [`${stairs}_stairs`, { facing, half, shape }, null]
   }
 }
 for (const [facing, rotation] of Object.entries({ east: '4', west: '12', south: '8', north: '0' })) {

@@ -40,6 +40,7 @@ import { laterTexts } from '../text/later-texts'
 import { texts as commonTexts } from '../text/texts'
 import { AIR, KINDS, boxesOf, kindOf, isAimable, isDoor, isPlant, isReplaceable } from '../world/blocks'
 import type { PendingEdit } from '../world/edits'
+import { isStairs } from '../world/stairs'
 import type { World } from '../world/world'
 import type { Frame, System } from './frame-loop'
 import type { Screens } from './screens'
@@ -280,7 +281,9 @@ export class BuildControl implements System {
     const plant = near && isPlant(before) && after === AIR && last.block === AIR && y > last.y
     const door = isDoor(before) || isDoor(after)
     const half = near && door && Math.abs(y - last.y) === 1 && before === last.before && after === last.block
-    if (plant || half) this.stack.extend(change)
+    // stairs beside some that were placed, which have become a corner
+    const corner = last && seq === last.seq + 1 && isStairs(last.block) && isStairs(before) && isStairs(after)
+    if (plant || half || corner) this.stack.extend(change)
     else this.stack.add([change])
     this.lastHandEdit = edit
     this.updateDialog()

@@ -14,7 +14,8 @@ import { hear } from '../sound/hearing'
 import { materialOf, soundOfChange, type Material, type SoundKind } from '../sound/kinds'
 import { Mixer } from '../sound/mixer'
 import { Steps } from '../sound/steps'
-import { WATER, isSolid } from '../world/blocks'
+import { WATER, isSolid, kindOf } from '../world/blocks'
+import { isStairs } from '../world/stairs'
 import { rainAt } from '../world/weather'
 import type { World, WorldListener } from '../world/world'
 import type { Frame, System } from './frame-loop'
@@ -118,6 +119,7 @@ export class Effects implements System, WorldListener {
 
   blockChanged(x: number, y: number, z: number, before: number, after: number): void {
     if (this.world.hold) return // the past is shown
+    if (isStairs(before) && kindOf(before).base === kindOf(after).base) return // they have become a corner
     const [kind, material] = soundOfChange(before, after)
     if (!this.doors.sounded(x, y, z, before, after, performance.now()))
       this.play(kind, material, x + 0.5, y + 0.5, z + 0.5)

@@ -14,6 +14,7 @@ import {
   stateFor,
   usedBlock,
 } from '../world/blocks'
+import { isStairs, placeStairs } from '../world/stairs'
 import type { World } from '../world/world'
 import { EYE, bodyTouchesBlock, type Body } from './body'
 import { castRay, directionThrough, type Hit, type Vector } from './ray'
@@ -175,6 +176,11 @@ export class BlockInteraction {
     )
     if (state < 0) return
     if (isDoor(state) && !isReplaceable(this.world.get(x, y + 1, z))) return
+    if (isStairs(state)) {
+      const [placed, ...corners] = placeStairs(this.world, x, y, z, state)
+      if (placed && this.put(x, y, z, placed.block)) for (const c of corners) this.put(c.x, y, c.z, c.block)
+      return
+    }
     if (!this.put(x, y, z, state)) return
     if (isDoor(state)) this.put(x, y + 1, z, state)
     if (usedBlock(state) !== null) this.rest() // holding the button must not open it

@@ -6,6 +6,7 @@ import {
   COLOURS,
   CUBE,
   DOOR,
+  FENCE,
   FENCE_POST,
   GATE,
   GROUPS,
@@ -82,12 +83,12 @@ function kindFrom(
 }
 
 const names = NAMES.split(',').flatMap((name) => (name.startsWith(' ') ? COLOURS.map((colour) => colour + name) : name))
-let named = -1
+const baseNames: string[] = [] // by id
 
 /** By id. */
 export const KINDS: readonly BlockKind[] = ROWS.map((row, id) => {
-  if (row.state === 0) named++
-  return kindFrom(row, id, names[named] ?? '')
+  if (row.state === 0) baseNames[id] = names.shift() ?? ''
+  return kindFrom(row, id, baseNames[id - row.state] ?? '')
 })
 
 const UNKNOWN = kindFrom({ shape: CUBE, flags: 4, light: 0, group: 0, layers: [0, 0, 0], state: 0 }, -1, 'Unknown')
@@ -162,6 +163,13 @@ export function isReplaceable(block: number): boolean {
   return shape <= PLANT && shape !== CUBE
 }
 
+const STATES = new Map(KINDS.map(({ base, shape }, id) => [256 * base + shape, id]))
+
+/** Returns the state of a block that has a shape; the block itself if there is none. */
+export function stateOf(block: number, shape: number): number {
+  return STATES.get(256 * kindOf(block).base + shape) ?? block
+}
+
 /** Returns the number of the direction in which a vector points most: +x −x +z −z. */
 function directionOf(x: number, z: number): number {
   return Math.abs(x) > Math.abs(z) ? (x > 0 ? 0 : 1) : z > 0 ? 2 : 3
@@ -182,7 +190,9 @@ export function stateFor(
   if (shape === SLAB) return block + Number(upper)
   if (shape === TRAPDOOR)
     return block + 4 * Number(upper) + (ny === 0 ? directionOf(-nx, -nz) : directionOf(aheadX ?? 0, aheadZ ?? 0))
-  if (shape === STAIRS || shape === DOOR || shape === GATE) return block + directionOf(aheadX ?? 0, aheadZ ?? 0)
+  if (shape === STAIRS)
+    return stateOf(block, STAIRS + Number(upper) * UPPER_STAIRS + directionOf(aheadX ?? 0, aheadZ ?? 0))
+  if (shape === DOOR || shape === GATE) return block + directionOf(aheadX ?? 0, aheadZ ?? 0)
   if (shape === TORCH) return ny > 0 ? block : ny < 0 ? -1 : block + 1 + directionOf(-nx, -nz)
   if (shape === SIGN)
     return ny !== 0 ? block + directionOf(aheadX ?? 0, aheadZ ?? 0) : block + 4 + directionOf(-nx, -nz)
@@ -190,9 +200,12 @@ export function stateFor(
   return block
 }
 
+/** How many shapes of stairs are at the bottom of their block, and how many at its top. */
+const UPPER_STAIRS = (FENCE - STAIRS) / 2
+
 /** The first of the four shapes that have directions, in the order of directionOf. */
 const DIRECTED = [
-  STAIRS,
+  ...[0, 4, 8, 12, 16, 20].map((state) => STAIRS + state), // straight, outer and inner ones, at the bottom and at the top
   TORCH + 1,
   SIGN,
   WALL_SIGN,
@@ -225,8 +238,14 @@ export function mirrored(block: number, axis: 0 | 1 | 2): number {
   if (axis === 1) {
     if (shape === SLAB) return block + 1
     if (shape === UPPER_SLAB) return block - 1
+    if (shape >= STAIRS && shape < FENCE)
+      return stateOf(block, shape < STAIRS + UPPER_STAIRS ? shape + UPPER_STAIRS : shape - UPPER_STAIRS)
     if (shape < TRAPDOOR) return block
     return (shape - TRAPDOOR) & 4 ? block - 4 : block + 4
+  }
+  if (shape >= STAIRS && shape < FENCE && (shape - STAIRS) % UPPER_STAIRS >= 4) {
+    const corner = (shape - STAIRS) & 3 // +x+z −x−z −x+z +x−z
+    return block - corner + (corner ^ (axis === 0 ? 2 : 3))
   }
   for (const first of DIRECTED) {
     const direction = shape - first
