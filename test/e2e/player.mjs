@@ -52,6 +52,8 @@ export class Player {
    * and requests to other origins. Not surface tiles of a node that has just stopped: the page asks again.
    */
   troubles = []
+  /** The kinds of the browser's own dialogs, which are all accepted. */
+  dialogs = []
   /** The bytes of all HTTP answers so far, bodies and headers, as they travelled. */
   received = 0
   /** The other nodes that may be asked for surface tiles: a page that goes on at another node has them from there. */
@@ -112,6 +114,10 @@ export class Player {
       const asked = message.location().url
       if (asked && new URL(asked).pathname.startsWith('/surface') && /net::ERR_/.test(message.text())) return
       player.troubles.push(`console: ${message.text()}`)
+    })
+    page.on('dialog', (dialog) => {
+      player.dialogs.push(dialog.type())
+      void dialog.accept()
     })
     page.on('request', (request) => {
       const address = request.url()

@@ -37,6 +37,24 @@ describe('key bindings', () => {
     expect(DEFAULTS.blocks).toEqual(['KeyE'])
   })
 
+  test('mouse and keyboard have keys of their own, and a mouse that could not be bound keeps its buttons', () => {
+    const bindings = rebind(rebind(DEFAULTS, 'break', 'KeyO'), 'fly', 'Mouse2')
+    expect([bindings.break, bindings.place, bindings.fly]).toEqual([['Mouse0', 'KeyO'], ['KeyX'], ['KeyF', 'Mouse2']])
+    expect(rebind(bindings, 'fly', 'Mouse2').fly).toEqual(['KeyF', 'Mouse2'])
+    expect(bindingsFrom(bindings)).toEqual(bindings)
+    const older = { ...DEFAULTS, break: ['KeyO'], place: ['KeyX'], next: undefined, previous: undefined }
+    expect(bindingsFrom(older)).toMatchObject({
+      break: ['KeyO', 'Mouse0'],
+      place: ['KeyX', 'Mouse2'],
+      next: ['WheelDown'],
+    })
+  })
+
+  test('Control alone is a key', () => {
+    const control = { key: 'Control', code: 'ControlLeft', ctrlKey: true } as KeyboardEvent
+    expect(codeOf(control)).toBe('ControlLeft')
+  })
+
   test('Escape always opens the menu', () => {
     expect(rebind(DEFAULTS, 'fly', 'Escape')).toBe(DEFAULTS)
     expect(actionOf(bindingsFrom({ menu: [] }), 'Escape')).toBe('menu')
@@ -54,10 +72,9 @@ describe('key bindings', () => {
   })
 
   test('the help has a line for every key', () => {
-    const help = KEYS.flatMap(([keys]) => keysOf(keys, DEFAULTS).split(/[ ,/]+/))
     for (const action of ACTIONS.filter((action) => action !== 'command' && !/^look/.test(action)))
-      expect(help, action).toContain(keysOf(`{${action}}`, DEFAULTS))
-    expect(help).toContain('Shift')
+      expect(KEYS.filter(([keys]) => keys.includes(`{${action}}`)).length, action).toBeGreaterThan(0)
+    expect(keysOf('{sink}', DEFAULTS)).toBe('Shift')
     expect(KEYS.slice(0, 5).map(([keys]) => keysOf(keys, DEFAULTS))).toEqual([
       'W A S D',
       'Mouse, arrow keys',

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Controls } from '../src/input/controls'
 import { InputSwitch } from '../src/input/kind'
-import { DEFAULTS } from '../src/settings/bindings'
+import { DEFAULTS, rebind, type Bindings } from '../src/settings/bindings'
 
 class Page extends EventTarget {
   pointerLockElement: unknown = null
@@ -19,19 +19,20 @@ const events = {
   jumpPressedTwice: vi.fn(),
   clicked: vi.fn(),
   turned: vi.fn(),
-  scrolled: vi.fn(),
   pointerReleased: vi.fn(),
 }
 let target: HTMLElement
+let bindings: Bindings
 
 beforeEach(() => {
   vi.clearAllMocks()
+  bindings = DEFAULTS
   page = new Page()
-  vi.stubGlobal('window', new EventTarget())
+  vi.stubGlobal('window', Object.assign(new EventTarget(), { setTimeout }))
   vi.stubGlobal('document', page)
   requestPointerLock.mockReset()
   target = Object.assign(new EventTarget(), { requestPointerLock }) as unknown as HTMLElement
-  controls = new Controls(target, new InputSwitch(vi.fn()), () => ({ ...DEFAULTS }), events)
+  controls = new Controls(target, new InputSwitch(vi.fn()), () => bindings, events)
 })
 
 afterEach(() => {
@@ -122,4 +123,39 @@ test('keys whose release macOS does not report, because Command is held, are rel
   expect(controls.intent().forward).toBe(1)
   controls.keyUp('MetaLeft')
   expect(controls.intent().forward).toBe(0)
+})
+
+test('buttons and the wheel of the mouse do what they are bound to', async () => {
+  requestPointerLock.mockImplementation(() => {
+    answer(true)
+    return Promise.resolve()
+  })
+  bindings = rebind(rebind(bindings, 'jump', 'Mouse3'), 'zoom', 'WheelUp')
+  await controls.capture()
+  const mouse = (type: string, button: number) =>
+    (type === 'mousedown' ? target : window).dispatchEvent(Object.assign(new Event(type), { button }))
+  mouse('mousedown', 3)
+  expect(controls.intent().up).toBe(true)
+  mouse('mouseup', 3)
+  expect(controls.intent().up).toBe(false)
+  mouse('mousedown', 2)
+  expect([events.clicked.mock.calls, controls.holds(2)]).toEqual([[[2]], true])
+  mouse('mouseup', 2)
+  expect(controls.holds(2)).toBe(false)
+  window.dispatchEvent(Object.assign(new Event('wheel'), { deltaY: 100, deltaMode: 0 }))
+  window.dispatchEvent(Object.assign(new Event('wheel'), { deltaY: -100, deltaMode: 0 }))
+  expect(events.acted.mock.calls.flat()).toEqual(['jump', 'next', 'zoom'])
+})
+
+test('who sneaks with Control also walks, and undoes', () => {
+  bindings = rebind(bindings, 'sink', 'ControlLeft')
+  void controls.capture()
+  const press = (code: string, ctrlKey: boolean) =>
+    controls.keyDown({ code, key: code.slice(-1).toLowerCase(), ctrlKey } as KeyboardEvent)
+  expect(press('KeyS', true)).toBe(false) // the browser's own, with the other Control
+  expect(press('ControlLeft', true)).toBe(true)
+  expect(press('KeyW', true)).toBe(true)
+  expect(press('KeyZ', true)).toBe(true)
+  expect(controls.intent()).toMatchObject({ forward: 1, down: true })
+  expect(events.acted.mock.calls.flat()).toEqual(['sink', 'forward', 'undo'])
 })

@@ -10,7 +10,7 @@ const controls = {
   turn: vi.fn(),
   stick: CENTRED,
 }
-const events = { used: vi.fn(), scrolled: vi.fn(), resumed: vi.fn(), focused: vi.fn(), chosen: vi.fn() }
+const events = { used: vi.fn(), resumed: vi.fn(), focused: vi.fn(), adjusted: vi.fn(() => false), chosen: vi.fn() }
 let pad: GamepadInput
 
 function update(axes: number[], held: number[] = [], playing = true): void {
@@ -43,12 +43,14 @@ test('triggers break and place as long as they are held, bumpers choose, buttons
   update([0, 0, 0, 0], [7, 0, 5])
   update([0, 0, 0, 0], [7, 0, 5])
   expect(controls.pressButton.mock.calls).toEqual([[0]])
-  expect(controls.press.mock.calls).toEqual([['jump', 0]])
-  expect(events.scrolled.mock.calls).toEqual([[1]])
+  expect(controls.press.mock.calls).toEqual([
+    ['jump', 0],
+    ['next', 0],
+  ])
   expect(controls.releaseButton).not.toHaveBeenCalled()
   update([0, 0, 0, 0])
   expect(controls.releaseButton.mock.calls).toEqual([[0]])
-  expect(controls.lift.mock.calls).toEqual([['jump']])
+  expect(controls.lift.mock.calls).toEqual([['jump'], ['next']])
 })
 
 test('the cross opens the building tools to the left, and undoes to the right', () => {
@@ -73,4 +75,14 @@ test('in a panel, the cross moves the focus, A presses, and B or start close', (
   expect(events.resumed).toHaveBeenCalledTimes(2)
   expect(controls.press).not.toHaveBeenCalled()
   expect(controls.stick).toEqual(CENTRED)
+})
+
+test('left and right move a slider that has the focus, and else the focus', () => {
+  events.adjusted.mockReturnValueOnce(true)
+  for (const button of [15, 15, 14]) {
+    update([0, 0, 0, 0], [button], false)
+    update([0, 0, 0, 0], [], false)
+  }
+  expect(events.adjusted.mock.calls).toEqual([[1], [1], [-1]])
+  expect(events.focused.mock.calls).toEqual([[1], [-1]])
 })

@@ -3,6 +3,7 @@
 import type { Controls } from '../input/controls'
 import type { Action } from '../settings/bindings'
 import { texts } from '../text/texts'
+import { toggleFullscreen } from './fullscreen'
 import type { Movement } from './movement'
 import type { Panels } from './panels'
 import type { Core, Parts } from './parts'
@@ -62,6 +63,10 @@ export class Actions {
         core.settingsChanged()
       },
       debug: () => void panels.toggleDebug(),
+      previous: () => this.scroll(-1),
+      next: () => this.scroll(1),
+      hud: () => screens.toggleHud(),
+      fullscreen: () => void toggleFullscreen(settings.bindings),
     }
   }
 
@@ -103,7 +108,7 @@ export class Actions {
   }
 
   /** Moves what a building tool holds, or selects the slot some steps further. */
-  scroll(steps: number): void {
+  private scroll(steps: number): void {
     const { hotbar, store } = this.core
     if (!this.parts.build.part?.scroll(steps)) hotbar.select(store.slotAfter(steps))
   }

@@ -19,7 +19,6 @@ export interface DeviceParts {
   screens: Screens
   interaction: Pick<BlockInteraction, 'sight' | 'updateAim'>
   hud: Hud
-  scrolled: (steps: number) => void
   /** Returns the mouse buttons that a tap and a finger that rests stand for now. */
   buttons: () => readonly [tap: number, hold: number]
   partMissing: () => void
@@ -30,13 +29,10 @@ export class Devices implements System {
   private readonly pad: LazySystem<System>
 
   constructor(private readonly parts: DeviceParts) {
-    const { store, input, controls, screens, scrolled, partMissing } = parts
+    const { store, input, controls, screens, partMissing } = parts
     this.touch = new LazySystem(() => this.loadTouch(), partMissing)
     this.pad = new LazySystem(
-      () =>
-        import('./gamepad-control').then(({ createGamepad }) =>
-          createGamepad(store, input, controls, screens, scrolled),
-        ),
+      () => import('./gamepad-control').then(({ createGamepad }) => createGamepad(store, input, controls, screens)),
       partMissing,
     )
     // a gamepad whose button was pressed while the page loaded has no event any more

@@ -81,8 +81,8 @@ export function startGame(
     leave: () => screens.showTitle(null),
     openPast: () => actions.openPast(),
     selectSlot: (slot) => hotbar.select(slot),
-    selectBlock: (block) => {
-      hotbar.setSelected(block)
+    putBlock: (block, slot = store.slot) => {
+      hotbar.put(slot, block)
       store.save()
     },
     chat: (text) => {
@@ -177,7 +177,6 @@ export function startGame(
       else interaction.press(button, now)
     },
     turned: (x, y) => movement.turn(x, y),
-    scrolled: (steps) => actions.scroll(steps),
     pointerReleased: () => (document.hasFocus() ? actions.act('menu') : screens.show('menu')),
   })
   const interaction: BlockInteraction = new BlockInteraction(world, body, {
@@ -223,6 +222,7 @@ export function startGame(
   )
   const acting: System = {
     update({ now }) {
+      view.setFieldOfView(settings.fieldOfView / movement.zoom)
       if (!store.inWorld) return
       session.sendPose(now)
       session.extrapolate(now)
@@ -263,7 +263,6 @@ export function startGame(
     screens,
     interaction,
     hud,
-    scrolled: (steps) => actions.scroll(steps),
     buttons: () => (actions.choosing || interaction.target ? [LEFT, RIGHT] : [RIGHT, LEFT]),
     partMissing,
   })
@@ -307,7 +306,6 @@ export function startGame(
   }
 
   function applySettings(): void {
-    view.setFieldOfView(settings.fieldOfView)
     view.brightness = settings.brightness
     store.save()
     quality.apply()
@@ -326,6 +324,9 @@ export function startGame(
 
   listenToKeys({ store, input, controls, hud, screens })
   document.addEventListener('visibilitychange', () => quality.restart())
+  window.addEventListener('beforeunload', (event) => {
+    if (session.edits.waiting.length > 0) event.preventDefault() // the browser asks whether the player wants to lose them
+  })
   applySettings()
   hotbar.select(0)
   screens.showTitle(null)

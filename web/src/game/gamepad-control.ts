@@ -1,6 +1,6 @@
 // Wires a gamepad to the game: in the world it acts like keys and mouse, in a panel it moves the focus.
 
-import { moveFocus } from '../hud/focus'
+import { adjustFocused, moveFocus } from '../hud/focus'
 import type { Controls } from '../input/controls'
 import { GamepadInput } from '../input/gamepad'
 import type { InputSwitch } from '../input/kind'
@@ -14,22 +14,16 @@ function openDialogs(): HTMLDialogElement[] {
 }
 
 /** Returns a system that reads the first gamepad with the standard mapping. */
-export function createGamepad(
-  store: Store,
-  input: InputSwitch,
-  controls: Controls,
-  screens: Screens,
-  scrolled: (steps: number) => void,
-): System {
+export function createGamepad(store: Store, input: InputSwitch, controls: Controls, screens: Screens): System {
   const gamepad = new GamepadInput(controls, {
     used: () => input.use('gamepad'),
-    scrolled,
     resumed: () => {
       const dialogs = openDialogs()
       if (dialogs.length > 1 || !store.inWorld) dialogs.at(-1)?.close()
       else void screens.resume()
     },
     focused: (steps) => moveFocus(openDialogs().at(-1) ?? document, steps),
+    adjusted: adjustFocused,
     chosen: () => {
       if (document.activeElement instanceof HTMLElement) document.activeElement.click()
     },

@@ -19,9 +19,9 @@ export class HotbarControl {
     this.hand.hold(this.store.selectedBlock)
   }
 
-  /** Puts a block into the selected slot. */
-  setSelected(block: number): void {
-    this.store.settings.hotbar[this.store.slot] = block
+  /** Puts a block into a slot. */
+  put(slot: number, block: number): void {
+    this.store.settings.hotbar[slot] = block
     this.select(this.store.slot)
   }
 
@@ -29,7 +29,7 @@ export class HotbarControl {
   pick(block: number): void {
     if (!PLACEABLE.includes(block)) return
     const slot = this.store.settings.hotbar.indexOf(block)
-    if (slot < 0) this.setSelected(block)
+    if (slot < 0) this.put(this.store.slot, block)
     else this.select(slot)
   }
 

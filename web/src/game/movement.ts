@@ -13,6 +13,7 @@ import type { Store } from './store'
 const RADIANS_PER_PIXEL = 0.0023 // of mouse movement
 const KEYS_TURN = 1.8 // radians/s, by keys
 const MAX_PITCH = Math.PI / 2 - 0.01
+const ZOOM = 3.5
 const STEP = 0.05 // seconds: longer frames are simulated in several steps
 const STILL: Intent = { forward: 0, right: 0, up: false, down: false, fast: false, autoJump: false }
 
@@ -42,7 +43,7 @@ export class Movement implements System {
 
   /** Returns the turn by keys, in radians. */
   private keysTurn(dt: number): { right: number; up: number } {
-    const by = (action: Action) => (this.controls.performs(action) ? KEYS_TURN * dt : 0)
+    const by = (action: Action) => (this.controls.performs(action) ? (KEYS_TURN * dt) / this.zoom : 0)
     return { right: by('lookRight') - by('lookLeft'), up: by('lookUp') - by('lookDown') }
   }
 
@@ -50,13 +51,18 @@ export class Movement implements System {
   turn(x: number, y: number): void {
     const { body } = this
     const { sensitivity, invert } = this.store.settings
-    const factor = RADIANS_PER_PIXEL * sensitivity
+    const factor = (RADIANS_PER_PIXEL * sensitivity) / this.zoom
     this.look(body.yaw + x * factor, body.pitch + (invert ? y : -y) * factor)
   }
 
   look(yaw: number, pitch: number): void {
     this.body.yaw = yaw % (2 * Math.PI)
     this.body.pitch = Math.max(-MAX_PITCH, Math.min(MAX_PITCH, pitch))
+  }
+
+  /** By what the angle of the picture is divided while the key for it is held. */
+  get zoom(): number {
+    return this.controls.performs('zoom') ? ZOOM : 1
   }
 
   toggleFlying(): void {

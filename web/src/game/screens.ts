@@ -1,5 +1,6 @@
 // Decides which screen is shown: joins and leaves worlds, and opens and closes panels.
 
+import { keysOf } from '../hud/help'
 import type { Hud, Screen } from '../hud/hud'
 import type { JoinChoice } from '../hud/title'
 import type { Controls } from '../input/controls'
@@ -34,7 +35,14 @@ export class Screens {
     this.store.screen = screen
     if (screen !== 'play') this.controls.release()
     this.hud.show(screen, text)
-    this.view.showHand = screen !== 'title' && screen !== 'past'
+    this.view.showHand = screen !== 'title' && screen !== 'past' && !this.hud.hidden
+  }
+
+  /** Hides all that is drawn over the world, or shows it again. */
+  toggleHud(): void {
+    this.hud.hidden = !this.hud.hidden
+    if (this.hud.hidden) this.hud.messages.toast(keysOf(texts.hudHidden, this.store.settings.bindings))
+    this.show(this.store.screen)
   }
 
   /** Leaves the world, if the player is in one. */

@@ -15,3 +15,17 @@ export function moveFocus(root: ParentNode, steps: number): void {
   const next = at < 0 ? (steps > 0 ? 0 : -1) : (at + steps) % elements.length
   elements.at(next)?.focus()
 }
+
+/** Moves the slider or the choice that has the focus by some steps; returns false if something else has it. */
+export function adjustFocused(steps: number): boolean {
+  const { activeElement: element } = document
+  if (element instanceof HTMLInputElement && element.type === 'range') {
+    element.stepUp(steps)
+    element.dispatchEvent(new Event('input'))
+    return true
+  }
+  if (!(element instanceof HTMLSelectElement)) return false
+  element.selectedIndex = Math.min(Math.max(element.selectedIndex + steps, 0), element.length - 1)
+  element.dispatchEvent(new Event('change'))
+  return true
+}

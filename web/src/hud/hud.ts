@@ -34,7 +34,8 @@ export interface HudEvents {
   leave: () => void
   openPast: () => void
   selectSlot: (slot: number) => void
-  selectBlock: (block: number) => void
+  /** Puts a block into a slot of the hotbar, or into the selected one. */
+  putBlock: (block: number, slot?: number) => void
   /** Returns false if a line of the chat cannot be sent now. */
   chat: (text: string) => boolean
   settingsChanged: () => void
@@ -65,6 +66,8 @@ export class Hud {
   private keyDialog: KeyDialog | null = null
   private readonly inWorld: HTMLElement
   private readonly hitFlash = el('div', 'hit-flash')
+  /** Only messages are drawn over the world. */
+  hidden = false
 
   constructor(
     private readonly root: HTMLElement,
@@ -184,6 +187,7 @@ export class Hud {
   /** text is what the chat begins with. */
   show(screen: Screen, text = ''): void {
     this.root.dataset.screen = screen
+    this.root.classList.toggle('bare', this.hidden && screen === 'play')
     show(this.inWorld, screen !== 'title')
     const { events } = this
     if (screen === 'title') {
@@ -193,7 +197,17 @@ export class Hud {
     for (const [of, dialog] of this.dialogs) dialog.toggle(of === screen)
     if (!this.dialogs.has(screen)) {
       if (screen === 'blocks')
-        this.load(screen, import('./inventory'), ({ Inventory }) => new Inventory(events.selectBlock, events.resume))
+        this.load(
+          screen,
+          import('./inventory'),
+          ({ Inventory }) =>
+            new Inventory({
+              hotbar: this.hotbar.root,
+              put: events.putBlock,
+              select: events.selectSlot,
+              close: events.resume,
+            }),
+        )
       if (screen === 'menu') this.load(screen, import('./menu'), (part) => this.createMenu(part))
     }
     if (screen === 'chat') this.chat.focus(text)

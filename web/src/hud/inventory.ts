@@ -1,6 +1,8 @@
-// All blocks that can be placed, in groups; a click puts one into the selected slot of the hotbar.
+// All blocks that can be placed, in groups; a click puts one into the selected slot of the hotbar, a digit into its slot.
 
+import { slotOf } from '../input/controls'
 import { iconOf } from '../render/icons'
+import { codeOf } from '../settings/bindings'
 import { laterTexts } from '../text/later-texts'
 import { texts } from '../text/texts'
 import { PLACEABLE, kindOf } from '../world/blocks'
@@ -14,6 +16,15 @@ interface Slot {
   text: string
 }
 
+export interface InventoryParts {
+  /** It is in the dialog while that is open. */
+  hotbar: HTMLElement
+  /** Puts a block into a slot, or into the selected one. */
+  put: (block: number, slot?: number) => void
+  select: (slot: number) => void
+  close: () => void
+}
+
 export class Inventory {
   readonly root: HTMLElement
   private readonly dialog: Dialog
@@ -21,10 +32,12 @@ export class Inventory {
   private readonly name = el('span', 'muted', laterTexts.inventory.hold)
   private readonly groups: { root: HTMLElement; slots: Slot[] }[]
 
-  constructor(
-    private readonly select: (block: number) => void,
-    close: () => void,
-  ) {
+  private readonly home: HTMLElement | null // of the hotbar
+  private pointed: number | null = null // the block under the mouse, or with the focus
+
+  constructor(private readonly parts: InventoryParts) {
+    const { close, hotbar } = parts
+    this.home = hotbar.parentElement
     const names = [...new Set(PLACEABLE.map((block) => kindOf(block).group))]
     this.groups = names.map((group) => {
       const slots = PLACEABLE.filter((block) => kindOf(block).group === group).map((block) => this.slotOf(block))
@@ -42,6 +55,8 @@ export class Inventory {
       el('div', 'inventory-groups', ...this.groups.map(({ root }) => root)),
       el('footer', '', this.name),
     )
+    panel.tabIndex = -1
+    panel.autofocus = true // digits and the key that closes it are not for the search
     this.dialog = new Dialog(laterTexts.inventory.title, close, panel)
     this.root = this.dialog.root
     this.root.addEventListener('mousedown', (event) => {
@@ -54,11 +69,20 @@ export class Inventory {
       this.search.value = ''
       this.find('')
     }
+    if (open !== this.root.contains(this.parts.hotbar)) (open ? this.root : this.home)?.append(this.parts.hotbar)
     this.dialog.toggle(open)
   }
 
-  key({ key, target }: KeyboardEvent): boolean {
-    if (key !== 'Enter' || target !== this.search) return false
+  key(event: KeyboardEvent): boolean {
+    const { key, target, ctrlKey, metaKey, altKey } = event
+    const searching = target === this.search
+    const slot = slotOf(searching ? `Digit${key}` : codeOf(event)) // no name of a block has a digit
+    if (slot !== null && !ctrlKey && !metaKey && !altKey) {
+      if (this.pointed === null) this.parts.select(slot)
+      else this.parts.put(this.pointed, slot)
+      return true
+    }
+    if (key !== 'Enter' || !searching) return false
     this.firstFound()?.click()
     return true
   }
@@ -73,10 +97,16 @@ export class Inventory {
     const root = el('button', 'slot', image)
     root.type = 'button'
     root.title = name
-    const describe = () => (this.name.textContent = name)
-    root.addEventListener('focus', describe)
-    root.addEventListener('mouseenter', describe)
-    root.addEventListener('click', () => this.select(block))
+    const point = () => {
+      this.pointed = block
+      this.name.textContent = name
+    }
+    const leave = () => (this.pointed = null)
+    root.addEventListener('focus', point)
+    root.addEventListener('blur', leave)
+    root.addEventListener('mouseenter', point)
+    root.addEventListener('mouseleave', leave)
+    root.addEventListener('click', () => this.parts.put(block))
     return { root, text: `${name} ${laterTexts.group(kind.group)}`.toLowerCase() }
   }
 

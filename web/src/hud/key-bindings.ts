@@ -15,6 +15,16 @@ export class KeyBindings {
     private readonly settings: Settings,
     private readonly changed: () => void,
   ) {
+    this.root.addEventListener('keyup', ({ code }) => {
+      if (/^Control/.test(code)) this.bind(code) // no other key has followed
+    })
+    this.root.addEventListener('mousedown', (event) => {
+      if (this.isOnWaiting(event)) this.bind(`Mouse${event.button}`)
+    })
+    this.root.addEventListener('wheel', (event) => {
+      if (this.isOnWaiting(event)) this.bind(event.deltaY < 0 ? 'WheelUp' : 'WheelDown')
+    })
+    this.root.addEventListener('contextmenu', (event) => event.preventDefault())
     this.root.addEventListener('focusout', () => {
       if (this.waiting) this.wait(null)
     })
@@ -23,15 +33,27 @@ export class KeyBindings {
 
   /** Takes the key that is waited for; returns false if none is. */
   key(event: KeyboardEvent): boolean {
+    if (!this.waiting) return false
+    if (!/^(Control|Meta)/.test(event.code) && !event.repeat) this.bind(codeOf(event)) // else another key may follow
+    return true
+  }
+
+  /** Gives a key to the action that waits for one. */
+  private bind(code: string): void {
     const { waiting } = this
-    if (!waiting) return false
-    if (/^(Control|Meta)/.test(event.code)) return true // another key follows
-    if (event.code !== 'Escape' && event.code !== '') {
-      this.settings.bindings = rebind(this.settings.bindings, waiting, codeOf(event))
+    if (!waiting) return
+    if (code !== 'Escape' && code !== '') {
+      this.settings.bindings = rebind(this.settings.bindings, waiting, code)
       this.changed()
     }
     this.wait(null, waiting)
-    return true
+  }
+
+  /** Reports whether the mouse is on the button that waits; then it does nothing else. */
+  private isOnWaiting(event: MouseEvent): boolean {
+    const waits = (event.target as HTMLElement).dataset.action === this.waiting
+    if (waits) event.preventDefault()
+    return waits
   }
 
   private wait(action: Action | null, focused: Action | null = action): void {

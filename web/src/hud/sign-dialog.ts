@@ -12,14 +12,12 @@ const CHARACTERS = 20
 
 const texts = laterTexts.sign
 
-/** Returns what a sign can show of a text: four lines of twenty characters, without control characters and separators; empty if nothing can be seen. */
-export function signText(text: string): string {
-  const lines = text.split(/\r?\n/).slice(0, LINES)
-  const clipped = lines.map((line) => Array.from(visibleText(line.replace(/\t/g, ' '))).slice(0, CHARACTERS))
-  return clipped
-    .map((line) => line.join('').trimEnd())
-    .join('\n')
-    .trimEnd()
+/** Returns a text as a sign shows it, without control characters and separators, and empty if nothing can be seen; null if it is too long. */
+export function signText(text: string): string | null {
+  const lines = text.split(/\r?\n/).map((line) => visibleText(line.replace(/\t/g, ' ')).trimEnd())
+  const shown = lines.join('\n').trimEnd()
+  const fits = shown.split('\n').length <= LINES && lines.every((line) => Array.from(line).length <= CHARACTERS)
+  return fits ? shown : null
 }
 
 export class SignDialog {
@@ -35,7 +33,6 @@ export class SignDialog {
     const { field } = this
     this.error.setAttribute('role', 'alert')
     field.rows = LINES
-    field.maxLength = 2 * LINES * (CHARACTERS + 1) // in UTF-16
     field.setAttribute('aria-label', texts.text)
     const panel = el(
       'div',
@@ -47,7 +44,7 @@ export class SignDialog {
       el(
         'footer',
         '',
-        button(texts.write, 'primary', () => write(signText(field.value))),
+        button(texts.write, 'primary', () => this.submit()),
         button(laterTexts.cancel, 'quiet', cancel),
       ),
     )
@@ -62,8 +59,14 @@ export class SignDialog {
 
   key({ key, ctrlKey, metaKey }: KeyboardEvent): boolean {
     if (key !== 'Enter' || !(ctrlKey || metaKey)) return false
-    this.write(signText(this.field.value))
+    this.submit()
     return true
+  }
+
+  private submit(): void {
+    const text = signText(this.field.value)
+    if (text === null) this.error.textContent = texts.tooLong(LINES, CHARACTERS)
+    else this.write(text)
   }
 
   /** Sets what is on the sign now. */

@@ -10,7 +10,8 @@ import { CENTRED, type Stick } from './stick'
 const DOUBLE_MS = 280
 /** The buttons of the mouse that keys stand for. */
 const BUTTONS: Partial<Record<Action, number>> = { break: LEFT, place: RIGHT, pick: MIDDLE }
-const WHEEL_STEP = 40 // of deltaY, for one slot
+const WHEEL_STEP = 40 // of deltaY, for one press of its key
+const WHEEL_MS = 100 // how long that is held
 
 export interface ControlEvents {
   /** The key or button of an action was pressed while the controls are active. */
@@ -21,7 +22,6 @@ export interface ControlEvents {
   clicked(button: number): void
   /** The camera is to turn by so many pixels of the mouse: at once, so that what is clicked next is what the player has turned to. */
   turned(x: number, y: number): void
-  scrolled(steps: number): void
   /** The browser released the pointer lock: Escape was pressed, or the window lost focus. */
   pointerReleased(): void
 }
@@ -49,7 +49,7 @@ export class Controls {
   ) {
     window.addEventListener('blur', () => this.releaseAll())
     target.addEventListener('mousedown', (event) => this.mouseDown(event))
-    window.addEventListener('mouseup', (event) => this.heldButtons.delete(event.button))
+    window.addEventListener('mouseup', (event) => this.mouseUp(event))
     window.addEventListener('mousemove', (event) => this.mouseMove(event))
     window.addEventListener('wheel', (event) => this.wheelTurn(event), { passive: true })
     target.addEventListener('contextmenu', (event) => event.preventDefault())
@@ -178,16 +178,19 @@ export class Controls {
   /** Takes a key; returns true if the browser must not scroll or search, nor type it into a panel that it opens. */
   keyDown(event: KeyboardEvent): boolean {
     if (!this.active || event.altKey) return false
-    const code = codeOf(event)
+    // who sneaks with Control also walks with it
+    const controlActs = Boolean(this.heldKeys.get('ControlLeft') ?? this.heldKeys.get('ControlRight'))
+    const combined = codeOf(event)
+    const code = controlActs && actionOf(this.bindings(), combined) === null ? codeOf(event, false) : combined
     const action = actionOf(this.bindings(), code)
-    if (action === null && (event.ctrlKey || event.metaKey)) return false
-    const slot = /^Digit[1-9]$/.test(code) ? Number(code.at(-1)) - 1 : null
+    if (action === null && code.startsWith('Control+')) return false
     if (!event.repeat) {
+      const slot = slotOf(code)
       this.heldKeys.set(event.code, action)
       if (action !== null) this.act(action, event.timeStamp)
       else if (slot !== null) this.events.slotChosen(slot)
     }
-    return action !== null || code === 'Quote'
+    return action !== null || code === 'Quote' || controlActs
   }
 
   keyUp(code: string): void {
@@ -219,8 +222,19 @@ export class Controls {
     if (!this.active) return
     event.preventDefault()
     // the player has come back to the mouse, which is free since they used something else
-    if (this.unlocked && this.lockable) void this.capture()
-    else this.pressButton(event.button)
+    if (this.unlocked && this.lockable) {
+      void this.capture()
+      return
+    }
+    const code = `Mouse${event.button}`
+    const action = actionOf(this.bindings(), code)
+    this.heldKeys.set(code, action)
+    if (action !== null) this.act(action, event.timeStamp)
+  }
+
+  private mouseUp(event: MouseEvent): void {
+    if (this.active) event.preventDefault() // some buttons turn the pages of the browser
+    this.keyUp(`Mouse${event.button}`)
   }
 
   private mouseMove(event: MouseEvent): void {
@@ -236,6 +250,14 @@ export class Controls {
     const steps = Math.trunc(this.wheel / WHEEL_STEP)
     if (steps === 0) return
     this.wheel = 0
-    this.events.scrolled(Math.sign(steps))
+    const action = actionOf(this.bindings(), steps < 0 ? 'WheelUp' : 'WheelDown')
+    if (action === null) return
+    this.press(action, event.timeStamp)
+    window.setTimeout(() => this.lift(action), WHEEL_MS)
   }
+}
+
+/** Returns the slot of the hotbar that a key chooses, or null. */
+export function slotOf(code: string): number | null {
+  return /^Digit[1-9]$/.test(code) ? Number(code.at(-1)) - 1 : null
 }

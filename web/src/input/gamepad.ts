@@ -14,12 +14,12 @@ const TURN = 1100
 export interface PadEvents {
   /** A button or stick is in use. */
   used(): void
-  /** Selects the slot some steps further, or moves what a building tool holds. */
-  scrolled(steps: number): void
   /** Back to the world from a panel. */
   resumed(): void
   /** Moves the focus of a panel some steps further. */
   focused(steps: number): void
+  /** Moves what has the focus in a panel by some steps; returns false if it cannot be moved. */
+  adjusted(steps: number): boolean
   /** Presses what has the focus in a panel. */
   chosen(): void
 }
@@ -34,6 +34,8 @@ const ACTIONS: [button: number, action: Action][] = [
   [1, 'sink'],
   [2, 'blocks'],
   [3, 'fly'],
+  [4, 'previous'],
+  [5, 'next'],
   [8, 'map'],
   [9, 'menu'],
   [10, 'run'],
@@ -46,10 +48,6 @@ const ACTIONS: [button: number, action: Action][] = [
 const MOUSE: [button: number, of: number][] = [
   [6, RIGHT],
   [7, LEFT],
-]
-const BUMPERS: [button: number, steps: number][] = [
-  [4, -1],
-  [5, 1],
 ]
 
 export class GamepadInput {
@@ -83,8 +81,8 @@ export class GamepadInput {
     if (!playing) {
       if (pressed(1) || pressed(9)) events.resumed()
       if (pressed(0)) events.chosen()
-      if (pressed(12) || pressed(14)) events.focused(-1)
-      if (pressed(13) || pressed(15)) events.focused(1)
+      if (pressed(12) || (pressed(14) && !events.adjusted(-1))) events.focused(-1)
+      if (pressed(13) || (pressed(15) && !events.adjusted(1))) events.focused(1)
       return
     }
     this.moved = true
@@ -92,7 +90,6 @@ export class GamepadInput {
     // slow near the middle, for aiming
     controls.turn(x * Math.abs(x) * TURN * dt, y * Math.abs(y) * TURN * dt)
     for (const [button, of] of MOUSE) if (pressed(button)) controls.pressButton(of)
-    for (const [button, steps] of BUMPERS) if (pressed(button)) events.scrolled(steps)
     for (const [button, action] of ACTIONS) if (pressed(button)) controls.press(action, now)
   }
 }

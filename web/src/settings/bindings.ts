@@ -1,5 +1,6 @@
 // What a player can do with a key, and the keys that do it. A key is KeyboardEvent.code, or '/' for whatever key types that; with
-// Control (Command on a Mac), 'Control+' stands before it, or 'Control+Shift+'.
+// Control (Command on a Mac), 'Control+' stands before it, or 'Control+Shift+'. Mouse0 is a button of the mouse, by MouseEvent.button;
+// WheelUp and WheelDown are its wheel.
 
 /** Each action with its first keys, in the order of the help. */
 export const DEFAULTS = {
@@ -11,9 +12,11 @@ export const DEFAULTS = {
   sink: ['ShiftLeft', 'ShiftRight'],
   run: ['KeyR'],
   fly: ['KeyF'],
-  break: ['KeyQ'],
-  place: ['KeyX'],
-  pick: ['KeyP'],
+  break: ['KeyQ', 'Mouse0'],
+  place: ['KeyX', 'Mouse2'],
+  pick: ['KeyP', 'Mouse1'],
+  previous: ['WheelUp'],
+  next: ['WheelDown'],
   lookUp: ['ArrowUp'],
   lookDown: ['ArrowDown'],
   lookLeft: ['ArrowLeft'],
@@ -30,6 +33,9 @@ export const DEFAULTS = {
   claims: ['KeyC'],
   inspect: ['KeyI'],
   camera: ['KeyV'],
+  zoom: ['KeyZ', 'KeyY'], // where keyboards differ
+  hud: ['F1'],
+  fullscreen: ['F11'],
   wave: ['KeyJ'],
   mute: ['KeyN'],
   past: ['KeyL'],
@@ -43,10 +49,13 @@ export type Bindings = Record<Action, readonly string[]>
 
 export const ACTIONS = Object.keys(DEFAULTS) as Action[]
 
-/** Returns what a key pressed together with others is in the bindings. */
-export function codeOf({ key, code, ctrlKey, metaKey, shiftKey }: KeyboardEvent): string {
+/** Returns what a key is in the bindings; withControl is whether it is pressed together with Control. */
+export function codeOf(
+  { key, code, ctrlKey, metaKey, shiftKey }: KeyboardEvent,
+  withControl = ctrlKey || metaKey,
+): string {
   if (key === '/') return key // wherever the layout has it
-  if (!ctrlKey && !metaKey) return code
+  if (!withControl || /^(Control|Meta)/.test(code)) return code
   const letter = /^[a-z]$/i.test(key) ? `Key${key.toUpperCase()}` : code // Ctrl+Z is where the layout has Z
   return `Control+${shiftKey ? 'Shift+' : ''}${letter}`
 }
@@ -56,11 +65,19 @@ export function actionOf(bindings: Bindings, code: string): Action | null {
   return ACTIONS.find((action) => bindings[action].includes(code)) ?? null
 }
 
-/** Returns the bindings with a key that does one action only: what it did before loses it. Escape stays with the menu. */
+/**
+ * Returns the bindings with a key that does one action only: what it did before loses it, and the action its other keys; a mouse and a
+ * keyboard have their own. Escape stays with the menu.
+ */
 export function rebind(bindings: Bindings, action: Action, code: string): Bindings {
   if (code === 'Escape' || action === 'menu') return bindings
   const rest = ACTIONS.map((other) => [other, bindings[other].filter((key) => key !== code)] as const)
-  return { ...bindings, ...Object.fromEntries(rest), [action]: [code] }
+  const kept = bindings[action].filter((key) => key !== code && isMouse(key) !== isMouse(code))
+  return { ...bindings, ...Object.fromEntries(rest), [action]: [...kept, code] }
+}
+
+function isMouse(code: string): boolean {
+  return /^(Mouse|Wheel)/.test(code)
 }
 
 /** Returns stored bindings; actions that are missing or invalid get those of their default keys that no stored one has. */
@@ -71,6 +88,11 @@ export function bindingsFrom(stored: unknown): Bindings {
     return valid && action !== 'menu' ? codes : null
   }
   const taken = new Set(ACTIONS.flatMap((action) => storedOf(action) ?? []))
-  const of = (action: Action) => storedOf(action) ?? DEFAULTS[action].filter((code) => !taken.has(code))
+  const withoutMouse = storedOf('next') === null // stored when the mouse could not be bound
+  const of = (action: Action): readonly string[] => {
+    const free: readonly string[] = DEFAULTS[action].filter((code) => !taken.has(code))
+    const codes = storedOf(action)
+    return codes ? [...codes, ...free.filter((code) => withoutMouse && isMouse(code))] : free
+  }
   return Object.fromEntries(ACTIONS.map((action) => [action, of(action)])) as Bindings
 }

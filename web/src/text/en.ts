@@ -30,7 +30,9 @@ export const en = {
       .replace(/(^|\+)(Key|Digit)/, '$1')
       .replace(/^Arrow(.*)$/, '$1 arrow')
       .replace(/^(Shift|Control|Alt|Meta)(Left|Right)$/, '$2 $1')
-      .replace(/^Escape$/, 'Esc'),
+      .replace(/^Escape$/, 'Esc')
+      .replace(/^Mouse(\d)$/, (_, n: number) => ['Left click', 'Middle click', 'Right click'][n] ?? `Mouse ${n}`)
+      .replace(/^Wheel/, 'Wheel '),
   noKey: 'no key',
   arrowKeys: 'arrow keys',
   /** The keys that the title screen shows: what a newcomer needs comes first. */
@@ -74,6 +76,7 @@ export const en = {
   walking: 'Walking',
   soundsOn: 'Sounds on',
   soundsOff: 'Sounds off',
+  hudHidden: '{hud} shows everything again.',
   noMap: 'This node has no map.',
   landMissing: 'Part of the land could not be loaded.',
 
