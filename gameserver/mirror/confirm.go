@@ -136,6 +136,7 @@ func (f *feed) ask() uint64 {
 	if send {
 		f.out.message.Confirm = question // that of an earlier one, too, if it was not sent yet
 		f.wake.Set()
+		f.flushNow.Set()
 	}
 	f.awaitAnswer()
 	return question

@@ -329,8 +329,8 @@ func (f *feed) receive(ctx context.Context, link region.Link) (err error) {
 	}
 }
 
-// SendPause is how long messages for a region are collected into one, except edits, which go at once, and moves of a
-// poller round, which have waited already.
+// SendPause is how long messages for a region are collected into one, except edits and questions, which go at once, and
+// moves of a poller round, which have waited already.
 const SendPause = 15 * time.Millisecond
 
 // promptLink is a region.Link that can send without blocking.

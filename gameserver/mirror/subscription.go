@@ -38,7 +38,7 @@ type Subscription struct {
 type feed struct {
 	sub      *Subscription
 	wake     wake.Signal // set while there may be something to send
-	flushNow wake.Signal // set while something to send must not be delayed: an edit, or a round's moves
+	flushNow wake.Signal // set while something to send must not be delayed: an edit, a question, or a round's moves
 	sender   sender
 	answered []Subscriber // those with results to flush; receive's
 
