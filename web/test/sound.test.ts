@@ -5,8 +5,11 @@ import { REACH, hear } from '../src/sound/hearing'
 import { Doors } from '../src/sound/doors'
 import { materialOf, soundOfChange } from '../src/sound/kinds'
 import { Mixer } from '../src/sound/mixer'
+import { BAR, compose } from '../src/sound/music'
 import { Steps } from '../src/sound/steps'
+import { LEVEL, RATE, loudest, soundOf, synthesise } from '../src/sound/synthesis'
 import { MAX_VOICES, Voices } from '../src/sound/voices'
+import { SOUNDS } from '../src/world/block-table'
 import { AIR, KINDS, WATER } from '../src/world/blocks'
 
 const STONE = 1
@@ -171,6 +174,105 @@ test('blocks that break far away have fewer particles, and then none', () => {
   expect(particlesAt(0)).toBe(22)
   expect(particlesAt(30)).toBeLessThan(particlesAt(10))
   expect([particlesAt(39) > 0, particlesAt(41)]).toEqual([true, 0])
+})
+
+/** Returns numbers from 0 to 1 that are the same each time. */
+function seeded(seed: number): () => number {
+  return () => {
+    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0
+    return seed / 2 ** 32
+  }
+}
+
+/** Returns the power of samples at frequencies a third of an octave apart, and its centre, in octaves above 50 Hz. */
+function spectrumOf(samples: Float32Array): { powers: number[]; centre: number } {
+  const powers: number[] = []
+  for (let band = 0; band < 24; band++) {
+    const step = (2 * Math.PI * 50 * 2 ** (band / 3)) / RATE
+    let power = 0
+    for (let from = 0; from < samples.length; from += 512) {
+      let [re, im] = [0, 0]
+      for (let i = from; i < Math.min(samples.length, from + 512); i++) {
+        const hann = 0.5 - 0.5 * Math.cos((2 * Math.PI * (i - from)) / 512)
+        re += hann * samples[i]! * Math.cos(step * i)
+        im += hann * samples[i]! * Math.sin(step * i)
+      }
+      power += re * re + im * im
+    }
+    powers.push(power)
+  }
+  const sum = powers.reduce((a, b) => a + b)
+  return { powers: powers.map((power) => power / sum), centre: powers.reduce((a, b, i) => a + (b * i) / 3, 0) / sum }
+}
+
+/** Returns after how many seconds a sound has nine tenths of its energy. */
+function lengthOf(samples: Float32Array): number {
+  const whole = samples.reduce((sum, sample) => sum + sample * sample, 0)
+  let sum = 0
+  return samples.findIndex((sample) => (sum += sample * sample) > 0.9 * whole) / RATE
+}
+
+describe('sounds', () => {
+  const kinds = ['break', 'place', 'use', 'step', 'hit', 'gift'] as const
+  const all = new Map(
+    kinds.flatMap((kind) => SOUNDS.map((material) => [soundOf(kind, material), synthesise(kind, material, seeded(1))])),
+  )
+
+  test('are equally loud, and none is clipped', () => {
+    expect(all.size).toBe(4 * SOUNDS.length + 2)
+    for (const [name, samples] of all) {
+      const peak = samples.reduce((most, sample) => Math.max(most, Math.abs(sample)), 0)
+      expect(peak, name).toBeGreaterThan(LEVEL)
+      expect(peak, name).toBeLessThan(0.98)
+      expect(20 * Math.log10(loudest(samples) / LEVEL), name).toBeGreaterThan(-2)
+      expect(Math.abs(samples.at(-1)!), name).toBeLessThan(0.05) // no click at the end
+    }
+  })
+
+  test('can be told apart by their spectra or by their lengths', () => {
+    const heard = [...all].map(([name, samples]) => ({ name, ...spectrumOf(samples), length: lengthOf(samples) }))
+    const alike: string[] = []
+    heard.forEach((a, i) => {
+      for (const b of heard.slice(i + 1)) {
+        const shared = a.powers.reduce((sum, power, band) => sum + Math.min(power, b.powers[band]!), 0) // 1 if they are the same
+        const octaves = Math.abs(a.centre - b.centre)
+        const lengths = Math.abs(Math.log2(a.length / b.length))
+        if (octaves + lengths + 2 * (1 - shared) < 0.8)
+          alike.push(`${a.name} and ${b.name}: ${octaves} ${lengths} ${shared}`)
+      }
+    })
+    expect(alike).toEqual([])
+  })
+
+  test('of breaking and of placing, those of materials differ in their spectra alone', () => {
+    for (const kind of ['break', 'place', 'step']) {
+      const heard = SOUNDS.map((material) => ({ material, ...spectrumOf(all.get(`${kind} ${material}`)!) }))
+      heard.forEach((a, i) => {
+        for (const b of heard.slice(i + 1)) {
+          const shared = a.powers.reduce((sum, power, band) => sum + Math.min(power, b.powers[band]!), 0)
+          expect(shared, `${kind} of ${a.material} and ${b.material}`).toBeLessThan(0.75)
+        }
+      })
+    }
+  })
+})
+
+test('music is quiet, in one key, and rests', () => {
+  const random = seeded(3)
+  const bars = Array.from({ length: 64 }, (_, bar) => compose(bar, random))
+  const scale = [0, 2, 4, 5, 7, 9, 11, 1, 8] // A major, with the seventh of D
+  for (const note of bars.flat()) {
+    expect(note.hz).toBeGreaterThan(80)
+    expect(note.hz).toBeLessThan(1000)
+    expect(scale).toContain(((Math.round(12 * Math.log2(note.hz / 110)) % 12) + 12) % 12)
+  }
+  // what sounds at the same time, of a bar and the end of the one before, with both oscillators of each note
+  bars.slice(1).forEach((notes, i) => {
+    const before = bars[i]!.filter(({ at, seconds }) => at + seconds > BAR)
+    expect(2 * [...before, ...notes].reduce((sum, { gain }) => sum + gain, 0)).toBeLessThan(1)
+  })
+  expect(bars.filter((notes) => notes.length === 4).length).toBeGreaterThan(15)
+  expect(new Set(bars.map((notes) => notes.map(({ hz, at }) => `${hz} ${at}`).join())).size).toBeGreaterThan(20)
 })
 
 describe('the output', () => {

@@ -90,6 +90,7 @@ export class Effects implements System, WorldListener {
     if (now - this.surroundedAt > AMBIENCE_MS) {
       this.surroundedAt = now
       this.applySettings()
+      this.mixer.playMusic(this.store.inWorld ? this.store.settings.music : 0)
       const { camera, submerged } = this.scene
       this.mixer.surround(ambienceAt(this.world, camera.x, camera.y, camera.z, this.raining), submerged)
     }

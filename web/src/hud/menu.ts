@@ -41,6 +41,7 @@ const SLIDERS: [Numbers, string, (value: number) => string][] = [
   ['brightness', texts.brightness, percent],
   ['renderScale', texts.renderScale, percent],
   ['volume', texts.volume, percent],
+  ['music', texts.music, percent],
 ]
 
 /** Returns the choice of the language, which takes effect with a reload. */

@@ -32,6 +32,8 @@ export interface Settings {
   sound: boolean
   /** Of all sounds, 0 to 1. */
   volume: number
+  /** How loud the music is beside them, 0 to 1; 0 is none. */
+  music: number
   /** Jump by oneself onto what is a block high. */
   autoJump: boolean
   /** Show what a newcomer tries first. */
@@ -60,6 +62,7 @@ export const RANGES = {
   brightness: [0.5, 2, 0.1],
   renderScale: [0.25, 1, 0.05],
   volume: [0, 1, 0.05],
+  music: [0, 1, 0.05],
 } as const
 
 /** The number of slots of the hotbar. */
@@ -87,6 +90,7 @@ export function defaults(software: boolean, touch = false): Settings {
     adaptive: true,
     sound: true,
     volume: 0.7,
+    music: 0,
     autoJump: touch,
     hints: true,
     weather: true,
@@ -133,6 +137,7 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     adaptive: flag('adaptive'),
     sound: flag('sound'),
     volume: number('volume'),
+    music: number('music'),
     autoJump: flag('autoJump'),
     hints: 'hints' in stored ? flag('hints') : typeof stored.name !== 'string', // whoever has a name is no newcomer
     weather: flag('weather'),

@@ -1,30 +1,15 @@
-// Plays sounds made of filtered noise. Nothing is loaded. The graph: up to MAX_VOICES short sounds and four endless ones,
-// then a filter for ears under water, and the volume.
+// Plays sounds that are computed, and of the surroundings filtered noise. Nothing is loaded. The graph: up to MAX_VOICES short sounds and
+// four endless ones, then a filter for ears under water; music beside it; the volume, and a limiter.
 
 import { SILENCE, type Ambience } from './ambience'
 import type { Heard } from './hearing'
 import type { Material, SoundKind } from './kinds'
+import type { Music } from './music'
+import { RATE, soundOf, synthesise } from './synthesis'
 import { Voices } from './voices'
 
-/** The pitch of the noise in Hz, and how long it rings. */
-const TONES: Record<Material, [pitch: number, ring: number]> = {
-  stone: [900, 1],
-  soft: [420, 0.9],
-  leaves: [3200, 0.7],
-  wood: [620, 1],
-  glass: [2600, 1.4],
-  metal: [1700, 2.2],
-  water: [520, 1.6],
-}
-/** The pitch as a factor on the material's, the loudness, and the length in seconds. */
-const KINDS: Record<SoundKind, [pitch: number, loudness: number, seconds: number]> = {
-  break: [1, 0.24, 0.16],
-  place: [0.7, 0.22, 0.09],
-  use: [0.45, 0.22, 0.14],
-  step: [0.55, 0.1, 0.07],
-  hit: [0.2, 0.3, 0.14],
-  gift: [1.7, 0.14, 0.12],
-}
+/** How loud each kind is. */
+const LOUDNESS: Record<SoundKind, number> = { break: 0.6, place: 0.5, use: 0.5, step: 0.22, hit: 0.8, gift: 0.4 }
 /** The filter over the noise, and how loud it is at most. */
 const AMBIENCE: Record<keyof Ambience, [type: BiquadFilterType, pitch: number, q: number, loudness: number]> = {
   water: ['bandpass', 640, 0.6, 0.05],
@@ -40,11 +25,13 @@ const FADE = 0.7 // seconds
 
 export class Mixer {
   private context: AudioContext | null = null
-  private noise: AudioBuffer | null = null
+  private readonly buffers = new Map<string, AudioBuffer>()
   private readonly voices = new Voices()
   private readonly ambience = {} as Record<keyof Ambience, GainNode>
   private muffle: BiquadFilterNode | null = null
   private master: GainNode | null = null
+  private music: Music | null = null
+  private loadingMusic = false
   private volume = 0
   private missing = false // the browser has no output
 
@@ -62,35 +49,57 @@ export class Mixer {
 
   /** Plays a sound as it is heard; returns false if too many louder ones play. */
   play(kind: SoundKind, material: Material, { gain, pan }: Heard): boolean {
-    const [factor, loudness, length] = KINDS[kind]
-    const [tone, ring] = TONES[material]
+    const loudness = gain * LOUDNESS[kind]
     const now = this.context?.currentTime ?? 0
-    const seconds = length * ring
     if (document.hidden || this.context?.state === 'suspended') return false // they would be heard later, all at once
-    if (this.volume === 0 || !this.voices.makeRoom(gain * loudness, now)) return false
-    const { context, noise, muffle } = this
-    if (!context || !noise || !muffle) return true
+    if (this.volume === 0 || !this.voices.makeRoom(loudness, now)) return false
+    const { context, muffle } = this
+    if (!context || !muffle) return true
     const source = context.createBufferSource()
-    source.buffer = noise
-    source.playbackRate.value = 0.8 + 0.4 * Math.random()
-    const filter = context.createBiquadFilter()
-    filter.type = 'bandpass'
-    filter.frequency.value = tone * factor * (0.9 + 0.2 * Math.random())
-    filter.Q.value = 1.1 * ring
+    const buffer = (source.buffer = this.bufferOf(context, kind, material))
+    const rate = (source.playbackRate.value = 0.9 + 0.2 * Math.random())
     const level = context.createGain()
-    level.gain.setValueAtTime(Math.max(1e-4, gain * loudness), now)
-    level.gain.exponentialRampToValueAtTime(1e-4, now + seconds)
+    level.gain.value = loudness
     const side = context.createStereoPanner()
     side.pan.value = pan
-    source.connect(filter).connect(level).connect(side).connect(muffle)
-    source.start(now, Math.random(), seconds + 0.05)
+    source.connect(level).connect(side).connect(muffle)
+    source.start(now)
     source.onended = () => side.disconnect()
     const stop = () => {
       source.stop()
       side.disconnect()
     }
-    this.voices.add({ gain: gain * loudness, end: now + seconds, stop })
+    this.voices.add({ gain: loudness, end: now + buffer.duration / rate, stop })
     return true
+  }
+
+  private bufferOf(context: AudioContext, kind: SoundKind, material: Material): AudioBuffer {
+    const name = soundOf(kind, material)
+    let buffer = this.buffers.get(name)
+    if (!buffer) {
+      const samples = synthesise(kind, material)
+      buffer = context.createBuffer(1, samples.length, RATE)
+      buffer.getChannelData(0).set(samples)
+      this.buffers.set(name, buffer)
+    }
+    return buffer
+  }
+
+  /** Sets how loud the music is, 0 to 1; called often, see Music. */
+  playMusic(loudness: number): void {
+    if (this.music) this.music.update(this.volume === 0 ? 0 : loudness)
+    else if (loudness > 0 && this.context && !this.loadingMusic) void this.loadMusic()
+  }
+
+  private async loadMusic(): Promise<void> {
+    this.loadingMusic = true
+    try {
+      const { Music } = await import('./music')
+      const { context, master } = this
+      if (context && master) this.music = new Music(context, master)
+    } finally {
+      this.loadingMusic = false
+    }
   }
 
   /** Fades to what is heard of the surroundings. */
@@ -121,13 +130,16 @@ export class Mixer {
       this.missing = true
       return
     }
-    const noise = (this.noise = context.createBuffer(1, 3 * context.sampleRate, context.sampleRate))
+    const noise = context.createBuffer(1, 3 * context.sampleRate, context.sampleRate)
     const samples = noise.getChannelData(0)
     for (let i = 0; i < samples.length; i++) samples[i] = Math.random() * 2 - 1
     const master = (this.master = context.createGain())
     const muffle = (this.muffle = context.createBiquadFilter())
     muffle.frequency.value = CLEAR
-    muffle.connect(master).connect(context.destination)
+    const limiter = context.createDynamicsCompressor()
+    limiter.threshold.value = -6
+    limiter.ratio.value = 20
+    muffle.connect(master).connect(limiter).connect(context.destination)
     const source = context.createBufferSource()
     source.buffer = noise
     source.loop = true

@@ -360,6 +360,7 @@ export const laterTexts: LaterTexts = {
     sensitivity: 'Empfindlichkeit',
     brightness: 'Helligkeit',
     volume: 'Lautstärke',
+    music: 'Musik',
     renderScale: 'Auflösung',
     invert: 'Hoch und runter umkehren',
     adaptive: 'Weniger Qualität, wenn es ruckelt',

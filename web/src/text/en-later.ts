@@ -49,6 +49,7 @@ export const enLater = {
     sensitivity: 'Sensitivity',
     brightness: 'Brightness',
     volume: 'Volume',
+    music: 'Music',
     renderScale: 'Resolution',
     invert: 'Invert looking up and down',
     adaptive: 'Lower quality when it’s slow',

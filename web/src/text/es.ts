@@ -359,6 +359,7 @@ export const laterTexts: LaterTexts = {
     sensitivity: 'Sensibilidad',
     brightness: 'Brillo',
     volume: 'Volumen',
+    music: 'Música',
     renderScale: 'Resolución',
     invert: 'Invertir arriba y abajo',
     adaptive: 'Bajar la calidad cuando va lento',
