@@ -62,6 +62,12 @@ func (p Placing) Block(b chunk.Block) chunk.Block {
 	return b
 }
 
+// Named returns the block with a name, and reports whether there is one.
+func Named(name string) (b chunk.Block, known bool) {
+	b, known = byName[name]
+	return b, known
+}
+
 // byName has the known blocks, by their names.
 var byName = func() map[string]chunk.Block {
 	all := make(map[string]chunk.Block)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -66,6 +67,27 @@ func TestPlayersOfGamesLogIn(t *testing.T) {
 		ada.hears("On this node: " + name)
 		ada.say("/inspect 90,1,90 91,2,91")
 		ada.hears("Nobody has changed anything between 90,1,90 and 91,2,91")
+
+		all[1].operate("role", name, "moderator")
+		ada.hears("/undo takes that back")
+		watcher := join(t, all[0].Game, game+"-watcher", 2)
+		low := watcher.Welcome.Pose.Block()
+		low.Y += 40
+		high := grid.Pos{X: low.X + 9, Y: low.Y + 1, Z: low.Z + 39}
+		are := func(want chunk.Block) func() bool {
+			return func() bool {
+				first, _ := watcher.Block(low)
+				last, _ := watcher.Block(high)
+				return first == want && last == want
+			}
+		}
+		watcher.until("that "+name+" fills", func() bool {
+			ada.say(fmt.Sprintf("/fill %d %d %d %d %d %d lamp", low.X, low.Y, low.Z, high.X, high.Y, high.Z)) // the land may not be there yet
+			return are(chunk.Lamp)()
+		})
+		ada.hears("800 blocks were changed.")
+		ada.say("/undo")
+		watcher.until("that "+name+" takes that back", are(chunk.Air))
 		ada.leave()
 	}
 

@@ -68,6 +68,13 @@ func newClient(a *Adapter, c net.Conn, in *packetReader, f features) *Client {
 // put buffers a packet. An error is that of the next flush.
 func (cl *Client) put(p packet) { cl.mu.out.Write(p) } //nolint:errcheck // bufio keeps it
 
+// Look calls f with the blocks in view, and the edits of the session.
+func (cl *Client) Look(f func(at games.Blocks, edits *games.Edits)) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	f(cl.mu.lands.blocks(), &cl.mu.edits)
+}
+
 // Flush sends what is buffered.
 func (cl *Client) Flush() error {
 	cl.mu.Lock()

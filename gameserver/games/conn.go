@@ -50,8 +50,9 @@ type Conn struct {
 	arrive     func()             // closes it
 	welcome    sessionmsg.Welcome // of this session
 	welcomed   time.Time
-	world      string       // of the challenge
-	lastSeq    uint64       // of a signed command
+	world      string // of the challenge
+	lastSeq    uint64 // of a signed command
+	fill       fill
 	state      atomic.Int32 // lastSession, anotherSession or closed
 }
 
@@ -78,6 +79,7 @@ func (c *Conn) begin() sessionmsg.Join {
 	c.challenges, c.arrived = make(chan sessionmsg.Challenge, 1), arrived
 	c.arrive = sync.OnceFunc(func() { close(arrived) })
 	c.welcome = sessionmsg.Welcome{}
+	c.fill.end()
 	return c.join
 }
 
@@ -110,6 +112,9 @@ func (c *Conn) next() (sessionmsg.FromClient, error) {
 		return c.signed(text), nil
 	}
 	for {
+		if m, is := c.nextBulk(); is {
+			return m, nil
+		}
 		read, err := c.Client.Read()
 		if err != nil {
 			return nil, err
@@ -121,6 +126,12 @@ func (c *Conn) next() (sessionmsg.FromClient, error) {
 			}
 			return m, nil
 		case sessionmsg.Command:
+			if answer, mine := c.fillCommand(m.Text); mine {
+				if err := c.tell(answer); err != nil {
+					return nil, err
+				}
+				continue
+			}
 			answer, mine := c.logIn(m.Text)
 			switch {
 			case c.state.Load() != lastSession:
@@ -235,6 +246,14 @@ func (c *Conn) Send(message []byte) error {
 		text := c.told // before the reader goes on
 		c.arrive()
 		return c.tell(text)
+	case sessionmsg.Ack:
+		if text, mine := c.fill.answered(m); mine {
+			return c.tell(text)
+		}
+	case sessionmsg.Permissions:
+		if err := c.tell(c.fill.allow(m.Bulk)); err != nil {
+			return err
+		}
 	case sessionmsg.History:
 		var errs []error
 		for _, line := range historyLines(m, time.Now()) {

@@ -23,6 +23,8 @@ type typist struct {
 	shut  bool
 	cut   bool
 	tick  error // the result of Tick
+	land  Blocks
+	edits Edits
 }
 
 func (c *typist) Read() (sessionmsg.FromClient, error) {
@@ -51,6 +53,8 @@ func (c *typist) Close() error {
 	c.shut = true
 	return nil
 }
+
+func (c *typist) Look(f func(Blocks, *Edits)) { f(c.land, &c.edits) }
 
 func (c *typist) SendTick([]byte) error { return nil }
 func (c *typist) Tick(time.Time) error  { return c.tick }

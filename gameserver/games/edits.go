@@ -31,16 +31,22 @@ func (e *Edits) Begin(first uint64, now time.Time) {
 	*e = Edits{first: first, number: first, begun: now, pending: make(map[uint64]grid.Pos)}
 }
 
-// Add adds an edit to those that are to be sent. They must be numbered near the time (docs/adr/0045), in microseconds,
+// take returns the number of the next edit. They must be numbered near the time (docs/adr/0045), in microseconds,
 // however long the client plays: signed ones are too old otherwise, and those of guests beside newer ones of another
 // guest of the name.
+func (e *Edits) take(now time.Time) (number uint64) {
+	played := now.Sub(e.begun).Truncate(sequenceEvery)
+	number = max(e.number, e.first+uint64(played.Microseconds())) //nolint:gosec // positive
+	e.number = number + 1
+	return number
+}
+
+// Add adds an edit to those that are to be sent.
 func (e *Edits) Add(c Change, now time.Time) (number uint64, err error) {
 	if len(e.pending) >= maxPending {
 		return 0, wire.Refuse(wire.FailRate, "Too many of your edits wait for an answer.")
 	}
-	played := now.Sub(e.begun).Truncate(sequenceEvery)
-	number = max(e.number, e.first+uint64(played.Microseconds())) //nolint:gosec // positive
-	e.number = number + 1
+	number = e.take(now)
 	e.pending[number] = c.Pos
 	e.next = append(e.next, sessionmsg.Edit{Seq: number, X: c.Pos.X, Y: c.Pos.Y, Z: c.Pos.Z, Block: uint16(c.To), Text: c.Text})
 	return number, nil

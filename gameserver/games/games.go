@@ -47,7 +47,7 @@ type PacketConn interface {
 	Backlog() int
 }
 
-// Client is a client of another game, as a client of sessions. One goroutine calls Read; any may call the rest. A
+// Client is a client of another game, as a client of sessions. One goroutine calls Read and Look; any may call the rest. A
 // second Welcome begins another session of the same client, whose player has become another one.
 type Client interface {
 	// Read waits for the client's next message.
@@ -55,6 +55,8 @@ type Client interface {
 	// Send sends a session's message, now or with the next flush. A Notice stands for all that is only read, and a
 	// Failure for all that ends the session.
 	Send(m sessionmsg.FromServer) error
+	// Look calls f with the blocks in view, and with the edits of the session, which it guards.
+	Look(f func(at Blocks, edits *Edits))
 	// SendTick is Send for a tick frame, which it does not retain.
 	SendTick(frame []byte) error
 	// Tick sends what time brings, and flushes. It is called about every TickEvery.

@@ -57,6 +57,13 @@ func (cl *Client) put(p packet) {
 	}
 }
 
+// Look calls f with the blocks in view, and the edits of the session.
+func (cl *Client) Look(f func(at games.Blocks, edits *games.Edits)) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	f(cl.mu.lands.blocks(), &cl.mu.edits)
+}
+
 // Flush reports whether everything could be sent.
 func (cl *Client) Flush() error {
 	cl.mu.Lock()

@@ -118,6 +118,13 @@ func (cl *Client) end(why string) {
 // height returns that of the world, in blocks.
 func (cl *Client) height() int32 { return int32(cl.mu.welcome.Sections) * grid.ChunkSize } //nolint:gosec // at most wire.MaxSections
 
+// Look calls f with the blocks in view, and the edits of the session.
+func (cl *Client) Look(f func(at games.Blocks, edits *games.Edits)) {
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	f(cl.mu.lands.blocks(), &cl.mu.requests.edits)
+}
+
 // Flush sends what is buffered.
 func (cl *Client) Flush() error {
 	cl.mu.Lock()
