@@ -5,6 +5,9 @@ package blocktable
 // minecraftStates is the number of states in Minecraft.
 const minecraftStates = 24276
 
+// MinecraftBucket is the item of an empty bucket, with which water is removed.
+const MinecraftBucket = 868
+
 // minecraftBeside is what a state becomes less by when the block is joined to the east, west, south or north, or is the upper half of a door.
 var minecraftBeside = [...]uint16{16, 1, 4, 8, 8}
 

@@ -77,7 +77,7 @@ func (at Blocks) Click(c Click) []Change {
 	switch {
 	case isSlab && (there == c.Block && c.Normal[1] > 0 || there == c.Block+1 && c.Normal[1] < 0):
 		return []Change{{Pos: c.At, To: c.Block.Material()}}
-	case seen && givesWay(there):
+	case seen && givesWay(there) && there != c.Block:
 		pos, c.Normal = c.At, [3]int32{0, 1, 0}
 	}
 	return at.Place(pos, blocktable.PlacedBy(c.Yaw, c.Normal, c.Height).Block(c.Block))

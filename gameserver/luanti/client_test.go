@@ -671,6 +671,8 @@ func TestPairs(t *testing.T) {
 		"half a door":  {chunk.Air, door, chunk.Stone, interact(interactDug, 0, up, up), []games.Change{{Pos: up, To: chunk.Air}}},
 		"open a gate":  {chunk.Stone, chunk.PlankFenceGate, chunk.PlankFenceGate, interact(interactPlaced, 0, up, up), []games.Change{{Pos: up, To: chunk.PlankFenceGate + 4}}},
 		"no room":      {chunk.Door, chunk.Air, chunk.Stone, interact(interactPlaced, 0, at, up), nil},
+		"more water":   {chunk.Water, chunk.Water, chunk.Air, interact(interactPlaced, 0, up, top), []games.Change{{Pos: top, To: chunk.Water}}},
+		"no more":      {chunk.Water, chunk.Water, chunk.Air, interact(interactDug, 0, up, up), []games.Change{{Pos: up, To: chunk.Air}}},
 		"a slab":       {chunk.CobbleSlab, chunk.CobbleSlab, chunk.Air, interact(interactPlaced, 0, up, top), []games.Change{{Pos: up, To: chunk.Cobble}}},
 		"another slab": {chunk.StoneSlab, chunk.CobbleSlab, chunk.Air, interact(interactPlaced, 0, up, top), []games.Change{{Pos: top, To: chunk.StoneSlab}}},
 	} {

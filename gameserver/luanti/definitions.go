@@ -199,7 +199,7 @@ const (
 // defineItems returns the packet with the items: the hand, and a block of each kind, but not its states.
 func defineItems() (packet, error) {
 	p := packet(nil).u8(0)
-	items := []packet{defineItem(itemNone, "", "Hand", "")}
+	items := []packet{defineItem(itemNone, "", "Hand", "", false)}
 	for b := chunk.Air + 1; b.Known(); b++ {
 		if b.Base() != b {
 			continue
@@ -209,7 +209,7 @@ func defineItems() (packet, error) {
 		if hasStates(b) {
 			shown = "" // which one it is, the server says
 		}
-		items = append(items, defineItem(itemNode, nodeName(b), strings.ToUpper(words[:1])+words[1:], shown))
+		items = append(items, defineItem(itemNode, nodeName(b), strings.ToUpper(words[:1])+words[1:], shown, b == chunk.Water))
 	}
 	p = p.u16(uint16(len(items))) //nolint:gosec // some hundred
 	for _, i := range items {
@@ -221,14 +221,15 @@ func defineItems() (packet, error) {
 // reach is how far the client points, in blocks: a little less than the gateway's, which measures from elsewhere.
 const reach = 7.5
 
-// defineItem returns the definition of an item. The client shows the node placed at once, if there is one.
-func defineItem(kind byte, name, words, placed string) packet {
+// defineItem returns the definition of an item. The client shows the node placed at once, if there is one. With some
+// items liquids can be pointed at, and dug.
+func defineItem(kind byte, name, words, placed string, liquids bool) packet {
 	p := packet(nil).u8(6, kind).text(name).text(words).text("").text("").f32(1, 1, 1) // version; no images; scale
 	var tool packet
 	if kind == itemNone { // the hand has to be a tool, which is good for nothing else than what is dug at once
 		tool = tool.u8(5).f32(1).s16(0).u32(0).u32(0).u16(0)
 	}
-	p = p.s16(1).flag(false, false).bytes(tool).u16(0).text(placed) // stack, use, liquids, groups
+	p = p.s16(1).flag(false, liquids).bytes(tool).u16(0).text(placed) // stack, use, liquids, groups
 	p = p.sound().sound().f32(reach).text("").u8(white, white, white, white)
 	return p.text("").text("").text("").u8(0) // overlays, short text, rotation
 }

@@ -1,12 +1,14 @@
 package minecraft
 
 import (
+	"math"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -33,10 +35,7 @@ func (cl *Client) readUseItemOn(f *fields, now time.Time) (sessionmsg.FromClient
 	f.f32()
 	f.u8() // whether the head is inside of a block
 	number := f.varint()
-	item := cl.mu.hands.bar[cl.mu.hands.selected]
-	if hand != 0 {
-		item = cl.mu.hands.offhand
-	}
+	item := cl.mu.hands.item(hand)
 	if f.bad || int(face) >= len(faces) || face < 0 || !cl.looks.AllowN(now, 1) {
 		return cl.acknowledgeOnly(number)
 	}
@@ -50,11 +49,36 @@ func (cl *Client) readUseItemOn(f *fields, now time.Time) (sessionmsg.FromClient
 	changes := blocks.Click(games.Click{
 		Block: b, At: pos, Normal: [3]int32{d.X, d.Y, d.Z}, Height: float64(height), Yaw: float64(cl.mu.player.Pose.Yaw),
 	})
-	if len(changes) == 0 && item != 0 && !known {
+	if len(changes) == 0 && item != 0 && item != blocktable.MinecraftBucket && !known {
 		cl.notice("This world has no such block.")
 	}
 	return cl.edit(number, changes, now)
 }
+
+// readUseItem returns the edit of an empty bucket, which removes the nearest water that the player looks at: the client
+// does not say which that is.
+func (cl *Client) readUseItem(f *fields, now time.Time) (sessionmsg.FromClient, error) {
+	hand, number := f.varint(), f.varint()
+	if f.bad || cl.mu.hands.item(hand) != blocktable.MinecraftBucket || !cl.looks.AllowN(now, 1) {
+		return cl.acknowledgeOnly(number)
+	}
+	const reach, step = 5, .05 // blocks
+	p, blocks := cl.mu.player.Pose, cl.mu.lands.blocks()
+	across, rise := math.Cos(float64(p.Pitch)), math.Sin(float64(p.Pitch))
+	x, z := -math.Sin(float64(p.Yaw))*across, math.Cos(float64(p.Yaw))*across
+	for away := 0.; away <= reach; away += step {
+		pos := grid.Pos{X: floor(p.X + x*away), Y: floor(p.Y + player.EyeHeight + rise*away), Z: floor(p.Z + z*away)}
+		switch b, _ := blocks(pos); {
+		case b == chunk.Water:
+			return cl.edit(number, blocks.Break(pos), now)
+		case b.Solid():
+			return cl.acknowledgeOnly(number)
+		}
+	}
+	return cl.acknowledgeOnly(number)
+}
+
+func floor(v float64) int32 { return int32(math.Floor(v)) }
 
 // edit returns the first edit of a request. The others are the next.
 func (cl *Client) edit(number int32, changes []games.Change, now time.Time) (sessionmsg.FromClient, error) {

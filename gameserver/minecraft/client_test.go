@@ -748,3 +748,40 @@ func BenchmarkTickOfCrowd(b *testing.B) {
 	}
 	b.ReportMetric(float64(sentBytes)/float64(b.N), "bytes/tick")
 }
+
+// An empty bucket removes the nearest water that the player looks at, unless something is before it.
+func TestBucket(t *testing.T) {
+	at, before := grid.Pos{X: 1, Y: 11, Z: 3}, grid.Pos{X: 1, Y: 12, Z: 2}
+	slot := func(item int) packet {
+		return begin(packetSetCreativeSlot).i16(firstBarSlot).u8(1).varint(item).u8(1, 0)
+	}
+	bucket, brick := slot(blocktable.MinecraftBucket), slot(int(blocktable.MinecraftItem(chunk.Brick)))
+	for name, c := range map[string]struct {
+		item, use packet
+		before    chunk.Block
+		want      []games.Change
+	}{
+		"water":   {bucket, begin(packetUseItem).varint(0).varint(7), chunk.Poppy, []games.Change{{Pos: at}}},
+		"wall":    {bucket, begin(packetUseItem).varint(0).varint(7), chunk.Glass, nil},
+		"brick":   {brick, begin(packetUseItem).varint(0).varint(7), chunk.Air, nil},
+		"offhand": {bucket, begin(packetUseItem).varint(1).varint(7), chunk.Air, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			look := begin(packetMovePositionLook).f64(1.5).f64(12).f64(1.5).f32(0).f32(45).u8(1)
+			away := begin(packetMoveLook).f32(9).f32(0).u8(1)
+			cl, s := playing(t, sent(confirm(), look, c.item, c.use, away))
+			gamestest.ReceiveBlocks(t, cl, games.Change{Pos: at, To: chunk.Water}, games.Change{Pos: before, To: c.before})
+			gamestest.Read[sessionmsg.Move](t, cl)
+			gamestest.ReadEdits(t, cl, c.want...)
+			gamestest.Read[sessionmsg.Move](t, cl) // and nothing else before it
+			s.Out.Reset()
+			for range c.want {
+				gamestest.Receive(t, cl, sessionmsg.Ack{Seq: 100})
+			}
+			gamestest.Tick(t, cl, time.Now())
+			if c.want != nil && !has(received(t, s, true), begin(packetAckBlock).varint(7)) {
+				t.Error("the use of the bucket is not acknowledged")
+			}
+		})
+	}
+}

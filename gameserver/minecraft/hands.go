@@ -19,6 +19,14 @@ type hands struct {
 	selected int
 }
 
+// item returns the item in a hand: 0 is the right one.
+func (h *hands) item(hand int32) int32 {
+	if hand != 0 {
+		return h.offhand
+	}
+	return h.bar[h.selected]
+}
+
 // fill puts the first blocks into the player's hands.
 func (h *hands) fill(put func(packet)) {
 	for i, b := range games.AtHand {

@@ -102,8 +102,7 @@ func (cl *Client) readPlay(kind int32, f *fields, now time.Time) (sessionmsg.Fro
 	case packetUseItemOn:
 		return cl.readUseItemOn(f, now)
 	case packetUseItem:
-		f.varint() // the hand
-		return cl.acknowledgeOnly(f.varint())
+		return cl.readUseItem(f, now)
 	case packetSelectSlot:
 		return nil, cl.mu.hands.readSelected(f)
 	case packetSetCreativeSlot:

@@ -6,12 +6,17 @@ import { after, before, test } from 'node:test'
 import { Daemon } from './daemon.mjs'
 import { Player } from './player.mjs'
 
+const AIR = 0
 const STONE = 1
+const WATER = 5
 const PLANK_SLAB = 113
 const PLANK_STAIRS = 115 // and the three ids after it: +x −x +z −z
 const TORCH = 177
 const DOOR = 186
-const HOTBAR = [STONE, PLANK_SLAB, PLANK_STAIRS, TORCH, DOOR, STONE, STONE, STONE, STONE]
+const GATE = 210
+const TRAPDOOR = 234
+const PLANK_CORNERS = 306 // outer ones, inner ones, and straight stairs upside down, four each
+const HOTBAR = [STONE, PLANK_SLAB, PLANK_STAIRS, TORCH, DOOR, GATE, TRAPDOOR, WATER, STONE]
 const SIDES = [
   [1, 0],
   [-1, 0],
@@ -34,30 +39,32 @@ after(async () => {
   await daemon?.remove()
 })
 
-/** Returns the block that is so many blocks ahead of where she began, and up. */
-function ahead(far, up) {
+/** Returns the block that is so many blocks ahead of where she began, up, and to the right. */
+function ahead(far, up, right = 0) {
   const { x, y, z, side } = site
-  return [x + far * SIDES[side][0], y + up, z + far * SIDES[side][1]]
+  const [dx, dz] = SIDES[side]
+  return [x + far * dx - right * dz, y + up, z + far * dz + right * dx]
 }
 
 /** Clicks, and waits until all edits are acknowledged. Both events at once: a button that is held on a busy machine places more. */
-async function place() {
+async function place(button = 2) {
   const { acknowledgedEdits } = await ada.state()
-  await ada.page.evaluate(() => {
-    const right = { button: 2, bubbles: true, cancelable: true }
+  await ada.page.evaluate((button) => {
+    const click = { button, bubbles: true, cancelable: true }
     const canvas = document.querySelector('canvas')
-    canvas.dispatchEvent(new MouseEvent('mousedown', right))
-    canvas.dispatchEvent(new MouseEvent('mouseup', right))
-  })
+    canvas.dispatchEvent(new MouseEvent('mousedown', click))
+    canvas.dispatchEvent(new MouseEvent('mouseup', click))
+  }, button)
   await ada.until((before) => window.__voxeld.state().acknowledgedEdits > before, acknowledgedEdits)
   await ada.settled()
 }
 
-/** Places the block of a slot onto the block that is so many blocks ahead, and up. */
-async function placeOn(slot, far, up) {
+/** Places the block of a slot onto the block that is so many blocks ahead, up, and to the right; near and aside are added to where she aims. */
+async function placeOn(slot, far, up, right = 0, near = 0, aside = 0) {
   await ada.page.keyboard.press(`Digit${slot + 1}`)
-  const [x, y, z] = ahead(far, up)
-  await ada.page.evaluate(([x, y, z]) => window.__voxeld.lookAt(x, y + 0.5, z), [x, y, z]) // the middle of its top
+  const [x, y, z] = ahead(far, up, right)
+  const at = ahead(far - near, up, right + aside) // the middle of its top
+  await ada.page.evaluate(([x, y, z]) => window.__voxeld.lookAt(x, y + 0.5, z), at)
   await ada.until(
     ([slot, x, y, z]) => {
       const aim = window.__voxeld.aim()
@@ -75,8 +82,8 @@ async function placeOn(slot, far, up) {
   await place()
 }
 
-/** Returns a place with four blocks of level, free ground in one direction; null if there is none where she stands. */
-function findSite() {
+/** Returns a place with four blocks of level, free ground in one direction, and to the right of it if it is wide; null if there is none where she stands. */
+function findSite(wide) {
   const { x, y, z, onGround } = window.__voxeld.state()
   if (!onGround) return null
   const [fx, fy, fz] = [x, y, z].map((v) => Math.floor(v + 0.01))
@@ -89,21 +96,28 @@ function findSite() {
     [0, -1],
   ]
   const side = sides.findIndex(([dx, dz]) =>
-    [1, 2, 3].every((far) => {
-      const at = (up) => window.__voxeld.blockAt(fx + far * dx, fy + up, fz + far * dz)
-      return ground(at(-1)) && [0, 1, 2, 3].every((up) => free(at(up)))
-    }),
+    [1, 2, 3].every((far) =>
+      (wide ? [0, 1, 2] : [0]).every((right) => {
+        const at = (up) => window.__voxeld.blockAt(fx + far * dx - right * dz, fy + up, fz + far * dz + right * dx)
+        return ground(at(-1)) && [0, 1, 2, 3].every((up) => free(at(up)))
+      }),
+    ),
   )
   return side < 0 ? null : { x: fx, y: fy, z: fz, side }
 }
 
-test('builds steps that face her, and walks up without jumping', async () => {
-  for (let tries = 0; tries < 20 && !site; tries++) {
+async function chooseSite(wide) {
+  site = null
+  for (let tries = 0; tries < 30 && !site; tries++) {
     await ada.stand()
-    site = await ada.page.evaluate(findSite)
+    site = await ada.page.evaluate(findSite, wide)
     if (!site) await ada.walk(2)
   }
   assert.ok(site, 'there is no level ground')
+}
+
+test('builds steps that face her, and walks up without jumping', async () => {
+  await chooseSite(false)
   await placeOn(0, 3, -1) // a wall, so that she stays on the steps
   await placeOn(0, 3, 0)
   await placeOn(2, 2, -1)
@@ -148,5 +162,40 @@ test('puts up a door, which opens and closes', async () => {
       [halves, DOOR + site.side + open],
     )
   }
+})
+
+test('a gate and a trapdoor open, rows of stairs meet in a corner, and water comes and goes', async () => {
+  await ada.walk(3)
+  await chooseSite(true)
+  const { side } = site
+  const right = [2, 3, 1, 0][side]
+  const click = async (at, before, after) => {
+    await ada.page.evaluate(([x, y, z]) => window.__voxeld.lookAt(x, y, z), at)
+    await place()
+    assert.notEqual(before, after)
+    assert.equal(await ada.blockAt(at.map(Math.floor)), after)
+  }
+  await placeOn(2, 3, -1, 2)
+  await placeOn(2, 2, -1, 2, 0.4, 0.4) // she looks more to the right than ahead
+  assert.equal(await ada.blockAt(ahead(2, 0, 2)), PLANK_STAIRS + right)
+  assert.equal(await ada.blockAt(ahead(3, 0, 2)), PLANK_CORNERS + 4 + side)
+  await placeOn(0, 3, -1)
+  await placeOn(0, 3, 0)
+  await placeOn(5, 2, -1)
+  assert.equal(await ada.blockAt(ahead(2, 0)), GATE + side)
+  await ada.picture('gate')
+  await click(ahead(2, 0.2), GATE + side, GATE + side + 4)
+  await ada.page.keyboard.press('Digit7')
+  await ada.page.evaluate(([x, y, z]) => window.__voxeld.lookAt(x, y, z), ahead(2.5, 1.3)) // the upper half of the stone
+  await place()
+  assert.equal(await ada.blockAt(ahead(2, 1)), TRAPDOOR + 4 + side)
+  await ada.picture('trapdoor')
+  await placeOn(7, 1, -1, 1)
+  assert.equal(await ada.blockAt(ahead(1, 0, 1)), WATER)
+  await ada.picture('water')
+  await ada.page.evaluate(([x, y, z]) => window.__voxeld.lookAt(x, y, z), ahead(1, 0.4, 1))
+  await ada.until(() => window.__voxeld.aim()?.normal[1] === 1)
+  await place(0)
+  assert.equal(await ada.blockAt(ahead(1, 0, 1)), AIR)
   assert.deepEqual(ada.troubles, [])
 })

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { Body, EYE } from '../src/player/body'
 import { BlockInteraction, LEFT, MIDDLE, RIGHT, type TargetPlayer } from '../src/player/block-interaction'
 import { anglesOf } from '../src/player/ray'
-import { AIR, KINDS } from '../src/world/blocks'
+import { AIR, KINDS, WATER } from '../src/world/blocks'
 import type { World } from '../src/world/world'
 import { worldOf } from './columns'
 
@@ -113,6 +113,19 @@ describe('block interaction', () => {
       [3, 10, 4, stairs + 2],
       [2, 10, 4, corner],
     ])
+  })
+
+  test('water is placed like a block, and is removed by those who have some in the hand', () => {
+    selectedBlock = WATER
+    expect(act(RIGHT, 3.5, 10, 4.5)).toEqual([[3, 10, 4, WATER]])
+    expect(act(RIGHT, 3.5, 10.9, 4)).toEqual([[3, 10, 3, WATER]]) // beside the water
+    expect(act(LEFT, 3.5, 11, 3.5)).toEqual([[3, 10, 3, AIR]])
+    selectedBlock = STONE
+    expect(act(LEFT, 3.5, 10, 4.4)).toEqual([[3, 9, 4, AIR]]) // through the water
+    selectedBlock = WATER
+    world.set(3, 11, 1, WATER) // around the eyes
+    expect(act(RIGHT, 5.5, 10, 3.5)).toEqual([[5, 10, 3, WATER]])
+    expect(act(RIGHT, 5.5, 10, 3.5)).toEqual([])
   })
 
   test('a click hits the player in front of the block, once', () => {

@@ -273,6 +273,9 @@ package blocktable
 // minecraftStates is the number of states in Minecraft.
 const minecraftStates = ${Math.max(...data.blocksArray.map((b) => b.maxStateId)) + 1}
 
+// MinecraftBucket is the item of an empty bucket, with which water is removed.
+const MinecraftBucket = ${data.itemsByName.bucket.id}
+
 // minecraftBeside is what a state becomes less by when the block is joined to the east, west, south or north, or is the upper half of a door.
 var minecraftBeside = [...]uint16{${[...joined, upper].join(', ')}}
 

@@ -2,6 +2,7 @@
 
 import {
   AIR,
+  WATER,
   boxesOf,
   isAimable,
   isDoor,
@@ -82,7 +83,10 @@ export class BlockInteraction {
     // the server measures reach to the nearest point of the block, so the face that is hit is within reach
     const eye: Vector = [x, y + EYE, z]
     const ahead = this.ahead()
-    this.aim = castRay(this.world, eye, ahead, this.reach, isAimable, boxesOf)
+    // with water in the hand, water can be aimed at, and removed, unless the eyes are in it
+    const under = this.world.get(...(eye.map(Math.floor) as [number, number, number])) === WATER
+    const stops = this.handlers.selectedBlock() === WATER && !under ? (block: number) => block !== AIR : isAimable
+    this.aim = castRay(this.world, eye, ahead, this.reach, stops, boxesOf)
     const { aim } = this
     if (aim && !this.world.loaded(aim.x, aim.z)) this.aim = null
     this.target = this.handlers.castPlayers(eye, ahead, Math.min(this.reach, this.aim?.distance ?? Infinity))
@@ -164,7 +168,8 @@ export class BlockInteraction {
     const x = into ? aim.x : aim.x + aim.normal[0]
     const y = into ? aim.y : aim.y + aim.normal[1]
     const z = into ? aim.z : aim.z + aim.normal[2]
-    if (!isReplaceable(this.world.get(x, y, z))) return
+    const replaced = this.world.get(x, y, z)
+    if (!isReplaceable(replaced) || replaced === block) return
     const below = this.world.get(x, y - 1, z)
     if (isPlant(block) && below !== block && !kindOf(below).solid) return // plants need ground, or a plant of the same kind
     const ahead = this.ahead()

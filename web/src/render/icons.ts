@@ -1,6 +1,6 @@
 // Block icons for the HUD: the block's boxes in isometric projection, drawn from its tiles, or a flat picture. Icons are cached.
 
-import { DOOR, FENCE, GATE, LADDER, LIQUID, PANE, PLANT, SIGN, STAIRS, TORCH } from '../world/block-table'
+import { DOOR, FENCE, GATE, LADDER, PANE, PLANT, SIGN, STAIRS, TORCH } from '../world/block-table'
 import { boxesOf, kindOf, type Box } from '../world/blocks'
 import { context2D } from './canvas'
 import { TILE } from './pixels'
@@ -42,7 +42,7 @@ function boxesFor(block: number): readonly Box[] {
   const { shape } = kindOf(block)
   if (shape === STAIRS) return boxesOf(block + 1) // their low side is in front
   if (shape === SIGN || shape === GATE) return boxesOf(block + 3) // the broad side is in front
-  return shape === FENCE ? FENCE_BOXES : shape === LIQUID ? [[0, 0, 0, 1, 1, 1]] : boxesOf(block)
+  return shape === FENCE ? FENCE_BOXES : boxesOf(block)
 }
 
 function draw(block: number): string {

@@ -140,9 +140,14 @@ export function isSign(block: number): boolean {
 /** A box within a block: its low and high corners. */
 export type Box = readonly [x0: number, y0: number, z0: number, x1: number, y1: number, z1: number]
 
+const WHOLE: Box = [0, 0, 0, 1, 1, 1]
 const STALKS: Box = [0.15, 0, 0.15, 0.85, 0.8, 0.85]
 const BOXES = SHAPE_BOXES.map((boxes, shape) =>
-  shape === PLANT ? [STALKS] : boxes.map((box) => box.map((sixteenths) => sixteenths / 16) as unknown as Box),
+  shape === PLANT
+    ? [STALKS]
+    : shape === LIQUID
+      ? [WHOLE]
+      : boxes.map((box) => box.map((sixteenths) => sixteenths / 16) as unknown as Box),
 )
 
 /** Returns the parts of a block that can be aimed at, and that stop bodies if it is solid. */
