@@ -15,6 +15,7 @@ import {
   outlineOf,
   placesOf,
   problemOf,
+  stateBetween,
 } from '../src/build/shapes'
 import { MAX_CHANGES, MAX_STEPS, UndoStack, inverseOf, type Change } from '../src/build/undo-stack'
 import { Work, type Verdict, type Wanted } from '../src/build/work'
@@ -443,6 +444,20 @@ describe('copies', () => {
     expect(blocks.length).toBeGreaterThan(0)
     for (const { x, y, z, block } of blocks) expect([block, y > 0]).toEqual([get(x, y, z), true])
   })
+})
+
+test('tools turn stairs as the player looks, and up along a line that rises', () => {
+  const stairs = KINDS.findIndex(({ shape }) => shape === STAIRS)
+  const south: Vector = [0.1, -0.5, 0.8]
+  const state = (shape: 'line' | 'box', a: Vector, b: Vector) => stateBetween(shape, a, b, stairs, south) - stairs
+  expect(state('box', [0, 0, 0], [5, 5, 0])).toBe(2)
+  expect(state('line', [0, 0, 0], [5, 0, 0])).toBe(2)
+  expect(state('line', [0, 0, 0], [5, 5, 0])).toBe(0)
+  expect(state('line', [0, 5, 0], [5, 0, 0])).toBe(1)
+  expect(state('line', [0, 0, 0], [0, 5, 0])).toBe(2)
+  const ladder = KINDS.findIndex(({ shape }) => shape === LADDER)
+  expect(stateBetween('wall', [0, 0, 0], [0, 5, 0], ladder, south)).toBe(ladder)
+  expect(stateBetween(null, [0, 0, 0], [0, 5, 0], BRICK, south)).toBe(BRICK)
 })
 
 test('a mirror image has what faces the other way, and twice mirrored is the same', () => {

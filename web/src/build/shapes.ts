@@ -2,7 +2,9 @@
 
 import type { Vector } from '../player/ray'
 import { laterTexts } from '../text/later-texts'
+import { stateFor } from '../world/blocks'
 import type { Box } from '../world/claims'
+import { isStairs } from '../world/stairs'
 
 /** The limits of what is built or copied at once, in blocks. */
 export const MAX_BLOCKS = 8192
@@ -56,6 +58,18 @@ export function problemOf(
   // the box around a sphere has less than twice its blocks
   if ((round ? countOf('box', a, b) / 2 : countOf(shape, a, b)) > blocks) return laterTexts.build.maxBlocks(blocks)
   return null
+}
+
+/**
+ * Returns the state in which a tool places a block between two corners: as by hand on the ground, for a player who looks along
+ * ahead. Stairs in a line that rises go up along it.
+ */
+export function stateBetween(shape: Shape | null, a: Vector, b: Vector, block: number, ahead: Vector): number {
+  const up = Math.sign(b[1] - a[1])
+  const rises = shape === 'line' && isStairs(block) && up !== 0 && (a[0] !== b[0] || a[2] !== b[2])
+  const along = rises ? [up * (b[0] - a[0]), 0, up * (b[2] - a[2])] : ahead
+  const state = stateFor(block, along, [0, 1, 0], 0)
+  return state < 0 ? block : state
 }
 
 /** Returns the places of a shape that problemOf accepts. */

@@ -18,6 +18,7 @@ import {
   outlineOf,
   placesOf,
   problemOf,
+  stateBetween,
   sidesOf,
   type Limits,
   type Shape,
@@ -389,10 +390,11 @@ export class BuildControl implements System {
   }
 
   /** Returns the blocks that a gesture would place, or why it cannot. */
-  private wantedBy({ tool, corners, stage }: Gesture): Wanted[] | string {
+  private wantedBy(gesture: Gesture): Wanted[] | string {
+    const { tool, corners, stage } = gesture
     if (!corners) return []
     const [a, b] = corners
-    const block = tool === 'clear' ? AIR : this.store.selectedBlock
+    const block = this.blockOf(gesture)
     const all = (places: Vector[]): Wanted[] => places.map(([x, y, z]) => ({ x, y, z, block }))
     if (tool === 'paste') return this.pasteAt(a)
     if (tool === 'fill') {
@@ -402,6 +404,14 @@ export class BuildControl implements System {
     }
     const shape = shapeOf(tool)
     return this.placesIn(shape, a, b, block)
+  }
+
+  /** Returns the block that a gesture would place, turned as the player looks. */
+  private blockOf({ tool, corners }: Gesture): number {
+    const { selectedBlock } = this.store
+    if (tool === 'clear') return AIR
+    if (!corners || tool === 'copy' || tool === 'paste') return selectedBlock
+    return stateBetween(tool === 'fill' ? null : tool, ...corners, selectedBlock, this.interaction.ahead())
   }
 
   private confirm(): void {
@@ -531,9 +541,8 @@ export class BuildControl implements System {
 
   private showGhost(now: number): void {
     const { gesture, job } = this
-    const { selectedBlock } = this.store
     const asked = gesture
-      ? [gesture.tool, gesture.stage, gesture.corners?.join(), selectedBlock, this.copy?.sides.join()]
+      ? [gesture.tool, gesture.stage, gesture.corners?.join(), this.blockOf(gesture), this.copy?.sides.join()]
       : []
     const key = [...asked, job ? `work ${Math.floor(now / SHOWN_EVERY_MS)}` : ''].join(' ')
     if (key === this.shown) return
