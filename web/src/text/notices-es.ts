@@ -1,6 +1,6 @@
 // What the server says, in Spanish: see notices.ts.
 
-import type { Templates } from './notices'
+import type { Templates } from './notice-templates'
 
 export const templates: Templates = {
   notices: {

@@ -1,6 +1,7 @@
 // What the server says, in the language of the page. The server sends a text in English and, if it has one, the code and
 // the arguments of its template (package wire/notice); test/codes.json lists all. In English the text is shown as it is.
 
+import type { Templates } from './notice-templates'
 import { language, texts } from './texts'
 
 /** What the server says to the player, in English. */
@@ -10,17 +11,6 @@ export interface Notice {
   args?: Record<string, string>
   /** Notices that are parts of this one. */
   parts?: Record<string, Notice>
-}
-
-export interface Templates {
-  /** By code, in the form that package wire/notice describes. */
-  notices: Partial<Record<string, string>>
-  /** The titles of groups of commands. */
-  groups: Partial<Record<string, string>>
-  /** What commands do. */
-  commands: Partial<Record<string, string>>
-  /** The arguments of commands, in capitals, and other words. */
-  words: Partial<Record<string, string>>
 }
 
 /** In English only what the page says in other words. */
