@@ -57,14 +57,6 @@ var commands = []Command{
 		Help: "list who plays, on your node and on others",
 	},
 	{
-		Name: "roles", Group: groupAdmin, Role: Visitor, Local: true,
-		Help: "list the players who have a role, and the roles that admins have defined",
-	},
-	{
-		Name: "spawn", Group: groupMove, Role: Visitor, Local: true,
-		Help: "go back to where new players start",
-	},
-	{
 		Name: "world", Group: groupTalk, Usage: "TEXT", Role: Visitor, Local: true,
 		Help: "write a line that all players of the world read",
 	},
@@ -79,6 +71,10 @@ var commands = []Command{
 	{
 		Name: "r", Group: groupTalk, Usage: "TEXT", Role: Visitor, Local: true,
 		Help: "answer whom you exchanged the last such line with",
+	},
+	{
+		Name: "spawn", Group: groupMove, Role: Visitor, Local: true,
+		Help: "go back to where new players start",
 	},
 	{
 		Name: "home", Group: groupMove, Role: Visitor, Local: true,
@@ -109,8 +105,40 @@ var commands = []Command{
 		Help: "go to a player, or to a place",
 	},
 	{
-		Name: "owner", Group: groupAdmin, Usage: "TOKEN", Role: None, run: takeOwnership,
-		Help: "become an owner, with the token that voxeld owner prints",
+		Name: "inspect", Group: groupBuild, Usage: "X,Y,Z [X,Y,Z [UNTIL [SKIP]]]", Role: Builder, Local: true,
+		Help: "show who changed a block; with two corners, the page shows what happened between them",
+	},
+	{
+		Name: "rollback", Group: groupBuild, Usage: "PLAYER[,PLAYER…] TIME [RADIUS | X,Y,Z X,Y,Z]", Role: Builder, Local: true,
+		Help: "preview undoing changes of players since a TIME, such as 2h: around you, between two corners, or wherever they are; builders in their own claims. Also as player:eve player:bob time:2h radius:50",
+	},
+	{
+		Name: "rollbacks", Group: groupBuild, Role: Builder, Local: true,
+		Help: "list the last rollbacks",
+	},
+	{
+		Name: "revert", Group: groupBuild, Usage: "PLAYERS SINCE X,Y,Z X,Y,Z", Role: Builder, Hidden: true, run: limitedAtEntry(revert),
+		Help: "order the rollback that /rollback has previewed: since a time, in seconds since 1970",
+	},
+	{
+		Name: "undo", Group: groupBuild, Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(undo),
+		Help:    "undo a rollback, your last one if you name none; undoing that again redoes it",
+		Example: "undo 3",
+	},
+	{
+		Name: "pause", Group: groupBuild, Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(control(paused, func(r *Rollback) { r.Paused = true })),
+		Help:    "pause a rollback; later ones in the same land wait for it",
+		Example: "pause 3",
+	},
+	{
+		Name: "resume", Group: groupBuild, Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(control(resumed, func(r *Rollback) { r.Paused = false })),
+		Help:    "let a paused rollback go on",
+		Example: "resume 3",
+	},
+	{
+		Name: "abort", Group: groupBuild, Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(control(aborted, func(r *Rollback) { r.Aborted = true })),
+		Help:    "end a rollback for good",
+		Example: "abort 3",
 	},
 	{
 		Name: "register", Group: groupClaims, Role: Visitor, run: registerName, quota: NewName,
@@ -189,45 +217,17 @@ var commands = []Command{
 		Example: "unmute eve",
 	},
 	{
-		Name: "inspect", Group: groupBuild, Usage: "X,Y,Z [X,Y,Z [UNTIL [SKIP]]]", Role: Builder, Local: true,
-		Help: "show who changed a block; with two corners, the page shows what happened between them",
-	},
-	{
-		Name: "rollback", Group: groupBuild, Usage: "PLAYER[,PLAYER…] TIME [RADIUS | X,Y,Z X,Y,Z]", Role: Builder, Local: true,
-		Help: "preview undoing changes of players since a TIME, such as 2h: around you, between two corners, or wherever they are; builders in their own claims. Also as player:eve player:bob time:2h radius:50",
-	},
-	{
-		Name: "rollbacks", Group: groupBuild, Role: Builder, Local: true,
-		Help: "list the last rollbacks",
-	},
-	{
-		Name: "revert", Group: groupBuild, Usage: "PLAYERS SINCE X,Y,Z X,Y,Z", Role: Builder, Hidden: true, run: limitedAtEntry(revert),
-		Help: "order the rollback that /rollback has previewed: since a time, in seconds since 1970",
-	},
-	{
-		Name: "undo", Group: groupBuild, Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(undo),
-		Help:    "undo a rollback, your last one if you name none; undoing that again redoes it",
-		Example: "undo 3",
-	},
-	{
-		Name: "pause", Group: groupBuild, Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(control(paused, func(r *Rollback) { r.Paused = true })),
-		Help:    "pause a rollback; later ones in the same land wait for it",
-		Example: "pause 3",
-	},
-	{
-		Name: "resume", Group: groupBuild, Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(control(resumed, func(r *Rollback) { r.Paused = false })),
-		Help:    "let a paused rollback go on",
-		Example: "resume 3",
-	},
-	{
-		Name: "abort", Group: groupBuild, Usage: "[NUMBER]", Role: Builder, run: limitedAtEntry(control(aborted, func(r *Rollback) { r.Aborted = true })),
-		Help:    "end a rollback for good",
-		Example: "abort 3",
-	},
-	{
 		Name: "say", Group: groupModeration, Usage: "TEXT", Role: Moderator, run: say,
 		Help:    "show a line to all players of the world",
 		Example: "say The server restarts in five minutes",
+	},
+	{
+		Name: "roles", Group: groupAdmin, Role: Visitor, Local: true,
+		Help: "list the players who have a role, and the roles that admins have defined",
+	},
+	{
+		Name: "owner", Group: groupAdmin, Usage: "TOKEN", Role: None, run: takeOwnership,
+		Help: "become an owner, with the token that voxeld owner prints",
 	},
 	{
 		Name: "role", Group: groupAdmin, Usage: roleUsage, Role: Admin, run: role,

@@ -70,7 +70,7 @@ describe('a notice', () => {
     await loadTexts(language)
     const module = await import('../src/text/notices')
     await module.loadNotices()
-    return module
+    return { ...module, ...(await import('../src/text/notice-texts')) }
   }
 
   const banned: Notice = {

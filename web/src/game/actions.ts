@@ -77,14 +77,19 @@ export class Actions {
   /** Carries out a command of the chat, without its slash; returns false if it cannot be sent now. */
   command(line: string): boolean {
     const { store, session } = this.core
-    const { build, chat, claims, inspect } = this.parts
+    const { build, chat, claims, help, inspect } = this.parts
     if (line.toLowerCase() === 'inspect' && session.mayUse('inspect')) {
       build.part?.leaveTool()
       claims.part?.end()
       inspect.use((part) => part.toggle())
     } else if (line.startsWith('/')) build.use((part) => part.command(line.slice(1)))
     else if (line.toLowerCase() === 'past') this.openPast()
-    else if (/^ignore\b/i.test(line)) {
+    else if (/^help\b/i.test(line)) {
+      help.use((list) => {
+        list.show(this.core.hud.chat.commands, line.slice('help'.length).trim().toLowerCase())
+        if (store.inWorld) this.core.screens.show('help')
+      })
+    } else if (/^ignore\b/i.test(line)) {
       chat.use((part) => {
         part.toggleIgnored(line.slice('ignore'.length).trim())
         store.save()

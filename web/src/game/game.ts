@@ -158,7 +158,7 @@ export function startGame(
       },
       notice: (text) => hud.chat.addNotice(text),
       permissions: ({ commands }) => {
-        hud.chat.setCommands([...commands, { name: 'ignore', usage: 'NAME', help: texts.ignoreHelp }])
+        hud.chat.commands = [...commands, { name: 'ignore', group: 'talk', usage: 'NAME', help: texts.ignoreHelp }]
         visit()
       },
       rollback: (preview) => parts.rollback.use((part) => part.propose(preview)),

@@ -56,6 +56,18 @@ export function createParts(core: Core) {
         ),
       partMissing,
     ),
+    help: new Lazy(
+      () =>
+        import('../hud/command-list').then(({ CommandList }) => {
+          const list = new CommandList({
+            close: () => void screens.resume(),
+            write: (text) => screens.show('chat', text),
+          })
+          hud.addDialog('help', list)
+          return list
+        }),
+      partMissing,
+    ),
     players: new Lazy(
       () =>
         import('./player-interaction').then(

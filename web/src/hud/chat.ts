@@ -28,7 +28,8 @@ export class Chat {
   private readonly suggestions = el('div', 'panel chat-suggestions hidden')
   private readonly channel = button('', 'chat-channel', () => this.switchChannel())
   private readonly form = el('div', 'chat-form hidden', this.channel, this.input)
-  private commands: CommandHelp[] = []
+  /** Those that the player may use. */
+  commands: CommandHelp[] = []
   private history: string[] = [] // the player's lines, the newest last
   private draft = '' // what the input showed before a line of the history
   private recalled = 0 // the line of the history that the input shows; its length: none
@@ -61,11 +62,6 @@ export class Chat {
     else if (this.input.value.startsWith('/')) this.complete()
     else this.switchChannel()
     return true
-  }
-
-  /** Sets the commands that the player may use. */
-  setCommands(commands: CommandHelp[]): void {
-    this.commands = commands
   }
 
   /** Returns the commands that the input line may become; once a name is complete, only that one. */

@@ -16,7 +16,8 @@ import { Players } from './players'
 import type { Title } from './title'
 
 /** title: not in a world. play: the mouse turns the camera. The others release the mouse. */
-export type Screen = 'title' | 'play' | 'menu' | 'blocks' | 'chat' | 'rollback' | 'build' | 'map' | 'past' | 'sign'
+export type Screen =
+  'title' | 'play' | 'menu' | 'blocks' | 'chat' | 'rollback' | 'build' | 'map' | 'past' | 'sign' | 'help'
 
 /** A panel that is shown on one screen. */
 interface Panel {

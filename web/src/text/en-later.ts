@@ -299,6 +299,7 @@ export const enLater = {
     tooLong: (lines: number, characters: number) =>
       `That does not fit: a sign has ${lines} lines of ${characters} characters.`,
   },
+  commands: { title: 'Commands' },
   rollback: {
     title: 'Rollback',
     incomplete: 'There are more changes than the picture shows.',

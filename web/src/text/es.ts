@@ -602,6 +602,7 @@ export const laterTexts: LaterTexts = {
     gone: 'El cartel ya no está. Tu texto no se ha escrito.',
     tooLong: (lines, characters) => `No cabe: un cartel tiene ${lines} líneas de ${characters} caracteres.`,
   },
+  commands: { title: 'Comandos' },
   rollback: {
     title: 'Revertir',
     incomplete: 'Hay más cambios de los que muestra la imagen.',

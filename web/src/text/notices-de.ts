@@ -1,4 +1,4 @@
-// What the server says, in German: see notices.ts.
+// What the server says, in German: see notice-texts.ts.
 
 import type { Templates } from './notice-templates'
 

@@ -1,4 +1,4 @@
-// What the server says, in Spanish: see notices.ts.
+// What the server says, in Spanish: see notice-texts.ts.
 
 import type { Templates } from './notice-templates'
 

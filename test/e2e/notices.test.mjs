@@ -1,0 +1,93 @@
+// What the server says, on pages in German and English: an owner asks for help, and gives commands. Run as browser.test.mjs.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Daemon } from './daemon.mjs'
+import { Player } from './player.mjs'
+
+const PHONE = { width: 390, height: 844 }
+const DESK = { width: 1280, height: 720 }
+
+let daemon
+let ada
+
+before(async () => {
+  daemon = await Daemon.start()
+})
+
+after(async () => {
+  await ada?.close()
+  await daemon?.remove()
+})
+
+for (const { language, device, groups, first, banned, refused, unknown } of [
+  {
+    language: 'de',
+    device: { viewport: DESK, deviceScaleFactor: 1 },
+    groups: ['Reden', 'Reisen', 'Bauen', 'Namen und Grundstücke', 'Moderation', 'Verwaltung'],
+    first: '/approve NUMMERgibt einem Spieler den Namen',
+    banned: 'eve ist gesperrt: 2 Stunden.',
+    refused: 'So geht es: /ban NAME [ZEIT] [GRUND]',
+    unknown: 'Diesen Befehl gibt es nicht: /help zeigt die, die du benutzen darfst.',
+  },
+  {
+    language: 'en',
+    device: { viewport: PHONE, deviceScaleFactor: 1 },
+    groups: ['Talk', 'Travel', 'Build', 'Names and claims', 'Moderation', 'Administration'],
+    first: '/approve NUMBERgive a player the name',
+    banned: 'eve is banned for 2 hours.',
+    refused: 'Usage: /ban NAME [TIME] [REASON].',
+    unknown: 'There is no such command: /help lists those that you may use.',
+  },
+])
+  test(`help and answers in ${language}`, async () => {
+    const name = `ada-${language}`
+    ada = await Player.open(daemon.url, name, { device, settings: { language, hints: false } })
+    await ada.play()
+    await ada.say('/register')
+    await ada.untilChat(name)
+    await ada.say(`/owner ${await daemon.operate('owner')}`)
+    await ada.untilChat('/help')
+
+    await ada.say('/help')
+    await ada.page.waitForSelector('dialog[open] summary')
+    assert.deepEqual(await ada.page.locator('dialog[open] summary b').allTextContents(), groups)
+    await ada.page.click('dialog[open] summary >> nth=4')
+    await ada.until(
+      (first) => document.querySelector('dialog[open] details[open] li').textContent.startsWith(first),
+      first,
+    )
+    for (const [size, viewport] of [
+      ['1280', DESK],
+      ['390', PHONE],
+    ]) {
+      await ada.page.setViewportSize(viewport)
+      await ada.picture(`help-${language}-${size}`)
+      const { left, right, top, bottom } = await ada.page.$eval('.command-list', (panel) =>
+        panel.getBoundingClientRect().toJSON(),
+      )
+      assert.ok(left >= 0 && right <= viewport.width && top >= 0 && bottom <= viewport.height, `outside at ${size}`)
+    }
+    await ada.page.click('dialog[open] details[open] .command:has(b:text-is("/ban"))')
+    await ada.until(() => document.querySelector('.chat-input').value === '/ban ')
+    await ada.page.keyboard.press('Enter')
+    await ada.untilChat(refused)
+    await ada.say('/ban eve 2h')
+    await ada.untilChat(banned)
+    await ada.say('/fly')
+    await ada.untilChat(unknown)
+    await ada.say('/who')
+    await ada.untilChat(`: ${name}`)
+    for (const [size, viewport] of [
+      ['1280', DESK],
+      ['390', PHONE],
+    ]) {
+      await ada.page.setViewportSize(viewport)
+      await ada.page.keyboard.press('KeyT')
+      await ada.picture(`notices-${language}-${size}`)
+      await ada.page.keyboard.press('Escape')
+    }
+    assert.deepEqual(ada.troubles, [])
+    await ada.close()
+    ada = null
+  })
