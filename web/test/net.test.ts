@@ -119,6 +119,24 @@ describe('edits', () => {
     expect([world.get(1, 3, 4), world.get(2, 3, 4), world.get(9, 3, 4), edits.waiting.length]).toEqual([7, 0, 0, 0])
   })
 
+  test('a bulk edit is underway until it is answered and its blocks are here', () => {
+    const edits = new Edits(worldOf(1, () => 0))
+    edits.setNextSeq(5)
+    for (const answerFirst of [true, false]) {
+      const { seq } = edits.makeBulk([{ x: 1, y: 3, z: 4, before: 0, after: 7 }])
+      if (answerFirst) {
+        edits.acknowledge(seq, 0)
+        expect([edits.isUnderway(1, 3, 4), edits.isUnderway(40, 3, 4)]).toEqual([true, false])
+      }
+      edits.applyCommitted(1, 3, 4, 7)
+      if (!answerFirst) edits.acknowledge(seq, 0)
+      expect(edits.isUnderway(1, 3, 4)).toBe(false)
+    }
+    edits.acknowledge(edits.makeBulk([{ x: 1, y: 3, z: 4, before: 7, after: 0 }]).seq, 0)
+    edits.chunkLoaded(0, 0)
+    expect(edits.isUnderway(1, 3, 4)).toBe(false)
+  })
+
   test('are applied at once and stay when acknowledged', () => {
     const { world, edits } = setup()
     const edit = edits.make(1, 9, 1, 0)!

@@ -9,7 +9,7 @@ type At = (x: number, y: number, z: number) => boolean
 /** What is known of the place. */
 export interface Place {
   blocks: { get(x: number, y: number, z: number): number }
-  /** An edit of the player's there has not been answered. */
+  /** What an edit of the player's makes of the block is not here yet. */
   isPending: At
   mayBuild: At
   isInReach: At

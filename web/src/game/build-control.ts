@@ -463,7 +463,7 @@ export class BuildControl implements System {
     return {
       blocks: world,
       replaces: this.replaces,
-      isPending: (x, y, z) => session.edits.waiting.some((edit) => edit.x === x && edit.y === y && edit.z === z),
+      isPending: (x, y, z) => session.edits.isUnderway(x, y, z),
       mayBuild: (x, y, z) => session.claims.at(x, y, z)?.build ?? true,
       // bulk edits reach as far as the player sees
       isInReach: (x, y, z) =>

@@ -41,6 +41,8 @@ const MAX_AHEAD = 6e8
 export class Edits {
   private pending: PendingEdit[] = []
   private beneath = new Map<string, number>() // the last committed block at each place with a pending edit
+  private arrived = new Set<number>() // of the bulk edits that are pending, those whose blocks are here
+  private awaited: PendingEdit[] = [] // bulk edits that are answered, and whose blocks are not here yet
   private nextSeq = 1
 
   constructor(private readonly blocks: Blocks) {}
@@ -88,7 +90,11 @@ export class Edits {
     const edit = this.pending[index]
     if (!edit) return
     this.pending.splice(index, 1)
-    if (edit.changes) return // its blocks come with the others' changes, in the order of the region
+    if (edit.changes) {
+      // Its blocks come with the others' changes, in the order of the region, before or after the answer.
+      if (!this.arrived.delete(seq)) this.awaited.push(edit)
+      return
+    }
     const key = blockKey(edit.x, edit.y, edit.z)
     if (this.newest(edit)) {
       this.beneath.set(key, block)
@@ -103,6 +109,14 @@ export class Edits {
     return this.pending.filter((edit) => chunkOf(edit.x) === cx && chunkOf(edit.z) === cz)
   }
 
+  /** Reports whether what an own edit makes of the block is not here yet, as far as is known. */
+  isUnderway(x: number, y: number, z: number): boolean {
+    return (
+      this.pending.some((edit) => edit.x === x && edit.y === y && edit.z === z) ||
+      this.awaited.some((edit) => chunkOf(edit.x) === chunkOf(x) && chunkOf(edit.z) === chunkOf(z))
+    )
+  }
+
   find(seq: number): PendingEdit | undefined {
     return this.pending.find((edit) => edit.seq === seq)
   }
@@ -110,7 +124,10 @@ export class Edits {
   /** Reverts an edit whose refusal does not include the block there: restores the last committed block. */
   withdraw(seq: number): void {
     const edit = this.find(seq)
-    if (edit?.changes) this.pending.splice(this.pending.indexOf(edit), 1)
+    if (edit?.changes) {
+      this.pending.splice(this.pending.indexOf(edit), 1)
+      this.arrived.delete(seq)
+    }
     const committed = edit && this.beneath.get(blockKey(edit.x, edit.y, edit.z))
     if (committed !== undefined) this.acknowledge(seq, committed)
   }
@@ -120,10 +137,15 @@ export class Edits {
     const key = blockKey(x, y, z)
     if (this.beneath.has(key)) this.beneath.set(key, block)
     else this.blocks.set(x, y, z, block)
+    const isHere = ({ changes }: PendingEdit) =>
+      changes?.[0] && blockKey(changes[0].x, changes[0].y, changes[0].z) === key
+    for (const edit of this.pending) if (isHere(edit)) this.arrived.add(edit.seq)
+    this.awaited = this.awaited.filter((edit) => !isHere(edit))
   }
 
   /** Applies the pending edits to a chunk that was just loaded. */
   chunkLoaded(cx: number, cz: number): void {
+    this.awaited = this.awaited.filter((edit) => chunkOf(edit.x) !== cx || chunkOf(edit.z) !== cz)
     for (const edit of this.waitingIn(cx, cz)) {
       if (edit.changes) continue
       const { x, y, z, block } = edit
@@ -137,6 +159,8 @@ export class Edits {
   /** Discards all edits, for another world or another player. */
   clear(): void {
     this.pending = []
+    this.arrived.clear()
+    this.awaited = []
     this.beneath.clear()
     this.nextSeq = 1
   }
