@@ -289,6 +289,13 @@ func TestMinecraftPlayers(t *testing.T) {
 	fence := grid.Pos{X: beside.X, Y: beside.Y, Z: beside.Z + 1}
 	session.put(fence, chunk.PlankFence)
 	ada.seesState(fence, map[string]any{"north": true, "south": false})
+	session.put(fence, chunk.PlankFenceGate+5)
+	ada.seesState(fence, map[string]any{"facing": "west", "open": true})
+	session.put(fence, chunk.PineTrapdoor+6)
+	ada.seesState(fence, map[string]any{"facing": "north", "half": "top", "open": false})
+	corner := chunk.PineTrapdoor + 16 + 18 // of stone, inner, upside down
+	session.put(fence, corner)
+	ada.seesState(fence, map[string]any{"facing": "south", "half": "top", "shape": "inner_right"})
 	ada.do("choose", "oak_door")
 	ada.do("place", ground.X, ground.Y, ground.Z)
 	top := grid.Pos{X: above.X, Y: above.Y + 1, Z: above.Z}

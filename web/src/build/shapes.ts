@@ -2,9 +2,8 @@
 
 import type { Vector } from '../player/ray'
 import { laterTexts } from '../text/later-texts'
-import { stateFor } from '../world/blocks'
+import { isStairs, stateFor } from '../world/blocks'
 import type { Box } from '../world/claims'
-import { isStairs } from '../world/stairs'
 
 /** The limits of what is built or copied at once, in blocks. */
 export const MAX_BLOCKS = 8192

@@ -9,13 +9,14 @@ import {
   isPlant,
   isReplaceable,
   isSign,
+  isStairs,
   joinSlabs,
   kindOf,
   otherHalf,
   stateFor,
   usedBlock,
 } from '../world/blocks'
-import { isStairs, placeStairs } from '../world/stairs'
+import { placeStairs } from '../world/stairs'
 import type { World } from '../world/world'
 import { EYE, bodyTouchesBlock, type Body } from './body'
 import { castRay, directionThrough, type Hit, type Vector } from './ray'

@@ -137,6 +137,11 @@ export function isSign(block: number): boolean {
   return shape >= SIGN && shape < LADDER
 }
 
+export function isStairs(block: number): boolean {
+  const { shape } = kindOf(block)
+  return shape >= STAIRS && shape < FENCE
+}
+
 /** A box within a block: its low and high corners. */
 export type Box = readonly [x0: number, y0: number, z0: number, x1: number, y1: number, z1: number]
 
@@ -243,12 +248,12 @@ export function mirrored(block: number, axis: 0 | 1 | 2): number {
   if (axis === 1) {
     if (shape === SLAB) return block + 1
     if (shape === UPPER_SLAB) return block - 1
-    if (shape >= STAIRS && shape < FENCE)
+    if (isStairs(block))
       return stateOf(block, shape < STAIRS + UPPER_STAIRS ? shape + UPPER_STAIRS : shape - UPPER_STAIRS)
     if (shape < TRAPDOOR) return block
     return (shape - TRAPDOOR) & 4 ? block - 4 : block + 4
   }
-  if (shape >= STAIRS && shape < FENCE && (shape - STAIRS) % UPPER_STAIRS >= 4) {
+  if (isStairs(block) && (shape - STAIRS) % UPPER_STAIRS >= 4) {
     const corner = (shape - STAIRS) & 3 // +x+z −x−z −x+z +x−z
     return block - corner + (corner ^ (axis === 0 ? 2 : 3))
   }

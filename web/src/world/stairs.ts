@@ -1,7 +1,7 @@
 // Corners of stairs, as the server makes them for players of other games (chunk/stairs.go).
 
-import { FENCE, STAIRS } from './block-table'
-import { kindOf, stateOf } from './blocks'
+import { STAIRS } from './block-table'
+import { isStairs, kindOf, stateOf } from './blocks'
 
 /**
  * The quarters of a block that stairs fill besides their slab: of those that are straight, of outer and of inner corners, in each
@@ -25,11 +25,6 @@ export interface StairsChange {
   x: number
   z: number
   block: number
-}
-
-export function isStairs(block: number): boolean {
-  const { shape } = kindOf(block)
-  return shape >= STAIRS && shape < FENCE
 }
 
 /** Returns the changes that place stairs: they, and those beside them, become corners. The first is that at the place itself. */
