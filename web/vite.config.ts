@@ -32,12 +32,23 @@ export default defineConfig({
     },
   },
   worker: { format: 'es' },
-  plugins: [preloadGame(), listFiles(), compress()],
+  plugins: [minifyShaders(), preloadGame(), listFiles(), compress()],
   server: {
     // for `npm run dev` with a daemon on this machine
     proxy: { '/ws': { target: 'ws://127.0.0.1:8080', ws: true } },
   },
 })
+
+/** Removes comments, indentation and empty lines from shaders, which minifiers of JavaScript leave as they are. */
+function minifyShaders(): Plugin {
+  return {
+    name: 'minify-shaders',
+    apply: 'build',
+    enforce: 'pre',
+    transform: (code) =>
+      code.replace(/\/\* glsl \*\/ `[^`]*`/g, (shader) => shader.replace(/ *\/\/.*$/gm, '').replace(/\n\s+/g, '\n')),
+  }
+}
 
 /** Lets the page load the game while the title screen starts. */
 function preloadGame(): Plugin {

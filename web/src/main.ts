@@ -15,9 +15,9 @@ async function main(): Promise<void> {
   canvas.setAttribute('aria-label', texts.page.world)
   const game: Promise<Game | null> = new URLSearchParams(location.search).has('bench')
     ? import('./bench/bench').then(({ runBench }) => runBench(canvas, hud).then(() => null))
-    : import('./game/start').then(({ start }) => {
+    : import('./game/start').then(async ({ start }) => {
         try {
-          return start(title)
+          return await start(title)
         } catch (reason) {
           console.error(reason)
           hud.textContent = texts.noWebGL

@@ -3,20 +3,12 @@ import { crc32, deflateSync, inflateSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { TILE } from '../src/render/pixels'
 import { LAYERS, drawTile } from '../src/render/tiles'
-import { COLOURS, TILES } from '../src/world/block-table'
+import { TILE_NAMES } from '../src/render/texture-pack'
 
 // The textures that the server sends to clients of other games: TILES=write writes them.
 const folder = new URL('../../gameserver/luanti/tiles/', import.meta.url)
 const SIGNATURE = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
 const ROW = 4 * TILE
-
-// By layer. The server names coloured blocks as their textures.
-const NAMES = [
-  ...TILES,
-  ...['wool', 'concrete', 'glass'].flatMap((of) =>
-    COLOURS.map((colour) => `${colour.toLowerCase().replace(' ', '_')}_${of}`),
-  ),
-]
 
 function chunk(type: string, data: Uint8Array): Buffer {
   const content = Buffer.concat([Buffer.from(type), data])
@@ -49,12 +41,12 @@ function decode(file: Buffer): Uint8Array {
 }
 
 test('other games are sent the textures that this client draws', () => {
-  expect(NAMES.length).toBe(LAYERS)
+  expect(TILE_NAMES.length).toBe(LAYERS)
   if (process.env.TILES === 'write') {
     mkdirSync(folder, { recursive: true })
-    NAMES.forEach((name, layer) => writeFileSync(new URL(`${name}.png`, folder), encode(drawTile(layer))))
+    TILE_NAMES.forEach((name, layer) => writeFileSync(new URL(`${name}.png`, folder), encode(drawTile(layer))))
   }
-  NAMES.forEach((name, layer) => {
+  TILE_NAMES.forEach((name, layer) => {
     const file = decode(readFileSync(new URL(`${name}.png`, folder)))
     expect(file, `${name}: run the tests with TILES=write`).toEqual(new Uint8Array(drawTile(layer)))
   })

@@ -9,11 +9,15 @@ import { storage } from '../settings/storage'
 import { startGame, type Game } from './game'
 import { installTestHook } from './test-hook'
 
-/** Throws if this browser cannot draw the world. */
-export function start(title: Title): Game {
+/** The promise is rejected if this browser cannot draw the world. */
+export async function start(title: Title): Promise<Game> {
   const software = drawsInSoftware()
   document.documentElement.toggleAttribute('data-software', software) // see style.css
   const settings = loadSettings(storage, defaults(software, matchMedia('(pointer: coarse)').matches))
+  if (settings.pack) {
+    const { usePack } = await import('../render/texture-pack')
+    await usePack().catch(() => (settings.pack = '')) // the browser has dropped it: the menu says that there is none
+  }
   const game = startGame(find(document, 'canvas'), find(document, 'div', '#hud'), title, gatewayOf(location), settings)
   installTestHook(game.hook)
   return game

@@ -10,6 +10,7 @@ import { button, el, show } from './dom'
 import { Help } from './help'
 import type { KeyBindings } from './key-bindings'
 import './menu.css'
+import { packRow } from './pack-row'
 
 /** What the menu shows besides the settings. */
 export interface MenuStatus {
@@ -138,6 +139,7 @@ export class Menu {
         'rows',
         ...rows,
         languageRow(settings, changed),
+        packRow(settings, changed),
         flag('invert', texts.invert),
         flag('adaptive', texts.adaptive, this.effectiveQuality),
         flag('smoothEdges', texts.smoothEdges, el('small', 'muted', texts.needsReload)),

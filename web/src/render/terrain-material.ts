@@ -135,7 +135,7 @@ vec3 litUnderWater() {
   vec3 tint = mix(vec3(1.0), vec3(0.35, 0.75, 0.9), depth);
   float sun = max(sunward.y, 0.0) * daylight * shade.y * (face == 3 ? 0.0 : face == 2 ? 1.0 : 0.5);
   float seen = 1.0 - smoothstep(24.0, 48.0, length(relative));
-  vec3 fromSky = skyLight * tint * (0.15 + 0.6 * shade.y + 0.7 * sun * seen * caustics());
+  vec3 fromSky = skyLight * tint * (0.05 + 0.4 * shade.y + 0.8 * sun * seen * caustics());
   return lit() + fromSky * (0.6 + 0.4 * shade.x);
 }
 

@@ -302,8 +302,24 @@ const RECIPES: Record<(typeof TILES)[number], (p: Pixels) => Pixels> = {
 
 export const LAYERS = TILES.length + 48 // wool, concrete and glass
 
+/** Pictures in place of tiles, by layer, and the edge of the largest. */
+export interface Tiles {
+  edge: number
+  pictures: Map<number, { edge: number; pixels: Uint8ClampedArray }>
+}
+
+let chosen: Tiles = { edge: TILE, pictures: new Map() }
+
+/** Draws these from now on; called before anything is drawn. */
+export function useTiles(tiles: Tiles): void {
+  chosen = tiles
+}
+
 /** Draws the tile of a layer: TILE × TILE RGBA, row 0 on top. */
 export function drawTile(layer: number): Uint8ClampedArray {
+  const picture = chosen.pictures.get(layer)
+  if (picture)
+    return picture.edge === TILE ? picture.pixels : (mipmapsOf(picture.pixels, picture.edge)[1] ?? picture.pixels)
   const name = TILES[layer]
   const p = new Pixels(name ? layer + 11 : layer - TILES.length + 79) // one that is added does not change the coloured ones
   return (name ? RECIPES[name](p) : coloured(p, layer - TILES.length)).data
@@ -312,11 +328,21 @@ export function drawTile(layer: number): Uint8ClampedArray {
 /** Draws all tiles for a texture array, at each mipmap level from full size down to one pixel. */
 export function drawAllTiles(): { edge: number; pixels: Uint8Array }[] {
   const levels: { edge: number; pixels: Uint8Array }[] = []
-  for (let edge = TILE; edge >= 1; edge >>= 1) levels.push({ edge, pixels: new Uint8Array(edge * edge * 4 * LAYERS) })
+  for (let edge = chosen.edge; edge >= 1; edge >>= 1)
+    levels.push({ edge, pixels: new Uint8Array(edge * edge * 4 * LAYERS) })
   for (let layer = 0; layer < LAYERS; layer++) {
-    mipmapsOf(drawTile(layer), TILE).forEach((pixels, level) =>
-      levels[level]?.pixels.set(pixels, layer * pixels.length),
-    )
+    const { edge, pixels } = chosen.pictures.get(layer) ?? { edge: TILE, pixels: drawTile(layer) }
+    const large = edge === chosen.edge ? pixels : enlarge(pixels, edge, chosen.edge)
+    mipmapsOf(large, chosen.edge).forEach((pixels, level) => levels[level]?.pixels.set(pixels, layer * pixels.length))
   }
   return levels
+}
+
+function enlarge(pixels: Uint8ClampedArray, edge: number, to: number): Uint8ClampedArray {
+  const larger = new Uint8ClampedArray(4 * to * to)
+  for (let i = 0; i < to * to; i++) {
+    const from = 4 * (Math.floor((Math.floor(i / to) * edge) / to) * edge + Math.floor(((i % to) * edge) / to))
+    larger.set(pixels.subarray(from, from + 4), 4 * i)
+  }
+  return larger
 }

@@ -40,6 +40,8 @@ export interface Settings {
   hints: boolean
   /** Rain and snow. */
   weather: boolean
+  /** The file name of the texture pack that this browser keeps; '' for none. */
+  pack: string
   /** Who reads what the player writes. */
   channel: Channel
   /** The names of players whose lines are not shown, in lower case; at most MAX_IGNORED. */
@@ -94,6 +96,7 @@ export function defaults(software: boolean, touch = false): Settings {
     autoJump: touch,
     hints: true,
     weather: true,
+    pack: '',
     channel: 'world',
     ignored: [],
     hotbar: [...HOTBAR],
@@ -141,6 +144,7 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     autoJump: flag('autoJump'),
     hints: 'hints' in stored ? flag('hints') : typeof stored.name !== 'string', // whoever has a name is no newcomer
     weather: flag('weather'),
+    pack: typeof stored.pack === 'string' ? stored.pack : fallback.pack,
     channel: stored.channel === 'near' || stored.channel === 'world' ? stored.channel : fallback.channel,
     ignored: isNames(stored.ignored) ? stored.ignored : fallback.ignored,
     hotbar: isHotbar(stored.hotbar) ? stored.hotbar : fallback.hotbar,

@@ -1,0 +1,50 @@
+// The row of the menu in which the player chooses a texture pack, which takes effect with a reload.
+
+import type { Settings } from '../settings/settings'
+import { laterTexts } from '../text/later-texts'
+import { button, el, show } from './dom'
+
+const texts = laterTexts.menu
+
+export function packRow(settings: Settings, changed: () => void): HTMLElement {
+  const name = el('span', 'muted')
+  const fault = el('small', 'error hidden')
+  fault.setAttribute('role', 'alert')
+  const reload = button(texts.reload, 'quiet hidden', () => location.reload())
+  const file = el('input')
+  file.type = 'file'
+  file.accept = '.zip,application/zip'
+  file.hidden = true
+  file.setAttribute('aria-label', texts.textures)
+  const remove = button(texts.removePack, 'quiet', () => set(''))
+  const showPack = () => {
+    name.textContent = settings.pack || texts.noPack
+    show(remove, settings.pack !== '')
+  }
+  const set = (pack: string) => {
+    settings.pack = pack
+    changed()
+    showPack()
+    show(fault, false)
+    show(reload, true)
+  }
+  file.addEventListener('change', () => {
+    const [chosen] = file.files ?? []
+    file.value = '' // the same file can be chosen again
+    if (chosen) void choose(chosen)
+  })
+  const choose = async (chosen: File) => {
+    const { MAX_ZIP, PackError, keepPack } = await import('../render/texture-pack')
+    try {
+      if (chosen.size > MAX_ZIP) throw new PackError('tooLarge')
+      await keepPack(new Uint8Array(await chosen.arrayBuffer()))
+      set(chosen.name)
+    } catch (reason) {
+      fault.textContent = reason instanceof PackError ? texts.packFaults[reason.fault](reason.what) : texts.packNotKept
+      show(fault, true)
+    }
+  }
+  showPack()
+  const choosing = button(texts.choosePack, 'quiet', () => file.click())
+  return el('div', 'pack', el('span', '', texts.textures), name, choosing, remove, reload, file, fault)
+}
