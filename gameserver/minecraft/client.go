@@ -59,6 +59,7 @@ type Client struct {
 
 		requests requests
 		hands    hands
+		form     signForm
 	}
 }
 

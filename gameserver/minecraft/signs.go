@@ -57,29 +57,45 @@ func showSign(cl *Client, pos grid.Pos, text string) {
 	}
 	var data signData
 	data.Front.Color = "black"
-	lines := strings.Split(text, "\n")
-	for i := range wire.MaxSignLines {
-		line := ""
-		if i < len(lines) {
-			line = lines[i]
-		}
-		data.Front.Lines = append(data.Front.Lines, ascii(textOf(line, "").json()))
+	for _, line := range shownLines(text) {
+		data.Front.Lines = append(data.Front.Lines, ascii(component{Text: line}.json()))
 	}
 	cl.put(append(begin(packetBlockEntity).position(pos).varint(signEntity), marshal(data)...))
 }
 
+// signLines are those that the client shows of a sign.
+type signLines [wire.MaxSignLines]string
+
+// shownLines returns the lines of a text.
+func shownLines(text string) (shown signLines) {
+	lines := strings.Split(text, "\n")
+	for i := range min(len(lines), len(shown)) {
+		shown[i] = textOf(lines[i], "").Text
+	}
+	return shown
+}
+
+// signForm is the form for the text of a sign that was opened last. The client sends its lines when it is closed, also
+// if the player has changed none.
+type signForm struct {
+	at    grid.Pos
+	lines signLines // that it was opened with
+}
+
 // openSign has the client show its player a form for the text of a sign.
 func (cl *Client) openSign(pos grid.Pos) {
+	cl.mu.form = signForm{at: pos, lines: shownLines(cl.mu.lands[pos.Chunk()].signs[pos])}
 	cl.put(begin(packetOpenSign).position(pos).u8(1)) // its front
 }
 
 // maxWritten is how many characters of a line the client sends at most.
 const maxWritten = 384
 
-// readSign returns the edit that writes on a sign. The client shows the text already: what is not written is put back.
+// readSign returns the edit that writes on a sign, if the player has changed its text. The client shows what it has sent:
+// what is not written is put back.
 func (cl *Client) readSign(f *fields, now time.Time) (sessionmsg.FromClient, error) {
 	pos, front := f.position(), f.u8() != 0
-	var lines [wire.MaxSignLines]string
+	var lines signLines
 	for i := range lines {
 		lines[i] = f.text(maxWritten)
 	}
@@ -92,7 +108,7 @@ func (cl *Client) readSign(f *fields, now time.Time) (sessionmsg.FromClient, err
 	}
 	before, text := cl.mu.lands[pos.Chunk()].signs[pos], strings.TrimRight(strings.Join(lines[:], "\n"), " \n")
 	switch {
-	case !front || text == before:
+	case !front, text == before, cl.mu.form == signForm{pos, lines}:
 	case wire.CheckSign(text) != nil:
 		cl.a.CountRefused(wire.RefusedText, cl.notice)
 	default:

@@ -83,3 +83,22 @@ func TestSignsAreWritten(t *testing.T) {
 	answer(104, chunk.Sign+2, wire.RefusedClaimed)
 	check("it may not be broken", false, "harbour")
 }
+
+// Who closes the form of a sign as it was opened does not undo what somebody else has written meanwhile.
+func TestFormsLeftUnchanged(t *testing.T) {
+	at := grid.Pos{X: 1, Y: 10, Z: 2}
+	cl, s := playing(t, sent(confirm(), useOn(1, 10, 2, 1), chatPacket("reads"), writeSign(at, "to the", "harbour"), writeSign(at, "to my", "harbour")))
+	write := func(text string) {
+		gamestest.Receive(t, cl, sessionmsg.SignsOf(grid.ChunkPos{}, []nodemsg.SignAt{{At: chunk.At(at), Text: text}}))
+	}
+	gamestest.ReceiveBlocks(t, cl, games.Change{Pos: at, To: chunk.Sign})
+	write("to §4the\nharbour") // colours are not shown
+	gamestest.Read[sessionmsg.Chat](t, cl)
+	write("to the\nold harbour")
+	s.Out.Reset()
+	gamestest.ReadEdits(t, cl, games.Change{Pos: at, To: chunk.Sign, Text: "to my\nharbour"})
+	gamestest.Tick(t, cl, time.Now())
+	if got := bytes.Join(received(t, s, true), nil); !bytes.Contains(got, []byte(`{"text":"old harbour"}`)) {
+		t.Errorf("the client is sent %q", got)
+	}
+}
