@@ -116,7 +116,7 @@ func TestClaimsJudge(t *testing.T) {
 				t.Fatalf("the claim at %v is %+v", at, claim)
 			}
 			gateway := verdict.MayBuild() && (claim == nil || claim.MayBuild(id, verdict.Role))
-			leader := builders.Refuse(&nodemsg.Intent{Player: c.who.Player, Pos: at}, false, s.now)
+			leader := builders.Refuse(&nodemsg.Intent{Player: c.who.Player, Pos: at}, s.now)
 			if want := strings.Contains(c.build, letter); gateway != want || (leader == "") != want {
 				t.Errorf("%s at %s: may build at a gateway: %t; a leader answers %q", name, letter, gateway, leader)
 			}
@@ -135,7 +135,7 @@ func TestClaimsJudge(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	s.say("mod", "ban bob")
-	if got := s.Builders().Refuse(&nodemsg.Intent{Player: idOf("bob"), Pos: inside}, false, s.now); got != wire.RefusedNotAllowed {
+	if got := s.Builders().Refuse(&nodemsg.Intent{Player: idOf("bob"), Pos: inside}, s.now); got != wire.RefusedNotAllowed {
 		t.Errorf("a member who is banned is answered %q", got)
 	}
 }
@@ -399,7 +399,7 @@ func BenchmarkRefuse(b *testing.B) {
 				i := int32(0)
 				for b.Loop() {
 					i++
-					builders.Refuse(&nodemsg.Intent{Player: id, Pos: grid.Pos{X: i % 200, Y: 12, Z: i / 200 % 200}}, false, start)
+					builders.Refuse(&nodemsg.Intent{Player: id, Pos: grid.Pos{X: i % 200, Y: 12, Z: i / 200 % 200}}, start)
 				}
 			})
 		}

@@ -115,17 +115,13 @@ func (s *State) Builders() *Builders {
 	return b
 }
 
-// of returns a player's rights. The proof is that of an edit of theirs, nil if it is not known to be right: then they
-// may be a guest or not.
-func (b *Builders) of(id player.ID, proof *nodemsg.Proof) rights {
-	if proof != nil && proof.Name != "" {
+// of returns the rights of who has made an edit.
+func (b *Builders) of(e *nodemsg.Intent) rights {
+	if e.Proof.Name != "" { // a guest's
 		return b.guests
 	}
-	if r, known := b.members[id]; known {
+	if r, known := b.members[e.Player]; known {
 		return r
-	}
-	if proof == nil && !b.players.build {
-		return b.guests
 	}
 	return b.players
 }
@@ -146,17 +142,12 @@ func (m *Member) newUntil() int64 {
 	}
 }
 
-// Refuse returns why a player may not make an edit: empty if they may, else a code of wire. Proven is whether the edit's
-// proof is known to be right.
-func (b *Builders) Refuse(e *nodemsg.Intent, proven bool, now time.Time) string {
+// Refuse returns why a player may not make an edit, whose proof is right: empty if they may, else a code of wire.
+func (b *Builders) Refuse(e *nodemsg.Intent, now time.Time) string {
 	if until, banned := b.banned[e.Player]; banned && (until == 0 || now.UnixMilli() < until) {
 		return wire.RefusedNotAllowed
 	}
-	var proof *nodemsg.Proof
-	if proven {
-		proof = &e.Proof
-	}
-	may := b.of(e.Player, proof)
+	may := b.of(e)
 	if !may.build || e.Bulk != "" && !may.bulk {
 		return wire.RefusedNotAllowed
 	}

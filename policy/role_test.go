@@ -125,7 +125,7 @@ func TestDefinedRolesAreApplied(t *testing.T) {
 		{"own", claimed, "", 40, false},
 	} {
 		v := s.Judge(Subject{Player: idOf(c.name), Name: c.name}, s.now)
-		if got := s.Builders().Refuse(&nodemsg.Intent{Player: idOf(c.name), Pos: c.pos}, false, s.now); got != c.refused {
+		if got := s.Builders().Refuse(&nodemsg.Intent{Player: idOf(c.name), Pos: c.pos}, s.now); got != c.refused {
 			t.Errorf("a leader answers %s at %v with %q, want %q", c.name, c.pos, got, c.refused)
 		}
 		if v.MayBuild() != (c.refused != wire.RefusedNotAllowed) || v.Edits != c.edits {
@@ -167,7 +167,7 @@ func TestLeadersRefuseBulkEdits(t *testing.T) {
 			s.say("", c.set)
 		}
 		e.Player = idOf(c.who)
-		if got := s.Builders().Refuse(&e, true, s.now); got != c.want {
+		if got := s.Builders().Refuse(&e, s.now); got != c.want {
 			t.Errorf("a bulk edit of %s after %q: refused %q, want %q", c.who, c.set, got, c.want)
 		}
 	}

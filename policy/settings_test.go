@@ -87,7 +87,7 @@ func TestBorder(t *testing.T) {
 		pos  grid.Pos
 		want bool
 	}{{"ada", inside, true}, {"ada", outside, false}, {"bob", outside, true}} {
-		if got := s.Builders().Refuse(&nodemsg.Intent{Player: idOf(c.by), Pos: c.pos}, false, s.now) == ""; got != c.want {
+		if got := s.Builders().Refuse(&nodemsg.Intent{Player: idOf(c.by), Pos: c.pos}, s.now) == ""; got != c.want {
 			t.Errorf("for a leader %s builds at %v: %t", c.by, c.pos, got)
 		}
 		if got := s.Judge(Subject{Player: idOf(c.by), Name: c.by}, s.now).Border.Contains(c.pos); got != c.want {

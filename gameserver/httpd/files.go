@@ -128,11 +128,12 @@ func etagOf(data []byte) string {
 
 // write adds the preview to the head of a page.
 func (p *page) write(preview Preview) {
+	meta := preview.meta()
 	before, after, found := bytes.Cut(p.copies[len(p.copies)-1].data, []byte("</head>"))
-	if !found {
+	if meta == "" || !found {
 		return
 	}
-	data := slices.Concat(before, []byte(preview.meta()), []byte("</head>"), after)
+	data := slices.Concat(before, []byte(meta), []byte("</head>"), after)
 	var compressed bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&compressed, gzip.BestCompression) // the level exists
 	w.Write(data)                                                  //nolint:errcheck // into memory

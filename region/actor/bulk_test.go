@@ -25,7 +25,7 @@ func TestBulkEdits(t *testing.T) {
 	l, g := scripted()
 	link := newLink(l)
 	claimed := nodemsg.BlockAt{At: chunk.IndexOf(5, 9, 0), Block: chunk.Stone}
-	l.RefuseEdit = func(e *nodemsg.Intent, _ bool) string {
+	l.RefuseEdit = func(e *nodemsg.Intent) string {
 		for to := range e.Bulk.All() {
 			if to == claimed {
 				return wire.RefusedClaimed

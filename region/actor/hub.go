@@ -240,9 +240,10 @@ func (h *hub) publishEarly() {
 		}
 		return
 	}
+	changed := h.contents.crowd.LandChanged()
 	for s := range h.subscribers {
 		f := nodemsg.FromRegion{Tick: h.tick, Results: s.nextResults()}
-		if s.confirmed != 0 && !s.pending() && len(s.unsent) == 0 && !h.contents.crowd.LandChanged() { // it has the newest land
+		if s.confirmed != 0 && !s.pending() && len(s.unsent) == 0 && !changed { // it has the newest land
 			f.Confirmed, f.AsOf, s.confirmed = s.confirmed, s.asOf, 0
 		}
 		if (len(f.Results) > 0 || f.Confirmed != 0) && !s.out.Put(f) {

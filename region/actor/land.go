@@ -49,9 +49,9 @@ type LandOptions struct {
 	Resolve func(l *Land, s world.Structure, leads bool)
 	// Pinned is called with new bases.
 	Pinned func([]nodemsg.BaseOf)
-	// RefuseEdit returns why a player may not make an edit, as one of the Refused… codes of wire; empty if they may. If
-	// nil, everybody may. Proven is whether the edit's proof is known to be right.
-	RefuseEdit func(e *nodemsg.Intent, proven bool) string
+	// RefuseEdit returns why a player may not make an edit, whose proof is right, as one of the Refused… codes of wire;
+	// empty if they may. If nil, everybody may.
+	RefuseEdit func(*nodemsg.Intent) string
 	// Orders returns the policy's orders that are known here. If nil, there are none.
 	Orders func() Orders
 	// Proofs decide whose edits are accepted. Its functions may be called in any goroutine.

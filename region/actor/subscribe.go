@@ -1,8 +1,6 @@
 package actor
 
 import (
-	"cmp"
-
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -51,11 +49,12 @@ func (l *land) handleMessage(s *subscriber, msg nodemsg.ToRegion, proven []bool)
 	}
 	for i, intent := range msg.Edits {
 		why := refused
-		if why == "" && l.RefuseEdit != nil { // gateways check it, too; they may lie
-			why = l.RefuseEdit(&intent, proven[i])
-		}
-		if !proven[i] {
-			why = cmp.Or(why, wire.RefusedUnsigned)
+		switch { // gateways check it, too; they may lie
+		case why != "":
+		case !proven[i]:
+			why = wire.RefusedUnsigned
+		case l.RefuseEdit != nil:
+			why = l.RefuseEdit(&intent)
 		}
 		l.edits.add(s, intent, why)
 	}

@@ -410,10 +410,10 @@ func (c *Copy) Read(read func(*policy.State)) {
 	read(c.mu.list.state)
 }
 
-// RefuseEdit returns why a player may not make an edit, empty if they may, for leaders of regions. Proven is whether the
-// edit's proof is known to be right. It waits for no lock.
-func (c *Copy) RefuseEdit(e *nodemsg.Intent, proven bool) string {
-	why := c.builders.Load().Refuse(e, proven, c.Now())
+// RefuseEdit returns why a player may not make an edit, whose proof is right, empty if they may, for leaders of regions.
+// It waits for no lock.
+func (c *Copy) RefuseEdit(e *nodemsg.Intent) string {
+	why := c.builders.Load().Refuse(e, c.Now())
 	if why != "" {
 		c.metrics.refused.WithLabelValues(why).Inc()
 	}

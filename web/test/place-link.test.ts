@@ -24,12 +24,17 @@ test.each([
 test.each([
   ['https://play.example/w/', 'http://10.0.0.7:8080', 'https://play.example/w/', 'everywhere'],
   ['http://192.168.1.9:8080/', 'http://10.0.0.7:8080', 'http://192.168.1.9:8080/', 'network'],
-  ['http://attic:8080/', undefined, 'http://attic:8080/', 'network'],
+  ['http://192.168.1.9:8080/', 'https://play.example', 'https://play.example/', 'everywhere'],
+  ['http://attic:8080/', '', 'http://attic:8080/', 'network'],
+  ['http://attic.fritz.box:8080/', '', 'http://attic.fritz.box:8080/', 'network'],
+  ['http://100.100.1.2:8080/', '', 'http://100.100.1.2:8080/', 'network'],
+  ['http://0.0.0.0:8080/', '', 'http://0.0.0.0:8080/', 'machine'],
+  ['http://localhost:8080/', 'javascript:alert(1)', 'http://localhost:8080/', 'machine'],
   ['http://localhost:8080/', 'http://192.168.1.9:8080', 'http://192.168.1.9:8080/', 'network'],
   ['http://127.0.0.1:8080/', 'https://play.example', 'https://play.example/', 'everywhere'],
   ['http://[::1]:8080/', 'http://[fd00::1]:8080', 'http://[fd00::1]:8080/', 'network'],
   ['http://localhost:8080/', 'http://127.0.0.1:8080', 'http://localhost:8080/', 'machine'],
-  ['http://localhost:8080/', undefined, 'http://localhost:8080/', 'machine'],
+  ['http://localhost:8080/', '', 'http://localhost:8080/', 'machine'],
   ['http://localhost:8080/', 'nonsense', 'http://localhost:8080/', 'machine'],
 ])('%s of a node at %s is shared as %s', (page, advertised, shared, reach) => {
   expect(sharedPage(page, advertised)).toEqual({ page: shared, reach })

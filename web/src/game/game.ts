@@ -103,7 +103,7 @@ export function startGame(
       parts.thirdPerson.part?.dress()
       session.connection.setSkin(skin)
     },
-    shared: () => sharedPage(location.href, session.welcome?.url),
+    shared: () => sharedPage(location.href, session.advertised),
     place: () => body,
     key: () => {
       const secret = storedKey(storage)

@@ -43,7 +43,7 @@ export class MapControl {
       bookmarks: () => this.bookmarksHere(),
       gateway: () => session.welcome?.gateway ?? '',
       heightAt: (x, z) => this.loaded.heightAt(x, z) ?? this.panel.map.land.heightAt(x, z),
-      link: (place) => placeLink(sharedPage(location.href, session.welcome?.url).page, place),
+      link: (place) => placeLink(sharedPage(location.href, session.advertised).page, place),
       go: ({ x, y, z }) => {
         session.sendCommand(`${session.mayUse('tp') ? 'tp' : 'visit'} ${x} ${y} ${z}`)
         void screens.resume()

@@ -86,6 +86,11 @@ export class Connection {
     return this.endpoints.url
   }
 
+  /** Reports whether the gateway is the node that the page comes from. */
+  get atOrigin(): boolean {
+    return this.endpoints.url === this.endpoints.origin
+  }
+
   /** Reports whether a session is open. */
   get open(): boolean {
     return this.state.name === 'joined'
@@ -184,7 +189,7 @@ export class Connection {
 
   /** Reports whether a handoff target belongs to another world than the gateway that named it. */
   private isOtherWorld(world: string): boolean {
-    return this.world !== '' && world !== this.world && this.endpoints.url !== this.endpoints.origin
+    return this.world !== '' && world !== this.world && !this.atOrigin
   }
 
   private welcomed(stay: Stay, link: Link, welcome: Welcome): void {

@@ -1,4 +1,5 @@
-// Links to a place in the world: the page's address with #x,y,z, the block in which the visitor stands.
+// Links to a place in the world: the page's address with #x,y,z, the block in which the visitor stands; and the address
+// under which others open the page.
 
 const MAX_BLOCK = 2 ** 31 - 1
 
@@ -12,29 +13,31 @@ export function placeIn(hash: string): Place | null {
   return Math.abs(x) <= MAX_BLOCK && Math.abs(z) <= MAX_BLOCK ? [x, y, z] : null
 }
 
-/** Where a link can be opened: everywhere, in the network of the node, or only on the machine itself. */
-export type Reach = 'everywhere' | 'network' | 'machine'
+/** Where a link can be opened, the narrowest first: on the machine itself, in the network of the node, everywhere. */
+const REACHES = ['machine', 'network', 'everywhere'] as const
 
 /** The address under which others open this page. */
 export interface SharedPage {
   page: string
-  reach: Reach
+  reach: (typeof REACHES)[number]
 }
 
-/** Returns how to share a page. One that was opened at localhost is shared by the address that its node advertises. */
-export function sharedPage(page: string, advertised = ''): SharedPage {
-  const at = reachOf(page)
-  if (at !== 'machine' || !URL.canParse(advertised)) return { page, reach: at }
-  const reach = reachOf(advertised)
-  return reach === 'machine' ? { page, reach } : { page: new URL(advertised).href, reach }
+/** Returns how to share a page: by the address that its node advertises, if more people can open that one. */
+export function sharedPage(page: string, advertised: string): SharedPage {
+  const own = { page, reach: reachOf(new URL(page)) }
+  if (!/^https?:/i.test(advertised) || !URL.canParse(advertised)) return own
+  const other = { page: new URL(advertised).href, reach: reachOf(new URL(advertised)) }
+  return REACHES.indexOf(other.reach) > REACHES.indexOf(own.reach) ? other : own
 }
 
-function reachOf(page: string): Reach {
-  const host = new URL(page).hostname
-  if (host === 'localhost' || host.endsWith('.localhost') || host.startsWith('127.') || host === '[::1]')
-    return 'machine'
-  const local = /^(10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|169\.254\.|\[f[cde])|^[^.[]+$|\.local$/
-  return local.test(host) ? 'network' : 'everywhere'
+const MACHINE = /^(localhost|.*\.localhost|127\..*|0\.0\.0\.0|\[::1?\])$/
+const ADDRESSES =
+  /^(10|192\.168|169\.254|172\.(1[6-9]|2\d|3[01])|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7]))\.[\d.]+$|^\[f[cde]/
+const NAMES = /^[^.[]+$|\.(local|lan|home|internal|home\.arpa|fritz\.box)$/
+
+function reachOf({ hostname }: URL): SharedPage['reach'] {
+  if (MACHINE.test(hostname)) return 'machine'
+  return ADDRESSES.test(hostname) || NAMES.test(hostname) ? 'network' : 'everywhere'
 }
 
 /** Returns the link to where somebody stands. */

@@ -113,6 +113,8 @@ export class Session {
   private readonly departures = new Map<string, Departure>() // not applied yet, the oldest first
   /** The latest welcome; null before the first. */
   welcome: Welcome | null = null
+  /** The address that the node of the page advertises for it; not that of a later gateway, whose page it is not. */
+  advertised = ''
   /** The player has used /visit, which is for one place after joining. */
   visited = false
   acknowledged = 0
@@ -318,6 +320,7 @@ export class Session {
       this.inWorld = false
     }
     this.welcome = welcome
+    if (this.connection.atOrigin) this.advertised = welcome.url ?? ''
     this.visited = false
     this.welcomedAt = performance.now()
     this.permissions = null
