@@ -258,6 +258,7 @@ describe('work', () => {
     }
     expect([work.finished, work.refusal]).toEqual([true, 'not_allowed'])
     expect(work.refused).toBeLessThan(2 * WINDOW)
+    expect(work.missed).toHaveLength(100) // an undo keeps them
     expect(work.reject(0, 'not_allowed')).toBe(false)
   })
 })

@@ -44,9 +44,11 @@ export class Work {
   readonly changes: Change[] = []
   /** The number of places where other blocks stay. */
   skipped = 0
-  /** The number of edits that the server refused for good, and why it refused the last one. */
+  /** The number of blocks that the server refused for good, and why it refused the last ones. */
   refused = 0
   refusal = ''
+  /** What was refused, and what was given up because of that. */
+  readonly missed: Wanted[] = []
   private there = 0
   private refusedInARow = 0
   private stopped = false
@@ -162,7 +164,11 @@ export class Work {
     }
     this.refused += wanted.length
     this.refusal = refusal
-    if (++this.refusedInARow >= GIVE_UP_AFTER) this.stop()
+    this.missed.push(...wanted)
+    if (++this.refusedInARow >= GIVE_UP_AFTER) {
+      this.missed.push(...this.waiting)
+      this.stop()
+    }
     return true
   }
 

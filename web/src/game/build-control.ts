@@ -29,7 +29,7 @@ import { BuildBar, type BuildStatus } from '../hud/build-bar'
 import { BuildDialog } from '../hud/build-dialog'
 import type { Hud } from '../hud/hud'
 import type { InputKind } from '../input/kind'
-import { refusalMessage } from '../net/messages'
+import { RETRYABLE, refusalMessage } from '../net/messages'
 import type { Session } from '../net/session'
 import { LEFT, RIGHT, type BlockInteraction } from '../player/block-interaction'
 import { EYE, bodyTouchesBlock, type Body } from '../player/body'
@@ -66,6 +66,11 @@ export interface BuildState {
   total: number
   undo: number
   redo: number
+}
+
+/** Reports whether what was refused may be possible later, as when the blocks of an hour are used up. */
+function isKept({ missed, refusal }: Pick<Work, 'missed' | 'refusal'>): boolean {
+  return missed.length > 0 && RETRYABLE.has(refusal)
 }
 
 export class BuildControl implements System {
@@ -475,12 +480,17 @@ export class BuildControl implements System {
 
   /** Stops the work; what was not undone or redone can be later. */
   private stop(): void {
-    const { job, stack } = this
+    const { job } = this
     if (!job) return
-    const left = job.work.left.map(({ x, y, z, block, instead = AIR }) => ({ x, y, z, before: instead, after: block }))
-    if (job.purpose === 'undo') stack.pushUndo(inverseOf(left))
-    if (job.purpose === 'redo') stack.pushRedo(left)
+    this.putBack(job.purpose, job.work.left)
     job.work.stop()
+  }
+
+  /** Keeps what was not undone or redone, so that it can be later. */
+  private putBack(purpose: Purpose, wanted: readonly Wanted[]): void {
+    const step = wanted.map(({ x, y, z, block, instead = AIR }) => ({ x, y, z, before: instead, after: block }))
+    if (purpose === 'undo') this.stack.pushUndo(inverseOf(step))
+    if (purpose === 'redo') this.stack.pushRedo(step)
   }
 
   private finish(now: number): void {
@@ -491,6 +501,7 @@ export class BuildControl implements System {
     if (purpose === 'build') stack.add(work.changes)
     if (purpose === 'undo') stack.pushRedo(inverseOf(work.changes))
     if (purpose === 'redo') stack.pushUndo(work.changes)
+    if (isKept(work)) this.putBack(purpose, work.missed)
     this.say(this.resultOf(work, purpose), now)
     this.updateDialog()
     if (this.undoNext) this.undo()
@@ -503,6 +514,7 @@ export class BuildControl implements System {
     const parts = [texts.results[purpose === 'build' && removes ? 'remove' : purpose](changes.length)]
     if (skipped > 0) parts.push(purpose === 'build' ? texts.leftOut(skipped) : texts.leftAlone(skipped))
     if (refused > 0) parts.push(texts.refused(refused, refusalMessage(work.refusal)))
+    if (purpose !== 'build' && isKept(work)) parts.push(texts.kept[purpose])
     return parts.join(' ')
   }
 

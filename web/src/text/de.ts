@@ -736,6 +736,7 @@ export const laterTexts: LaterTexts = {
     leftOut: (count) => `${number(count)} ausgelassen: Da ist etwas anderes.`,
     leftAlone: (count) => `${number(count)} nicht angerührt: inzwischen geändert.`,
     refused: (count, why) => `${number(count)} abgelehnt: ${why}`,
+    kept: { undo: 'Den Rest kannst du später rückgängig machen.', redo: 'Den Rest kannst du später wiederholen.' },
     takesBack: (key) => `${key} macht es rückgängig.`,
     progress: {
       build: (done, total) => `Baue: ${done} von ${total}`,

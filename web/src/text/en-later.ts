@@ -436,6 +436,7 @@ export const enLater = {
     leftOut: (count: number) => `${number(count)} left out: something else is there.`,
     leftAlone: (count: number) => `${number(count)} left alone: changed since.`,
     refused: (count: number, why: string) => `${number(count)} refused: ${why}`,
+    kept: { undo: 'You can undo the rest later.', redo: 'You can redo the rest later.' },
     takesBack: (key: string) => `${key} takes it back.`,
     progress: {
       build: (done: number, total: number) => `Building: ${done} of ${total}`,

@@ -734,6 +734,7 @@ export const laterTexts: LaterTexts = {
     leftOut: (count) => `Sin colocar: ${number(count)}; ahí hay otra cosa.`,
     leftAlone: (count) => `Sin tocar: ${number(count)}; han cambiado después.`,
     refused: (count, why) => `Rechazado: ${number(count)}. ${why}`,
+    kept: { undo: 'Podrás deshacer el resto más tarde.', redo: 'Podrás rehacer el resto más tarde.' },
     takesBack: (key) => `${key} lo deshace.`,
     progress: {
       build: (done, total) => `Construyendo: ${done} de ${total}`,
