@@ -91,3 +91,23 @@ for (const { language, device, groups, first, banned, refused, unknown } of [
     await ada.close()
     ada = null
   })
+
+test('a shader that the browser refuses is reported once, and the rest is drawn', async () => {
+  ada = await Player.open(daemon.url, 'ada', {
+    prepare: (page) =>
+      page.addInitScript(() => {
+        const { shaderSource } = WebGL2RenderingContext.prototype
+        let refused = false
+        WebGL2RenderingContext.prototype.shaderSource = function (shader, source) {
+          const first = !refused && source.includes('gl_FragCoord') // not that of the land
+          refused ||= first
+          shaderSource.call(this, shader, first ? source + 'nonsense' : source)
+        }
+      }),
+  })
+  await ada.page.waitForSelector('.toast >> text=cannot draw a part of the picture')
+  await ada.play()
+  await ada.until(() => window.__voxeld.state().chunksMeshed > 4)
+  assert.equal(ada.troubles.length, 1, ada.troubles.join('\n'))
+  assert.match(ada.troubles[0], /^console: ERROR: /)
+})

@@ -71,6 +71,7 @@ export function startGame(
       meshes.remeshAll()
     },
   )
+  view.onRefusal(() => hud.messages.toast(texts.graphicsRefused))
 
   const hud: Hud = new Hud(hudRoot, title, settings, {
     partMissing,

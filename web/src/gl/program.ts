@@ -41,7 +41,9 @@ interface ActiveUniform {
 export class LinkedProgram {
   readonly handle: WebGLProgram
   private readonly shaders: [shader: WebGLShader, source: string][]
-  private uniforms: ActiveUniform[] | null = null // once it is used
+  private uniforms: ActiveUniform[] | null = null // once it is prepared
+  /** Why the browser refuses the shaders; empty if it does not, or if that is not known yet. */
+  trouble = ''
 
   constructor(
     readonly device: Device,
@@ -64,11 +66,10 @@ export class LinkedProgram {
     return [shader, source]
   }
 
-  /** Uses the program with values of its uniforms; each must have one, by the first that names it. */
+  /** Uses the program with values of its uniforms; each must have one, by the first that names it. It must be prepared. */
   use(...values: Uniforms[]): void {
     this.device.useProgram(this.handle)
-    this.uniforms ??= this.link()
-    for (const uniform of this.uniforms) {
+    for (const uniform of this.uniforms ?? []) {
       const { name } = uniform
       const value = values.find((some) => name in some)?.[name]?.value
       if (value === undefined) throw new Error(`the uniform ${name} has no value`)
@@ -82,10 +83,17 @@ export class LinkedProgram {
     if (uniform) this.set(uniform, value)
   }
 
-  /** Looks up the uniforms, which waits for the compiler. */
-  prepare(): void {
+  /** Looks up the uniforms, which waits for the compiler. Returns false if the browser refuses the shaders. */
+  prepare(): boolean {
+    if (this.uniforms || this.trouble) return !this.trouble
+    const { gl } = this.device
+    if (!gl.isContextLost() && !gl.getProgramParameter(this.handle, gl.LINK_STATUS)) {
+      this.trouble = this.explain()
+      return false
+    }
     this.device.useProgram(this.handle)
-    this.uniforms ??= this.link()
+    this.uniforms = this.link()
+    return true
   }
 
   attribute(name: string): number {
@@ -110,7 +118,6 @@ export class LinkedProgram {
 
   private link(): ActiveUniform[] {
     const { gl } = this.device
-    if (!gl.isContextLost() && !gl.getProgramParameter(this.handle, gl.LINK_STATUS)) throw new Error(this.trouble())
     for (const [shader] of this.shaders) gl.deleteShader(shader)
     const count = (gl.getProgramParameter(this.handle, gl.ACTIVE_UNIFORMS) as number | null) ?? 0
     const uniforms: ActiveUniform[] = []
@@ -129,7 +136,7 @@ export class LinkedProgram {
   }
 
   /** Says what is wrong with the program, with the lines of the source. */
-  private trouble(): string {
+  private explain(): string {
     const { gl } = this.device
     for (const [shader, source] of this.shaders) {
       if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS)) return explain(gl.getShaderInfoLog(shader) ?? '', source)

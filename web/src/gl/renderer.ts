@@ -4,7 +4,7 @@ import type { PerspectiveCamera } from './camera'
 import { Device } from './device'
 import { multiply, type Matrix } from './matrix'
 import { drawOrder, type Material, type Mesh } from './mesh'
-import type { Program, Uniforms } from './program'
+import type { LinkedProgram, Program, Uniforms } from './program'
 
 const POLL_MS = 10 // until programs are compiled
 
@@ -14,6 +14,8 @@ export class Renderer {
   /** Of the last frame. */
   calls = 0
   triangles = 0
+  private refused: () => void = () => undefined
+  private isRefused = false // and refused was called
   private readonly model: Matrix = new Float64Array(16)
   private readonly modelView: Matrix = new Float64Array(16)
 
@@ -44,6 +46,22 @@ export class Renderer {
     })
   }
 
+  /** Calls refused once if the browser refuses shaders: their meshes are not drawn. */
+  onRefusal(refused: () => void): void {
+    this.refused = refused
+  }
+
+  /** Reports whether a program can be used. */
+  private prepare(program: LinkedProgram): boolean {
+    if (program.prepare()) return true
+    if (!this.isRefused) {
+      this.isRefused = true
+      console.error(program.trouble)
+      this.refused()
+    }
+    return false
+  }
+
   resize(width: number, height: number): void {
     this.canvas.width = Math.max(1, Math.floor(width))
     this.canvas.height = Math.max(1, Math.floor(height))
@@ -66,7 +84,7 @@ export class Renderer {
       if (this.device !== device) return false
     }
     if (this.gl.isContextLost()) return false
-    for (const program of linked) program.prepare()
+    for (const program of linked) this.prepare(program)
     return true
   }
 
@@ -99,6 +117,7 @@ export class Renderer {
       this.model[14] = (mesh.matrix[14] ?? 0) - camera.originZ
       multiply(camera.view, this.model, this.modelView)
       const program = material.program.on(this.device)
+      if (!this.prepare(program)) continue
       if (material === before) {
         program.setMatrix('modelMatrix', this.model)
         program.setMatrix('modelViewMatrix', this.modelView)

@@ -85,6 +85,11 @@ export class View {
     )
   }
 
+  /** Calls refused once if the browser cannot draw a part of the picture. */
+  onRefusal(refused: () => void): void {
+    this.renderer.onRefusal(refused)
+  }
+
   /** Draws these meshes too; there may be others of them in each frame. */
   add(meshes: Iterable<Mesh>): void {
     this.sources.add(meshes)

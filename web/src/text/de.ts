@@ -241,6 +241,8 @@ export const texts: Texts = {
   landMissing: 'Ein Teil der Landschaft konnte nicht geladen werden.',
 
   graphicsLost: 'Der Browser hat das Bild verloren und holt es zurück. Falls nichts passiert, lade die Seite neu.',
+  graphicsRefused:
+    'Dein Browser kann einen Teil des Bildes nicht zeichnen. Aktualisier ihn oder den Grafiktreiber, oder nimm einen anderen.',
   connectionLost: 'Verbindung verloren.',
   unanswered: 'Der Knoten antwortet nicht.',
   keepTrying: 'Der Knoten antwortet nicht. Drück Spielen, um es weiter zu versuchen.',

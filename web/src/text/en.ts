@@ -81,6 +81,8 @@ export const en = {
   landMissing: 'Part of the land could not be loaded.',
 
   graphicsLost: 'The browser has lost the picture and is getting it back. If nothing happens, reload the page.',
+  graphicsRefused:
+    'Your browser cannot draw a part of the picture. Update it or its graphics driver, or use another one.',
   connectionLost: 'Connection lost.',
   unanswered: 'The node does not answer.',
   keepTrying: 'The node does not answer. Press Play to keep trying.',

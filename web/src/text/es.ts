@@ -241,6 +241,8 @@ export const texts: Texts = {
   landMissing: 'No se ha podido cargar una parte del terreno.',
 
   graphicsLost: 'El navegador ha perdido la imagen y la está recuperando. Si no ocurre nada, recarga la página.',
+  graphicsRefused:
+    'Tu navegador no puede dibujar una parte de la imagen. Actualízalo, o actualiza el controlador gráfico, o usa otro.',
   connectionLost: 'Conexión perdida.',
   unanswered: 'El nodo no responde.',
   keepTrying: 'El nodo no responde. Pulsa Jugar para seguir intentándolo.',
