@@ -72,9 +72,14 @@ test('the menu takes the focus, keeps it, and closes at Escape', async () => {
   await ada.page.evaluate(() => document.exitPointerLock()) // as the browser does at Escape
   await ada.until(() => window.__voxeld.state().screen === 'menu')
   await focusIsIn('.menu')
-  await ada.page.click('.menu summary')
-  await ada.page.waitForSelector('.bindings')
   await inspect('menu')
+  await ada.page.focus('#tab-game')
+  await ada.page.keyboard.press('ArrowRight')
+  await focusIsIn('#tab-settings')
+  await inspect('menu-settings')
+  await ada.page.keyboard.press('ArrowRight')
+  await ada.page.waitForSelector('.bindings')
+  await inspect('menu-keys')
   for (const key of ['Tab', 'Shift+Tab', 'Shift+Tab', 'Shift+Tab']) {
     await ada.page.keyboard.press(key)
     assert.ok(
@@ -106,6 +111,14 @@ test('keys alone look around', async () => {
   await ada.page.keyboard.down('ArrowRight')
   await ada.until((yaw) => window.__voxeld.state().yaw > yaw + 0.2, yaw)
   await ada.page.keyboard.up('ArrowRight')
+})
+
+test('the circle of actions', async () => {
+  await ada.page.keyboard.press('KeyU')
+  await focusIsIn('.radial')
+  await inspect('radial')
+  await ada.page.keyboard.press('KeyU')
+  await ada.until(() => window.__voxeld.state().screen === 'play')
 })
 
 test('the blocks', async () => {
@@ -156,6 +169,7 @@ test('the page is in the language of the browser, and then in the one that the p
     await greta.page.keyboard.press('Escape')
     await greta.until(() => window.__voxeld.state().screen === 'play')
     await greta.page.evaluate(() => document.exitPointerLock()) // as the browser does at Escape
+    await greta.page.click('#tab-settings')
     await greta.page.selectOption('.menu select', { label: 'English' })
     await greta.picture('german-menu')
     await greta.page.click('.menu button:has-text("Neu laden")')

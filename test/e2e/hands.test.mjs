@@ -66,7 +66,7 @@ test('in the inventory, digits choose a slot, or put a block into one, and a cli
 
 test('a button of the mouse, its wheel and Control alone can be bound', async () => {
   await openMenu()
-  await ada.page.click('.menu summary')
+  await ada.page.click('#tab-keys')
   const bind = async (action, press, name) => {
     await ada.page.click(`[data-action=${action}]`)
     await press(`[data-action=${action}]`)
@@ -103,6 +103,48 @@ test('a key looks closer while it is held, another one hides all that is not the
   await ada.picture('hands-bare')
   await ada.page.keyboard.press('F1')
   await ada.page.waitForSelector('.hotbar', { state: 'visible' })
+})
+
+test('a gamepad chooses from the circle with a stick, and moves sliders', async () => {
+  await ada.page.evaluate(() => {
+    // browsers without a screen have no gamepads
+    const pad = { mapping: 'standard', axes: [0, 0, 0, 0], buttons: [] }
+    navigator.getGamepads = () => [pad]
+    window.__pad = (axes, pressed) => {
+      pad.axes = axes
+      pad.buttons = Array.from({ length: 17 }, (_, i) => ({ pressed: pressed.includes(i), value: 0 }))
+    }
+    window.dispatchEvent(new Event('gamepadconnected'))
+  })
+  const press = async (button, axes = [0, 0, 0, 0]) => {
+    for (const pressed of [[button], []]) {
+      await ada.page.evaluate((input) => window.__pad(...input), [axes, pressed])
+      await ada.nextFrames(2)
+    }
+  }
+  await press(15)
+  await ada.page.waitForSelector('.radial', { state: 'visible' })
+  const focused = async (axes, text) => {
+    await ada.page.evaluate((axes) => window.__pad(axes, []), axes)
+    await ada.until((text) => document.activeElement.textContent === text, text)
+  }
+  await focused([-1, 0, 0, 0], 'Inspect')
+  await focused([0, 1, 0, 0], 'The past')
+  await focused([0.7, -0.7, 0, 0], 'Give')
+  await press(0, [0.7, -0.7, 0, 0])
+  await untilScreen('play')
+  await ada.until(() => document.querySelector('.toasts').textContent.includes('Look at a player'))
+  await press(9)
+  await untilScreen('menu')
+  await ada.page.click('#tab-settings')
+  await ada.page.focus('.menu input[aria-label=Sensitivity]')
+  await press(15)
+  await ada.until(() => document.querySelector('.menu input[aria-label=Sensitivity]').value === '1.1')
+  await press(14)
+  await ada.until(() => document.querySelector('.menu input[aria-label=Sensitivity]').value === '1')
+  await press(13)
+  await ada.until(() => document.activeElement.ariaLabel === 'Brightness')
+  await resume()
 })
 
 test('in full screen, Escape opens the menu', async () => {

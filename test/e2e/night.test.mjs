@@ -55,6 +55,7 @@ test('land can be seen at midnight, and a lamp in the hand lights it', async () 
 test('the brightness is a setting', async () => {
   await player.page.keyboard.press('Digit1')
   await player.page.evaluate(() => document.exitPointerLock())
+  await player.page.click('#tab-settings')
   await player.page.fill('.menu input[aria-label=Brightness]', '1.6')
   await player.page.click('.menu button.primary')
   await player.nextFrames(10)

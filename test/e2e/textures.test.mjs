@@ -30,6 +30,7 @@ async function choose(name, buffer) {
   if (await player.page.evaluate(() => document.pointerLockElement !== null))
     await player.page.evaluate(() => document.exitPointerLock())
   await player.page.waitForSelector('.menu')
+  await player.page.click('#tab-settings')
   await player.page.setInputFiles('.menu .pack input', { name, mimeType: 'application/zip', buffer })
 }
 

@@ -50,6 +50,28 @@ test('the title fits a small phone, in the language with the longest words', asy
   await small.close()
 })
 
+/** Returns where the visible elements of a selector are. */
+async function boxesOf(selector) {
+  const boxes = await player.page.$$eval(selector, (elements) =>
+    elements.map((element) => {
+      const { left, top, right, bottom } = element.getBoundingClientRect()
+      return { name: element.ariaLabel ?? element.className, left, top, right, bottom }
+    }),
+  )
+  return boxes.filter(({ left, right }) => right > left)
+}
+
+/** Fails unless boxes are on the screen, and none covers another one. */
+function assertApart(boxes, width, height) {
+  for (const [i, a] of boxes.entries()) {
+    assert.ok(a.left >= 0 && a.top >= 0 && a.right <= width && a.bottom <= height, JSON.stringify(a))
+    for (const b of boxes.slice(i + 1)) {
+      const apart = a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top
+      assert.ok(apart, `${JSON.stringify(a)} covers ${JSON.stringify(b)}`)
+    }
+  }
+}
+
 for (const { name, width, height } of PHONES) {
   let fingers
 
@@ -71,20 +93,9 @@ for (const { name, width, height } of PHONES) {
 
   test(`${name}: the controls are on the screen, and do not cover each other`, async () => {
     await player.page.waitForSelector('.hints')
-    const boxes = await player.page.$$eval('.touch-button, .touch-stick, .hotbar .slot, .hints', (elements) =>
-      elements.map((element) => {
-        const { left, top, right, bottom } = element.getBoundingClientRect()
-        return { name: element.ariaLabel ?? element.className, left, top, right, bottom }
-      }),
-    )
-    assert.equal(boxes.length, 6 + 3 + 1 + 9 + 1)
-    for (const [i, a] of boxes.entries()) {
-      assert.ok(a.left >= 0 && a.top >= 0 && a.right <= width && a.bottom <= height, JSON.stringify(a))
-      for (const b of boxes.slice(i + 1)) {
-        const apart = a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top
-        assert.ok(apart, `${JSON.stringify(a)} covers ${JSON.stringify(b)}`)
-      }
-    }
+    const boxes = await boxesOf('.touch-button, .touch-stick, .hotbar .slot, .hints')
+    assert.equal(boxes.length, 7 + 3 + 1 + 9 + 1)
+    assertApart(boxes, width, height)
   })
 
   test(`${name}: a drag turns the camera, and neither scrolls nor zooms the page`, async () => {
@@ -193,8 +204,50 @@ for (const { name, width, height } of PHONES) {
     await fingers.tap('.touch-menu')
     await player.page.waitForSelector('.menu', { state: 'visible' })
     await player.picture(`touch-${name}-menu`)
+    for (const tab of ['settings', 'keys']) {
+      await fingers.tap(`#tab-${tab}`)
+      await player.picture(`touch-${name}-menu-${tab}`)
+    }
     await fingers.tap('.menu button.primary')
     await player.until(() => window.__voxeld.state().screen === 'play')
+  })
+
+  test(`${name}: the line of a building tool is beside the controls, also on the smallest phone`, async () => {
+    for (const [width_, height_] of name === 'portrait'
+      ? [
+          [360, 640],
+          [width, height],
+        ]
+      : [[width, height]]) {
+      await player.page.setViewportSize({ width: width_, height: height_ })
+      await fingers.tap('.touch-build')
+      await player.page.waitForSelector('.build', { state: 'visible' })
+      await player.picture(`touch-${width_}-tools`)
+      await fingers.tap('.build-tools button:has-text("Wall")')
+      await player.page.waitForSelector('.build-bar', { state: 'visible' })
+      await player.aimAtGround()
+      await fingers.tapAt([width_ / 2, height_ / 2])
+      await player.until(() => window.__voxeld.state().build.stage === 'second')
+      await fingers.tapAt([width_ / 2, height_ / 2])
+      await player.until(() => window.__voxeld.state().build.stage === 'confirm')
+      await player.nextFrames(3)
+      await player.picture(`touch-${width_}-tool`)
+      assertApart(await boxesOf('.touch-button, .touch-stick, .hotbar .slot, .build-bar'), width_, height_)
+      await fingers.tap('.build-cancel button')
+      await player.until(() => window.__voxeld.state().build.tool === '')
+    }
+  })
+
+  test(`${name}: a circle of what else there is`, async () => {
+    await fingers.tap('.touch-radial')
+    await player.page.waitForSelector('.radial', { state: 'visible' })
+    await player.picture(`touch-${name}-radial`)
+    const boxes = await boxesOf('.radial button')
+    assert.equal(boxes.length, 8 + 1)
+    assertApart(boxes, width, height)
+    await fingers.tap('.radial button:has-text("Wave")')
+    await player.untilChat('o/')
+    assert.equal((await player.state()).screen, 'play')
   })
 
   test(`${name}: a key hides the touch controls, and a finger brings them back`, async () => {

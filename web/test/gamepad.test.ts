@@ -10,7 +10,14 @@ const controls = {
   turn: vi.fn(),
   stick: CENTRED,
 }
-const events = { used: vi.fn(), resumed: vi.fn(), focused: vi.fn(), adjusted: vi.fn(() => false), chosen: vi.fn() }
+const events = {
+  used: vi.fn(),
+  resumed: vi.fn(),
+  focused: vi.fn(),
+  adjusted: vi.fn(() => false),
+  pointed: vi.fn(),
+  chosen: vi.fn(),
+}
 let pad: GamepadInput
 
 function update(axes: number[], held: number[] = [], playing = true): void {
@@ -53,14 +60,14 @@ test('triggers break and place as long as they are held, bumpers choose, buttons
   expect(controls.lift.mock.calls).toEqual([['jump'], ['next']])
 })
 
-test('the cross opens the building tools to the left, and undoes to the right', () => {
+test('the cross opens the building tools to the left, and a circle of actions to the right', () => {
   for (const button of [14, 15]) {
     update([0, 0, 0, 0], [button])
     update([0, 0, 0, 0])
   }
   expect(controls.press.mock.calls).toEqual([
     ['build', 0],
-    ['undo', 0],
+    ['radial', 0],
   ])
   expect(events.focused).not.toHaveBeenCalled()
 })
@@ -85,4 +92,11 @@ test('left and right move a slider that has the focus, and else the focus', () =
   }
   expect(events.adjusted.mock.calls).toEqual([[1], [1], [-1]])
   expect(events.focused.mock.calls).toEqual([[1], [-1]])
+})
+
+test('a stick that is pushed far points somewhere in a panel', () => {
+  update([0.3, 0, 0, 0], [], false)
+  update([0, -1, 0, 0], [], false)
+  update([0, -1, 0, 0])
+  expect(events.pointed.mock.calls).toEqual([[0, -1]])
 })

@@ -3,7 +3,6 @@
 import type { Controls } from '../input/controls'
 import type { Action } from '../settings/bindings'
 import { texts } from '../text/texts'
-import { toggleFullscreen } from './fullscreen'
 import type { Movement } from './movement'
 import type { Panels } from './panels'
 import type { Core, Parts } from './parts'
@@ -12,7 +11,7 @@ import type { Core, Parts } from './parts'
 export const WAVE = 'o/'
 const WAVE_MS = 2000
 
-type ActionCore = Pick<Core, 'store' | 'session' | 'hotbar' | 'screens' | 'hud'> & {
+type ActionCore = Pick<Core, 'store' | 'session' | 'hotbar' | 'screens' | 'hud' | 'partMissing'> & {
   controls: Controls
   movement: Movement
   panels: Panels
@@ -53,6 +52,7 @@ export class Actions {
       redo: () => build.use((part) => part.redo()),
       camera: () => thirdPerson.use((part) => part.next()),
       wave: () => this.wave(),
+      radial: () => screens.show('radial'),
       mute: () => {
         settings.sound = !settings.sound
         hud.messages.toast(settings.sound ? texts.soundsOn : texts.soundsOff)
@@ -66,7 +66,8 @@ export class Actions {
       previous: () => this.scroll(-1),
       next: () => this.scroll(1),
       hud: () => screens.toggleHud(),
-      fullscreen: () => void toggleFullscreen(settings.bindings),
+      fullscreen: () =>
+        void import('./fullscreen').then((part) => part.toggleFullscreen(settings.bindings), core.partMissing),
     }
   }
 
@@ -108,7 +109,7 @@ export class Actions {
     return true
   }
 
-  openPast(): void {
+  private openPast(): void {
     this.parts.past.use((part) => part.open())
   }
 

@@ -80,7 +80,6 @@ export function startGame(
       if (store.screen === 'chat') void screens.resume() // a command may have opened another one
     },
     leave: () => screens.showTitle(null),
-    openPast: () => actions.openPast(),
     selectSlot: (slot) => hotbar.select(slot),
     putBlock: (block, slot = store.slot) => {
       hotbar.put(slot, block)
@@ -93,9 +92,9 @@ export function startGame(
       return sent
     },
     settingsChanged: () => applySettings(),
-    changeCamera: () => {
-      actions.act('camera')
+    perform: (action) => {
       void screens.resume()
+      actions.act(action)
     },
     player: () => session.welcome?.player ?? '',
     skinChosen: (skin) => {
@@ -253,7 +252,7 @@ export function startGame(
   )
 
   const actions = new Actions(
-    { store, session, hotbar, screens, hud, controls, movement, panels, settingsChanged: applySettings },
+    { store, session, hotbar, screens, hud, controls, movement, panels, settingsChanged: applySettings, partMissing },
     parts,
   )
   const devices = new Devices({
@@ -285,7 +284,7 @@ export function startGame(
 
   function partMissing(): void {
     hud.messages.toast(texts.partMissing)
-    if (store.screen === 'blocks' || store.screen === 'menu') void screens.resume()
+    if (store.screen === 'blocks' || store.screen === 'menu' || store.screen === 'radial') void screens.resume()
   }
 
   /** Loads what the player will open, while the node from which the page came is there. */

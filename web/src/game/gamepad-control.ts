@@ -1,6 +1,6 @@
 // Wires a gamepad to the game: in the world it acts like keys and mouse, in a panel it moves the focus.
 
-import { adjustFocused, moveFocus } from '../hud/focus'
+import { adjustFocused, focusTowards, moveFocus } from '../hud/focus'
 import type { Controls } from '../input/controls'
 import { GamepadInput } from '../input/gamepad'
 import type { InputSwitch } from '../input/kind'
@@ -24,6 +24,7 @@ export function createGamepad(store: Store, input: InputSwitch, controls: Contro
     },
     focused: (steps) => moveFocus(openDialogs().at(-1) ?? document, steps),
     adjusted: adjustFocused,
+    pointed: focusTowards,
     chosen: () => {
       if (document.activeElement instanceof HTMLElement) document.activeElement.click()
     },

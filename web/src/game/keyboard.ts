@@ -8,7 +8,13 @@ import type { Screens } from './screens'
 import type { Store } from './store'
 
 /** The screens that the key of an action closes, which is mostly the one that has opened them. */
-const CLOSED_BY: Partial<Record<Screen, Action>> = { blocks: 'blocks', build: 'build', map: 'map', past: 'past' }
+const CLOSED_BY: Partial<Record<Screen, Action>> = {
+  blocks: 'blocks',
+  build: 'build',
+  map: 'map',
+  past: 'past',
+  radial: 'radial',
+}
 
 export interface KeyboardParts {
   store: Pick<Store, 'screen' | 'settings'>

@@ -29,3 +29,10 @@ export function adjustFocused(steps: number): boolean {
   element.dispatchEvent(new Event('change'))
   return true
 }
+
+/** Moves the focus to what is in a direction of the open circle of buttons, of which the first is at the top and the last in the middle. */
+export function focusTowards(x: number, y: number): void {
+  const around = [...document.querySelectorAll<HTMLElement>('dialog[open] .radial button')].slice(0, -1)
+  const turns = Math.atan2(x, -y) / (2 * Math.PI) // clockwise from the top, -0.5 to 0.5
+  around.at(Math.round(turns * around.length) % around.length)?.focus()
+}

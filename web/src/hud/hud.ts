@@ -1,6 +1,7 @@
 // Composes everything drawn over the world; the game decides which parts are shown.
 
 import type { TransferredKey } from '../net/key-transfer'
+import type { Action } from '../settings/bindings'
 import { SLOTS, type Settings } from '../settings/settings'
 import { texts } from '../text/texts'
 import { Chat } from './chat'
@@ -17,7 +18,7 @@ import type { Title } from './title'
 
 /** title: not in a world. play: the mouse turns the camera. The others release the mouse. */
 export type Screen =
-  'title' | 'play' | 'menu' | 'blocks' | 'chat' | 'rollback' | 'build' | 'map' | 'past' | 'sign' | 'help'
+  'title' | 'play' | 'menu' | 'blocks' | 'chat' | 'rollback' | 'build' | 'map' | 'past' | 'sign' | 'help' | 'radial'
 
 /** A panel that is shown on one screen. */
 interface Panel {
@@ -33,14 +34,14 @@ export interface HudEvents {
   resume: () => void
   chatClosed: () => void
   leave: () => void
-  openPast: () => void
   selectSlot: (slot: number) => void
   /** Puts a block into a slot of the hotbar, or into the selected one. */
   putBlock: (block: number, slot?: number) => void
   /** Returns false if a line of the chat cannot be sent now. */
   chat: (text: string) => boolean
   settingsChanged: () => void
-  changeCamera: () => void
+  /** Goes back to the world, and does there what a key would. */
+  perform: (action: Action) => void
   /** Returns the player's id. */
   player: () => string
   skinChosen: (skin: number) => void
@@ -209,6 +210,8 @@ export class Hud {
               close: events.resume,
             }),
         )
+      if (screen === 'radial')
+        this.load(screen, import('./radial-menu'), ({ RadialMenu }) => new RadialMenu(events.perform, events.resume))
       if (screen === 'menu') this.load(screen, import('./menu'), (part) => this.createMenu(part))
     }
     if (screen === 'chat') this.chat.focus(text)

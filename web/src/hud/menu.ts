@@ -1,6 +1,7 @@
-// The menu in the world: resume, settings, leave.
+// The menu in the world: resume, and in tabs what else there is, the settings, and the keys.
 
 import type { Welcome } from '../net/protocol'
+import type { Action } from '../settings/bindings'
 import { LANGUAGES, isLanguage } from '../settings/language'
 import { RANGES, type Settings } from '../settings/settings'
 import { laterTexts } from '../text/later-texts'
@@ -22,15 +23,16 @@ export interface MenuStatus {
 export interface MenuEvents {
   settingsChanged: () => void
   resume: () => void
-  changeCamera: () => void
+  perform: (action: Action) => void
   chooseSkin: () => void
-  openPast: () => void
   invite: () => void
   /** The key is to be taken to another device. */
   takeKey: () => void
   leave: () => void
 }
 
+const TABS = ['game', 'settings', 'keys'] as const
+type Tab = (typeof TABS)[number]
 type Numbers = keyof typeof RANGES
 type Flags = 'invert' | 'smoothEdges' | 'horizon' | 'weather' | 'adaptive' | 'sound' | 'autoJump' | 'hints'
 
@@ -79,11 +81,12 @@ export class Menu {
   private readonly world = el('p', 'muted')
   private readonly boxes: [box: HTMLInputElement, key: Flags][] = []
   private readonly effectiveQuality = el('small', 'muted')
+  private readonly tabs: HTMLElement
   private bindings: KeyBindings | null = null // loaded when they are opened first
 
   constructor(
     private readonly settings: Settings,
-    { settingsChanged: changed, resume, changeCamera, chooseSkin, openPast, invite, takeKey, leave }: MenuEvents,
+    { settingsChanged: changed, resume, perform, chooseSkin, invite, takeKey, leave }: MenuEvents,
   ) {
     const rows = SLIDERS.map(([key, label, text]) => {
       const [min, max, step] = RANGES[key]
@@ -121,20 +124,21 @@ export class Menu {
       help.update(settings.bindings)
       changed()
     }
-    const keys = el('details', 'with-keys', el('summary', '', texts.keys))
-    keys.addEventListener('toggle', () => {
-      if (this.bindings) return
-      void import('./key-bindings').then(({ KeyBindings }) => {
-        keys.append((this.bindings ??= new KeyBindings(settings, rebound)).root)
-      })
-    })
-    const panel = el(
-      'div',
-      'panel menu',
-      el('h2', '', texts.title),
-      this.world,
-      button(texts.resume, 'primary', resume),
-      el(
+    const keys = el('div', 'with-keys')
+    const pages: Record<Tab, HTMLElement> = {
+      game: el(
+        'div',
+        'rows',
+        button(texts.camera, 'quiet', () => perform('camera')),
+        button(texts.skin, 'quiet', chooseSkin),
+        button(texts.past, 'quiet', () => perform('past')),
+        document.fullscreenEnabled ? button(texts.fullscreen, 'quiet', () => perform('fullscreen')) : null,
+        button(texts.invite, 'quiet', invite),
+        button(texts.otherDevice, 'quiet', takeKey),
+        button(texts.leave, 'quiet', leave),
+        licenses(texts.licenses),
+      ),
+      settings: el(
         'div',
         'rows',
         ...rows,
@@ -149,22 +153,54 @@ export class Menu {
         flag('autoJump', texts.autoJump),
         flag('hints', texts.hints),
       ),
-      button(texts.camera, 'quiet', changeCamera),
-      button(texts.skin, 'quiet', chooseSkin),
-      button(texts.past, 'quiet', openPast),
-      button(texts.invite, 'quiet', invite),
-      button(texts.otherDevice, 'quiet', takeKey),
-      button(texts.leave, 'quiet', leave),
-      keys,
-      ...help.lists,
-      licenses(texts.licenses),
+      keys: el('div', 'rows', keys, ...help.lists),
+    }
+    const open = (name: Tab) => {
+      for (const tab of TABS) {
+        show(pages[tab], tab === name)
+        tabs[tab].ariaSelected = String(tab === name)
+        tabs[tab].tabIndex = tab === name ? 0 : -1
+      }
+      if (name === 'keys' && !this.bindings)
+        void import('./key-bindings').then(({ KeyBindings }) => {
+          keys.replaceChildren((this.bindings ??= new KeyBindings(settings, rebound)).root)
+        })
+    }
+    const tabOf = (name: Tab) => {
+      const tab = button(texts.tabs[name], 'quiet', () => open(name))
+      tab.setAttribute('role', 'tab')
+      tab.id = `tab-${name}`
+      pages[name].setAttribute('role', 'tabpanel')
+      pages[name].setAttribute('aria-labelledby', tab.id)
+      return tab
+    }
+    const tabs = { game: tabOf('game'), settings: tabOf('settings'), keys: tabOf('keys') }
+    this.tabs = el('div', 'tabs', ...Object.values(tabs))
+    this.tabs.setAttribute('role', 'tablist')
+    open('game')
+    const panel = el(
+      'div',
+      'panel menu',
+      el('h2', '', texts.title),
+      this.world,
+      button(texts.resume, 'primary', resume),
+      this.tabs,
+      ...Object.values(pages),
     )
     this.dialog = new Dialog(texts.title, resume, panel)
     this.root = this.dialog.root
   }
 
   key(event: KeyboardEvent): boolean {
-    return this.bindings?.key(event) ?? false
+    if (this.bindings?.key(event)) return true
+    const step = event.key === 'ArrowLeft' ? -1 : event.key === 'ArrowRight' ? 1 : 0
+    const tabs = [...this.tabs.querySelectorAll('button')]
+    const at = tabs.findIndex((tab) => tab === event.target)
+    if (at < 0 || step === 0) return false
+    const next = tabs.at((at + step) % tabs.length)
+    next?.click()
+    next?.focus()
+    return true
   }
 
   toggle(open: boolean): void {

@@ -20,6 +20,7 @@ const ICONS = {
   players:
     'M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM2.5 20c0-4 3-6 6.5-6s6.5 2 6.5 6M16 4.5a3 3 0 0 1 0 6M18 14.5c2 .8 3.5 2.5 3.5 5.5',
   build: 'M13 7l4 4M4 20l10.5-10.5M11 5l2-2 8 8-2 2z',
+  radial: 'M5 11a1 1 0 1 0 0 2 1 1 0 0 0 0-2M12 11a1 1 0 1 0 0 2 1 1 0 0 0 0-2M19 11a1 1 0 1 0 0 2 1 1 0 0 0 0-2',
   blocks: 'M12 3l8 4.5v9L12 21l-8-4.5v-9zM4 7.5l8 4.5 8-4.5M12 12v9',
   jump: 'M5 14l7-7 7 7',
   sink: 'M5 10l7 7 7-7',
@@ -55,7 +56,7 @@ export class TouchControls {
     this.root = el(
       'div',
       'touch',
-      el('div', 'touch-bar', players, tapped('map'), tapped('blocks'), tapped('build'), tapped('chat'), tapped('menu')),
+      el('div', 'touch-bar', players, ...(['map', 'blocks', 'build', 'radial', 'chat', 'menu'] as const).map(tapped)),
       stick(controls),
       el('div', 'touch-pad', tapped('fly'), held('jump'), held('sink')),
     )

@@ -7,6 +7,7 @@ import { CENTRED, withDeadZone } from './stick'
 
 const DEAD = 0.15
 const TRIGGER = 0.4
+const POINTS = 0.5 // how far a stick that points somewhere is pushed
 /** How far the right stick turns the camera, in pixels of a mouse for each second. */
 const TURN = 1100
 
@@ -20,6 +21,8 @@ export interface PadEvents {
   focused(steps: number): void
   /** Moves what has the focus in a panel by some steps; returns false if it cannot be moved. */
   adjusted(steps: number): boolean
+  /** A stick points somewhere in a panel: x to the right, y down, with a length of at most 1. */
+  pointed(x: number, y: number): void
   /** Presses what has the focus in a panel. */
   chosen(): void
 }
@@ -43,7 +46,7 @@ const ACTIONS: [button: number, action: Action][] = [
   [12, 'chat'],
   [13, 'players'],
   [14, 'build'],
-  [15, 'undo'],
+  [15, 'radial'],
 ]
 const MOUSE: [button: number, of: number][] = [
   [6, RIGHT],
@@ -80,6 +83,7 @@ export class GamepadInput {
     for (const [button, of] of MOUSE) if (released(button)) controls.releaseButton(of)
     if (!playing) {
       if (pressed(1) || pressed(9)) events.resumed()
+      if (Math.hypot(right, back) > POINTS) events.pointed(right, back)
       if (pressed(0)) events.chosen()
       if (pressed(12) || (pressed(14) && !events.adjusted(-1))) events.focused(-1)
       if (pressed(13) || (pressed(15) && !events.adjusted(1))) events.focused(1)

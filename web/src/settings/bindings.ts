@@ -37,6 +37,7 @@ export const DEFAULTS = {
   hud: ['F1'],
   fullscreen: ['F11'],
   wave: ['KeyJ'],
+  radial: ['KeyU'],
   mute: ['KeyN'],
   past: ['KeyL'],
   hints: ['KeyH'],

@@ -82,7 +82,8 @@ export const enLater = {
     otherDevice: 'Play on another device…',
     leave: 'Leave',
     licenses: 'Licenses',
-    keys: 'Keys…',
+    fullscreen: 'Full screen',
+    tabs: { game: 'Game', settings: 'Settings', keys: 'Controls' },
   },
   /** The keys that the menu shows besides those of the title screen. */
   help: {
@@ -101,6 +102,7 @@ export const enLater = {
     hud: ['{hud}', 'hide all that is not the world'],
     fullscreen: ['{fullscreen}', 'full screen'],
     wave: ['{wave}', 'wave'],
+    radial: ['{radial}', 'more in a circle'],
     mute: ['{mute}', 'sounds on, off'],
     hints: ['{hints}', 'first steps'],
     debug: ['{debug}', 'debug info'],
@@ -140,6 +142,7 @@ export const enLater = {
     hud: 'Hide all that is not the world',
     fullscreen: 'Full screen',
     wave: 'Wave',
+    radial: 'More in a circle',
     mute: 'Sounds on or off',
     hints: 'First steps',
     debug: 'Debug info',
@@ -208,6 +211,7 @@ export const enLater = {
     map: 'Map',
     blocks: 'Blocks',
     build: 'Build',
+    radial: 'More',
     chat: 'Chat',
     menu: 'Menu',
     fly: 'Fly',
@@ -215,6 +219,18 @@ export const enLater = {
     sink: 'Sneak, fly down',
   },
 
+  /** The circle of what has no button of its own: its title, and short labels. */
+  radial: {
+    title: 'More',
+    wave: 'Wave',
+    give: 'Give',
+    redo: 'Redo',
+    undo: 'Undo',
+    past: 'The past',
+    claims: 'Claims',
+    inspect: 'Inspect',
+    camera: 'Camera',
+  },
   inventory: {
     title: 'Blocks',
     hold: 'Click a block to hold it.',
