@@ -207,6 +207,9 @@ func TestShapes(t *testing.T) {
 	if want := begin(packetSetBlock).u16(33).u16(10).u16(35).u8(door + 2); !strings.HasSuffix(s.Out.String(), string(want)) {
 		t.Errorf("a door is shown as %x", s.Out.Bytes())
 	}
+	if b, _ := cl.predicted()(grid.Pos{X: 1, Y: 10, Z: 3}); b != chunk.Door+2 {
+		t.Errorf("what is done next is done with %v", b)
+	}
 }
 
 // A right click uses both halves of a door, and the block that the client asks for beside it is put back. Other clicks
@@ -217,7 +220,7 @@ func TestDoors(t *testing.T) {
 	}
 	brick := func(x, y, z uint16) []byte { return begin(packetSetBlockClient).u16(x).u16(y).u16(z).u8(1, 45) }
 	cl, s := playing(t, slices.Concat(here(),
-		click(rightButton, isPressed, 33, 11, 35), brick(33, 11, 34), click(rightButton, 1, 33, 11, 35),
+		click(rightButton, isPressed, 33, 11, 35), brick(33, 11, 34), click(rightButton, 1, 33, 11, 35), click(rightButton, isPressed, 33, 10, 35),
 		click(0, isPressed, 33, 10, 35), click(rightButton, isPressed, 0xffff, 0xffff, 0xffff), click(rightButton, isPressed, 34, 9, 35), brick(34, 10, 35),
 		begin(packetSetBlockClient).u16(33).u16(11).u16(35).u8(0, 45),
 	), extPlayerClick)
@@ -226,6 +229,7 @@ func TestDoors(t *testing.T) {
 	s.Out.Reset()
 	gamestest.ReadEdits(t, cl,
 		games.Change{Pos: upper, To: chunk.Door + 4}, games.Change{Pos: lower, To: chunk.Door + 4},
+		games.Change{Pos: lower, To: chunk.Door}, games.Change{Pos: upper, To: chunk.Door}, // before the answer
 		games.Change{Pos: grid.Pos{X: 2, Y: 10, Z: 3}, To: chunk.Brick},
 		games.Change{Pos: upper}, games.Change{Pos: lower},
 	)

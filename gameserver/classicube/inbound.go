@@ -92,19 +92,22 @@ func (cl *Client) readEdit(body fields, now time.Time) (sessionmsg.FromClient, e
 	case !cl.looks.AllowN(now, 1):
 		return cl.mu.edits.AddAll([]games.Change{{Pos: pos, To: block}}, now)
 	case block == chunk.Air:
-		return cl.mu.edits.AddAll(cl.mu.lands.blocks().Break(pos), now)
+		return cl.mu.edits.AddAll(cl.predicted().Break(pos), now)
 	}
 	block = blocktable.PlacedBy(float64(cl.mu.player.Pose.Yaw), [3]int32{0, 1, 0}, 0).Block(block)
-	changes := cl.mu.lands.blocks().Place(pos, block)
+	changes := cl.predicted().Place(pos, block)
 	if len(changes) == 0 {
 		cl.showThere(pos)
 	}
 	return cl.mu.edits.AddAll(changes, now)
 }
 
+// predicted returns the blocks as the client shows them.
+func (cl *Client) predicted() games.Blocks { return cl.mu.edits.Predict(cl.mu.lands.blocks()) }
+
 // showThere shows what is in place of a block that the client has placed. The next tick flushes it.
 func (cl *Client) showThere(pos grid.Pos) {
-	b, _ := cl.mu.lands.blocks()(pos)
+	b, _ := cl.predicted()(pos)
 	cl.showBlock(pos, b)
 }
 
@@ -134,7 +137,7 @@ func (cl *Client) readClick(body fields, now time.Time) (sessionmsg.FromClient, 
 	if button != rightButton || cl.away() || !inside || !cl.looks.AllowN(now, 1) {
 		return nil, nil
 	}
-	changes := cl.mu.lands.blocks().Use(pos)
+	changes := cl.predicted().Use(pos)
 	cl.usedDoor = len(changes) > 0
 	return cl.mu.edits.AddAll(changes, now)
 }

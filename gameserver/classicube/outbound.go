@@ -262,12 +262,15 @@ func (cl *Client) correct(m sessionmsg.Correction) error {
 
 // acknowledge shows what an edit has come to: the client has shown what it asked for.
 func (cl *Client) acknowledge(m sessionmsg.Ack) {
-	pos, waits := cl.mu.edits.Answer(m.Seq)
+	edit, waits := cl.mu.edits.Answer(m.Seq)
 	if !waits {
 		return
 	}
+	if m.Error == "" { // the change may come a tick later
+		games.SetBlock(cl.mu.lands, edit.Pos, chunk.Block(m.Block))
+	}
 	cl.a.CountRefused(m.Error, cl.notice)
-	cl.showBlock(pos, chunk.Block(m.Block))
+	cl.showBlock(edit.Pos, chunk.Block(m.Block))
 }
 
 // showBlock shows a block, if it is in the level.

@@ -42,6 +42,15 @@ func BlocksOf[L interface{ Load() (*chunk.Chunk, error) }](land map[grid.ChunkPo
 	}
 }
 
+// SetBlock sets a block of a client's land, if it is in view.
+func SetBlock[L interface {
+	Set(at chunk.Index, b chunk.Block)
+}](land map[grid.ChunkPos]L, pos grid.Pos, b chunk.Block) {
+	if l, here := land[pos.Chunk()]; here {
+		l.Set(chunk.At(pos), b)
+	}
+}
+
 // Break returns the changes when a block is broken.
 func (at Blocks) Break(pos grid.Pos) []Change {
 	return at.withOtherHalf(Change{Pos: pos, To: chunk.Air})

@@ -3,6 +3,7 @@ package games
 import (
 	"time"
 
+	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -21,14 +22,14 @@ const (
 type Edits struct {
 	first, number uint64 // of the session, and of the next edit
 	begun         time.Time
-	pending       map[uint64]grid.Pos
+	pending       map[uint64]Change
 	next          []sessionmsg.FromClient
 }
 
 // Begin begins a session, whose first edit has a number. It drops the edits of a session before, whose reader has
 // ended.
 func (e *Edits) Begin(first uint64, now time.Time) {
-	*e = Edits{first: first, number: first, begun: now, pending: make(map[uint64]grid.Pos)}
+	*e = Edits{first: first, number: first, begun: now, pending: make(map[uint64]Change)}
 }
 
 // take returns the number of the next edit. They must be numbered near the time (docs/adr/0045), in microseconds,
@@ -47,7 +48,7 @@ func (e *Edits) Add(c Change, now time.Time) (number uint64, err error) {
 		return 0, wire.Refuse(wire.FailRate, "Too many of your edits wait for an answer.")
 	}
 	number = e.take(now)
-	e.pending[number] = c.Pos
+	e.pending[number] = c
 	e.next = append(e.next, sessionmsg.Edit{Seq: number, X: c.Pos.X, Y: c.Pos.Y, Z: c.Pos.Z, Block: uint16(c.To), Text: c.Text})
 	return number, nil
 }
@@ -73,8 +74,23 @@ func (e *Edits) Next() sessionmsg.FromClient {
 }
 
 // Answer takes an edit from those that wait for an answer.
-func (e *Edits) Answer(number uint64) (pos grid.Pos, waits bool) {
-	pos, waits = e.pending[number]
+func (e *Edits) Answer(number uint64) (c Change, waits bool) {
+	c, waits = e.pending[number]
 	delete(e.pending, number)
-	return pos, waits
+	return c, waits
+}
+
+// Predict returns the blocks as the client shows them: as if the edits that wait for an answer were committed. It is valid
+// until the next Add or Answer.
+func (e *Edits) Predict(at Blocks) Blocks {
+	newest := make(map[grid.Pos]uint64)
+	for number, c := range e.pending {
+		newest[c.Pos] = max(newest[c.Pos], number)
+	}
+	return func(pos grid.Pos) (chunk.Block, bool) {
+		if number, waits := newest[pos]; waits {
+			return e.pending[number].To, true
+		}
+		return at(pos)
+	}
 }

@@ -58,7 +58,8 @@ func (c *Conn) fillCommand(text string) (answer string, mine bool) {
 		return "The last one is not done yet.", true
 	}
 	var changes []blockChange
-	c.Look(func(at Blocks, _ *Edits) {
+	c.Look(func(at Blocks, edits *Edits) {
+		at = edits.Predict(at) // what was asked for before is done before
 		if words[0] == "undo" {
 			changes = at.undo(f.done)
 		} else {

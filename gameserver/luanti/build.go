@@ -30,7 +30,8 @@ func (cl *Client) readInteract(f *fields, now time.Time) (sessionmsg.FromClient,
 		return nil, nil
 	}
 	var changes []games.Change
-	switch blocks := cl.mu.lands.blocks(); action {
+	blocks := cl.mu.edits.Predict(cl.mu.lands.blocks())
+	switch action {
 	case interactDug:
 		changes = blocks.Break(under)
 	case interactPlaced:
@@ -43,7 +44,7 @@ func (cl *Client) readInteract(f *fields, now time.Time) (sessionmsg.FromClient,
 	}
 	if cl.mu.player.Unconfirmed() { // they were made from another place
 		for _, c := range changes {
-			b, _ := cl.mu.lands.blocks()(c.Pos)
+			b, _ := blocks(c.Pos)
 			if err := cl.putBack(c.Pos, b); err != nil {
 				return nil, err
 			}

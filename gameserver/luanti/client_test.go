@@ -654,6 +654,21 @@ func TestPlacing(t *testing.T) {
 	}
 }
 
+// What a client does next is meant for the blocks that it shows: before the answers, and before what it changed is sent.
+func TestNextEdits(t *testing.T) {
+	at := grid.Pos{X: 1, Y: 9, Z: 3}
+	dig, place := interact(interactDug, 0, at, at), interact(interactPlaced, 0, at, at)
+	cl, _ := playing(t, moveTo(start), place, place, dig, place)
+	gamestest.ReceiveBlocks(t, cl, games.Change{Pos: at, To: chunk.PlankFenceGate})
+	gamestest.ReadEdits(t, cl, games.Change{Pos: at, To: chunk.PlankFenceGate + 4}, games.Change{Pos: at, To: chunk.PlankFenceGate}, games.Change{Pos: at})
+	for seq, b := range []chunk.Block{chunk.PlankFenceGate + 4, chunk.PlankFenceGate, chunk.Air} {
+		gamestest.Receive(t, cl, sessionmsg.Ack{Seq: 100 + uint64(seq), Block: uint16(b)})
+	}
+	if e := gamestest.Read[sessionmsg.Edit](t, cl); chunk.Block(e.Block) != cl.mu.slots[0] {
+		t.Errorf("where the gate was the client makes %+v", e)
+	}
+}
+
 // A door has two halves, which are placed, used and broken together; a second slab makes a whole block.
 func TestPairs(t *testing.T) {
 	at := grid.Pos{X: 1, Y: 9, Z: 3}

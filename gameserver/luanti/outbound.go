@@ -182,12 +182,15 @@ func (cl *Client) sendNearest() (bool, error) {
 
 // acknowledge shows what an edit has come to: the client has shown what it asked for.
 func (cl *Client) acknowledge(m sessionmsg.Ack) error {
-	pos, waits := cl.mu.edits.Answer(m.Seq)
+	edit, waits := cl.mu.edits.Answer(m.Seq)
 	if !waits {
 		return nil
 	}
+	if m.Error == "" { // the change may come a tick later
+		games.SetBlock(cl.mu.lands, edit.Pos, chunk.Block(m.Block))
+	}
 	cl.a.CountRefused(m.Error, cl.notice)
-	return cl.putBack(pos, chunk.Block(m.Block))
+	return cl.putBack(edit.Pos, chunk.Block(m.Block))
 }
 
 // showBlock shows a block. Half of a door may be the upper one, or make the one above that.

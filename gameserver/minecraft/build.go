@@ -24,8 +24,11 @@ func (cl *Client) readDig(f *fields, now time.Time) (sessionmsg.FromClient, erro
 	if f.bad || action != digStart || !cl.looks.AllowN(now, 1) {
 		return cl.acknowledgeOnly(number)
 	}
-	return cl.edit(number, cl.mu.lands.blocks().Break(pos), now)
+	return cl.edit(number, cl.predicted().Break(pos), now)
 }
+
+// predicted returns the blocks as the client shows them.
+func (cl *Client) predicted() games.Blocks { return cl.mu.requests.edits.Predict(cl.mu.lands.blocks()) }
 
 // readUseItemOn returns the edit of a click at the face of a block, with the item in a hand.
 func (cl *Client) readUseItemOn(f *fields, now time.Time) (sessionmsg.FromClient, error) {
@@ -39,14 +42,13 @@ func (cl *Client) readUseItemOn(f *fields, now time.Time) (sessionmsg.FromClient
 	if f.bad || int(face) >= len(faces) || face < 0 || !cl.looks.AllowN(now, 1) {
 		return cl.acknowledgeOnly(number)
 	}
-	blocks := cl.mu.lands.blocks()
-	if there, _ := blocks(pos); there.IsSign() && !cl.mu.teleport.pending {
+	if there, _ := cl.mu.lands.blocks()(pos); there.IsSign() && !cl.mu.teleport.pending {
 		cl.openSign(pos)
 		return cl.acknowledgeOnly(number)
 	}
 	b, known := blocktable.FromMinecraft(item)
 	d := faces[face]
-	changes := blocks.Click(games.Click{
+	changes := cl.predicted().Click(games.Click{
 		Block: b, At: pos, Normal: [3]int32{d.X, d.Y, d.Z}, Height: float64(height), Yaw: float64(cl.mu.player.Pose.Yaw),
 	})
 	if len(changes) == 0 && item != 0 && item != blocktable.MinecraftBucket && !known {
@@ -63,7 +65,7 @@ func (cl *Client) readUseItem(f *fields, now time.Time) (sessionmsg.FromClient, 
 		return cl.acknowledgeOnly(number)
 	}
 	const reach, step = 5, .05 // blocks
-	p, blocks := cl.mu.player.Pose, cl.mu.lands.blocks()
+	p, blocks := cl.mu.player.Pose, cl.predicted()
 	across, rise := math.Cos(float64(p.Pitch)), math.Sin(float64(p.Pitch))
 	x, z := -math.Sin(float64(p.Yaw))*across, math.Cos(float64(p.Yaw))*across
 	for away := 0.; away <= reach; away += step {
@@ -108,12 +110,15 @@ func (cl *Client) acknowledge() {
 
 // answer shows what an edit has come to.
 func (cl *Client) answer(m sessionmsg.Ack) {
-	pos, clicked, waits := cl.mu.requests.answer(m.Seq)
+	edit, clicked, waits := cl.mu.requests.answer(m.Seq)
 	if !waits {
 		return
 	}
+	pos, b := edit.Pos, chunk.Block(m.Block)
+	if m.Error == "" { // the change may come a tick later
+		games.SetBlock(cl.mu.lands, pos, b)
+	}
 	cl.a.CountRefused(m.Error, cl.notice)
-	b := chunk.Block(m.Block)
 	cl.showState(pos, fittingAt(pos, b, cl.mu.lands.blocks()).state())
 	cl.acknowledge()
 	switch l := cl.mu.lands[pos.Chunk()]; {

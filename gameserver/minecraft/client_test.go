@@ -610,6 +610,52 @@ func TestDoors(t *testing.T) {
 	}
 }
 
+// Stairs that are being broken, or have just been, are no neighbours of others; those that are being placed are.
+func TestStairsBeforeAnswers(t *testing.T) {
+	item := begin(packetSetCreativeSlot).i16(firstBarSlot).u8(1).varint(int(blocktable.MinecraftItem(chunk.StoneStairs))).u8(1, 0)
+	look := func(yaw float32) packet { return begin(packetMoveLook).f32(yaw).f32(0).u8(1) }
+	const east, south = chunk.StoneStairs, chunk.StoneStairs + 2
+	outer, _ := blocktable.Named("stone_stairs_outer_east")
+	first, second := grid.Pos{X: 1, Y: 10, Z: 3}, grid.Pos{X: 2, Y: 10, Z: 3}
+	for name, c := range map[string]struct {
+		there    chunk.Block
+		sent     packet
+		answered bool
+		want     []games.Change
+	}{
+		"being broken": {east, dig(1, 10, 3, 1), false, []games.Change{{Pos: first}, {Pos: second, To: south}}},
+		"broken":       {east, dig(1, 10, 3, 1), true, []games.Change{{Pos: first}, {Pos: second, To: south}}},
+		"being placed": {chunk.Air, useOn(1, 9, 3, 1), false, []games.Change{{Pos: first, To: east}, {Pos: second, To: south}, {Pos: first, To: outer}}},
+		"placed":       {chunk.Air, useOn(1, 9, 3, 1), true, []games.Change{{Pos: first, To: east}, {Pos: second, To: south}, {Pos: first, To: outer}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl, _ := playing(t, sent(confirm(), item, look(-90), c.sent, look(0), useOn(2, 9, 3, 2), chatPacket("done")))
+			gamestest.ReceiveBlocks(t, cl, games.Change{Pos: first, To: c.there})
+			var got []games.Change
+			for {
+				m, err := cl.Read()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, is := m.(sessionmsg.Chat); is {
+					break
+				}
+				e, is := m.(sessionmsg.Edit)
+				if !is {
+					continue // a look
+				}
+				got = append(got, games.Change{Pos: grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, To: chunk.Block(e.Block)})
+				if c.answered {
+					gamestest.Receive(t, cl, sessionmsg.Ack{Seq: e.Seq, Block: e.Block})
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("the client makes %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
 // checkLight checks the light of a column.
 func checkLight(t *testing.T, f *fields, sections int) {
 	t.Helper()

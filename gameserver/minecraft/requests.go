@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/gameserver/games"
-	"github.com/voxelpopuli/voxeld/grid"
 )
 
 // requests are the client's changes of blocks. It numbers them, and shows what it has asked for until they are
@@ -38,11 +37,11 @@ func (r *requests) add(number int32, changes []games.Change, now time.Time) erro
 }
 
 // answer takes an edit from those that wait for the session. It reports whether the edit was that of a click.
-func (r *requests) answer(seq uint64) (pos grid.Pos, clicked, waits bool) {
+func (r *requests) answer(seq uint64) (c games.Change, clicked, waits bool) {
 	_, clicked = r.numbers[seq]
 	delete(r.numbers, seq)
-	pos, waits = r.edits.Answer(seq)
-	return pos, clicked, waits
+	c, waits = r.edits.Answer(seq)
+	return c, clicked, waits
 }
 
 // acknowledge returns the number up to which all are answered, if it has not been acknowledged.
