@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import type { ChunkAddress } from '../src/net/protocol'
 import { Avatars, isAround } from '../src/render/avatars'
-import { findClear } from '../src/render/name-tags'
+import { NameTags, findClear } from '../src/render/name-tags'
 import { World } from '../src/world/world'
 
 afterEach(() => {
@@ -49,4 +49,22 @@ test('of tags in one place the nearest is shown, and what nearer ones hide hides
   expect(findClear([box(0), box(7.5, true)])).toEqual([true, true])
   expect(findClear([box(0), box(7.5, false)])).toEqual([true, false])
   expect(findClear([box(0), box(9, false)])).toEqual([true, true])
+})
+
+test('somebody behind the camera hides no names', () => {
+  const context = new Proxy({}, { get: () => () => ({ width: 60 }), set: () => true }) // of a canvas; the text's width matters
+  vi.stubGlobal('document', { createElement: () => ({ getContext: () => context }) })
+  const at = (z: number) => ({
+    text: 'bob',
+    guest: false,
+    colour: '#fff',
+    x: 0,
+    y: 2,
+    z,
+    distance: Math.abs(z),
+    shown: 1,
+  })
+  const [ahead, behind, hidden] = [at(8), at(-2), at(9)]
+  new NameTags().show([ahead, behind, hidden], { x: 0, y: 1.6, z: 0, yaw: 0, pitch: -0.3 }, 1)
+  expect([ahead.shown, behind.shown, hidden.shown]).toEqual([1, 1, 0])
 })

@@ -19,6 +19,7 @@ const GROWS_FROM = 6 // in blocks: beyond this distance its size on the screen i
 const FADES_FROM = 48
 const GONE_FROM = 64
 const FADE_S = 0.15
+const LEAST_DEPTH = 0.1 // in blocks: what is nearer to the camera's plane, or behind it, is not in the picture
 /** The share of a tag that nearer ones may cover: more than MOST_COVERED hides it, and it is back below LEAST_COVERED. */
 const MOST_COVERED = 0.35
 const LEAST_COVERED = 0.15
@@ -124,10 +125,13 @@ export class NameTags {
     for (const tag of near) if (!this.slots.has(tag)) this.draw(tag)
     this.mesh.visible = near.length > 0
     if (!this.mesh.visible) return
-    const boxes = near.map((tag) => this.boxOf(tag, camera))
-    findClear(boxes).forEach((clear, i) => {
-      const tag = near[i]
-      if (tag) tag.shown = Math.min(1, Math.max(0, tag.shown + (clear ? dt : -dt) / FADE_S))
+    const ahead = near.flatMap((tag) => {
+      const box = this.boxOf(tag, camera)
+      return box ? [{ tag, box }] : []
+    })
+    const clear = findClear(ahead.map(({ box }) => box))
+    ahead.forEach(({ tag }, i) => {
+      tag.shown = Math.min(1, Math.max(0, tag.shown + (clear[i] ? dt : -dt) / FADE_S))
     })
     near.reverse().forEach((tag, i) => this.place(tag, i))
     const { geometry } = this.mesh
@@ -135,10 +139,12 @@ export class NameTags {
     geometry.instances = near.length
   }
 
-  private boxOf(tag: NameTag, { x, y, z, yaw, pitch }: Pose): TagBox {
+  /** Returns the box of a tag; null if it is not ahead of the camera. */
+  private boxOf(tag: NameTag, { x, y, z, yaw, pitch }: Pose): TagBox | null {
     const [dx, dy, dz] = [tag.x - x, tag.y - y, tag.z - z]
     const ahead = dz * Math.cos(yaw) - dx * Math.sin(yaw)
-    const depth = Math.max(0.1, ahead * Math.cos(pitch) + dy * Math.sin(pitch))
+    const depth = ahead * Math.cos(pitch) + dy * Math.sin(pitch)
+    if (depth < LEAST_DEPTH) return null
     const across = (-dx * Math.cos(yaw) - dz * Math.sin(yaw)) / depth
     const bottom = (dy * Math.cos(pitch) - ahead * Math.sin(pitch)) / depth
     const [wide, high] = this.sizeOf(tag).map((blocks) => blocks / depth) as [number, number]
