@@ -99,22 +99,26 @@ func (cl *Client) readSign(f *fields, now time.Time) (sessionmsg.FromClient, err
 	for i := range lines {
 		lines[i] = f.text(maxWritten)
 	}
-	if f.bad || cl.mu.teleport.pending || !cl.looks.AllowN(now, 1) {
+	l := cl.mu.lands[pos.Chunk()]
+	if f.bad || l == nil {
 		return nil, nil
 	}
-	sign, seen := cl.mu.lands.blocks()(pos)
-	if !seen || !sign.IsSign() {
-		return nil, nil
-	}
-	before, text := cl.mu.lands[pos.Chunk()].signs[pos], strings.TrimRight(strings.Join(lines[:], "\n"), " \n")
+	refused, text := "", strings.TrimRight(strings.Join(lines[:], "\n"), " \n")
 	switch {
-	case !front, text == before, cl.mu.form == signForm{pos, lines}:
+	case !front, text == l.signs[pos], cl.mu.form == signForm{pos, lines}:
+	case cl.mu.teleport.pending:
+		refused = wire.RefusedStale
+	case !cl.looks.AllowN(now, 1):
+		refused = wire.RefusedRate
 	case wire.CheckSign(text) != nil:
-		cl.a.CountRefused(wire.RefusedText, cl.notice)
+		refused = wire.RefusedText
 	default:
-		return cl.mu.requests.edits.AddAll([]games.Change{{Pos: pos, To: sign, Text: text}}, now)
+		if sign, _ := cl.mu.lands.blocks()(pos); sign.IsSign() {
+			return cl.mu.requests.edits.AddAll([]games.Change{{Pos: pos, To: sign, Text: text}}, now)
+		}
 	}
-	showSign(cl, pos, before) // the next tick flushes it
+	cl.a.CountRefused(refused, cl.notice)
+	showSign(cl, pos, l.signs[pos]) // the next tick flushes it
 	return nil, nil
 }
 

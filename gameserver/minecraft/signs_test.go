@@ -102,3 +102,30 @@ func TestFormsLeftUnchanged(t *testing.T) {
 		t.Errorf("the client is sent %q", got)
 	}
 }
+
+// A text that cannot be written now is refused aloud, and what is written is shown.
+func TestRefusedTexts(t *testing.T) {
+	at := grid.Pos{X: 1, Y: 10, Z: 2}
+	for name, c := range map[string]struct {
+		before packet // what the client has sent before
+		prime  func(*Client)
+		want   string
+	}{
+		"put elsewhere": {begin(packetMoveOnGround).u8(1), func(*Client) {}, "That came too late. Try again."},
+		"too often":     {confirm(), func(cl *Client) { cl.looks.SetBurst(0) }, "You build too fast."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl, s := playing(t, sent(c.before, writeSign(at, "to my"), chatPacket("done")))
+			gamestest.ReceiveBlocks(t, cl, games.Change{Pos: at, To: chunk.Sign})
+			gamestest.Receive(t, cl, sessionmsg.SignsOf(grid.ChunkPos{}, []nodemsg.SignAt{{At: chunk.At(at), Text: "to the"}}))
+			s.Out.Reset()
+			c.prime(cl)
+			gamestest.Read[sessionmsg.Chat](t, cl)
+			gamestest.Tick(t, cl, time.Now())
+			got := bytes.Join(received(t, s, true), nil)
+			if !bytes.Contains(got, []byte(c.want)) || !bytes.Contains(got, []byte(`{"text":"to the"}`)) {
+				t.Errorf("the client is sent %q", got)
+			}
+		})
+	}
+}
