@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
@@ -75,6 +76,21 @@ func shownLines(text string) (shown signLines) {
 	return shown
 }
 
+// text returns the text that lines become. What is too long for a line goes on in the next one, if that is blank.
+func (lines signLines) text() string {
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+		if i+1 == len(lines) || utf8.RuneCountInString(lines[i]) <= wire.MaxSignLine || strings.TrimSpace(lines[i+1]) != "" {
+			continue
+		}
+		fits := string([]rune(lines[i])[:wire.MaxSignLine+1]) // with a blank at its end
+		if end := strings.LastIndex(fits, " "); end > 0 {
+			lines[i], lines[i+1] = strings.TrimRight(fits[:end], " "), lines[i][end+1:]
+		}
+	}
+	return strings.TrimRight(strings.Join(lines[:], "\n"), "\n")
+}
+
 // signForm is the form for the text of a sign that was opened last. The client sends its lines when it is closed, also
 // if the player has changed none.
 type signForm struct {
@@ -103,7 +119,7 @@ func (cl *Client) readSign(f *fields, now time.Time) (sessionmsg.FromClient, err
 	if f.bad || l == nil {
 		return nil, nil
 	}
-	refused, text := "", strings.TrimRight(strings.Join(lines[:], "\n"), " \n")
+	refused, text := "", lines.text()
 	switch {
 	case !front, text == l.signs[pos], cl.mu.form == signForm{pos, lines}:
 	case cl.mu.teleport.pending:

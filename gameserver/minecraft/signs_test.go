@@ -34,7 +34,7 @@ func TestSignsAreWritten(t *testing.T) {
 	choose := begin(packetSetCreativeSlot).i16(36).u8(1).varint(int(blocktable.MinecraftItem(chunk.Sign))).u8(64, 0)
 	cl, s := playing(t, sent(
 		confirm(), choose, useOn(1, 9, 2, 1), writeSign(at, "to the", "harbour  "), useOn(1, 10, 2, 2), writeSign(at, "to the", "harbour"),
-		writeSign(at, "this line is much too long"), writeSign(grid.Pos{X: 1, Y: 9, Z: 2}, "stone"), writeSign(at, "rude"), writeSign(at),
+		writeSign(at, "this word is much toolongforalineofasign"), writeSign(grid.Pos{X: 1, Y: 9, Z: 2}, "stone"), writeSign(at, "rude"), writeSign(at),
 		dig(1, 10, 2, 3),
 	))
 	opened, shown := begin(packetOpenSign).position(at).u8(1), begin(packetBlockEntity).position(at)
@@ -127,5 +127,25 @@ func TestRefusedTexts(t *testing.T) {
 				t.Errorf("the client is sent %q", got)
 			}
 		})
+	}
+}
+
+// What is too long for a line goes on in blank ones. Blanks at the ends of lines are left out.
+func TestLongLines(t *testing.T) {
+	for _, c := range []struct {
+		lines signLines
+		want  string
+	}{
+		{signLines{"to the ", "", " harbour  ", "  "}, "to the\n\n harbour"},
+		{signLines{"exactly twenty chars", "and"}, "exactly twenty chars\nand"},
+		{signLines{"this goes on in the  next line, and in that after it"}, "this goes on in the\nnext line, and in\nthat after it"},
+		{signLines{"this goes on nowhere: no line is blank", "x"}, "this goes on nowhere: no line is blank\nx"},
+		{signLines{"öööööööööö ööööööööö ö"}, "öööööööööö ööööööööö\nö"},
+		{signLines{"äwordthatistoolongforaline", ""}, "äwordthatistoolongforaline"},
+		{signLines{"", "", "", "the last line goes on nowhere"}, "\n\n\nthe last line goes on nowhere"},
+	} {
+		if got := c.lines.text(); got != c.want {
+			t.Errorf("%q become %q, want %q", c.lines, got, c.want)
+		}
 	}
 }
