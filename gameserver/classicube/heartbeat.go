@@ -40,7 +40,7 @@ type Heartbeat struct {
 func (h Heartbeat) Run(ctx context.Context) error {
 	// Lists know IPv4 addresses only.
 	dialer := net.Dialer{Timeout: beatTimeout}
-	client := &http.Client{Timeout: beatTimeout, Transport: &http.Transport{
+	client := &http.Client{Timeout: beatTimeout, CheckRedirect: stay, Transport: &http.Transport{
 		Proxy: http.ProxyFromEnvironment,
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
 			return dialer.DialContext(ctx, "tcp4", address)
@@ -81,6 +81,9 @@ func (h Heartbeat) Run(ctx context.Context) error {
 	}
 }
 
+// stay takes an answer that names another address as it is: the report would be lost on the way there.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
 // beat sends one report, and returns the address at which the list shows the server.
 func beat(ctx context.Context, client *http.Client, list string, form url.Values) (play string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, list, strings.NewReader(form.Encode()))
@@ -100,11 +103,15 @@ func beat(ctx context.Context, client *http.Client, list string, form url.Values
 	var refused struct {
 		Errors [][]string `json:"errors"`
 	}
-	switch answer := strings.TrimSpace(string(body)); {
+	answer := strings.TrimSpace(string(body))
+	at, notURL := url.Parse(answer)
+	switch {
 	case json.Unmarshal(body, &refused) == nil && len(refused.Errors) > 0:
 		return "", fmt.Errorf("the list answers %q", refused.Errors)
 	case response.StatusCode != http.StatusOK:
 		return "", fmt.Errorf("the list answers %s", response.Status)
+	case notURL != nil || at.Scheme != "https" && at.Scheme != "http" || at.Host == "":
+		return "", fmt.Errorf("the list answers %.100q, and no address", answer)
 	default:
 		return answer, nil
 	}

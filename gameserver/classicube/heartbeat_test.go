@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A list is told who plays where; what it answers is logged, whatever it is.
+// A list is told who plays where. What it answers is logged; it lists the node only if that is an address.
 func TestHeartbeat(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
@@ -33,10 +33,21 @@ func TestHeartbeat(t *testing.T) {
 			for r.Context().Err() == nil {
 				fmt.Fprint(w, strings.Repeat("x", 1<<16))
 			}
-		}, "play=" + strings.Repeat("x", maxBeatAnswer)},
+		}, `does not list this node" url=LIST error="the list answers \"` + strings.Repeat("x", 100) + `\", and no address"`},
+		"a page": {func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "<html>see http://www.classicube.net/</html>")
+		}, `does not list this node" url=LIST error="the list answers`},
+		"a page's address": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "/server/play/0123/") }, `does not list this node"`},
+		"errors": {func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"errors": "The port is not open.", "status": "fail"}`)
+		}, `does not list this node" url=LIST error="the list answers`},
+		"nothing": {func(http.ResponseWriter, *http.Request) {}, `does not list this node"`},
+		"moved": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusFound)
+		}, `does not list this node" url=LIST error="the list answers 302 Found"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reports := make(chan url.Values, 1)
+			reports := make(chan url.Values, 2)
 			list := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if err := r.ParseForm(); err != nil {
 					t.Error(err)
