@@ -269,7 +269,7 @@ func (cl *Client) acknowledge(m sessionmsg.Ack) {
 	if m.Error == "" { // the change may come a tick later
 		games.SetBlock(cl.mu.lands, edit.Pos, chunk.Block(m.Block))
 	}
-	cl.a.CountRefused(m.Error, cl.notice)
+	cl.a.CountRefused(edit, m.Error, cl.notice)
 	cl.showBlock(edit.Pos, chunk.Block(m.Block))
 }
 

@@ -15,9 +15,10 @@ var AtHand = [9]chunk.Block{
 
 // Change is a block that a player changes.
 type Change struct {
-	Pos  grid.Pos
-	To   chunk.Block
-	Text string // of a sign
+	Pos    grid.Pos
+	To     chunk.Block
+	Text   string // of a sign
+	Corner bool   // of stairs beside those that the player places: they have not asked for it
 }
 
 // Blocks returns the block at a position, and reports whether it is in view.
@@ -121,7 +122,7 @@ func (at Blocks) placeStairs(pos grid.Pos, block chunk.Block) []Change {
 		to := grid.Pos{X: pos.X + d.X, Y: pos.Y, Z: pos.Z + d.Z}
 		there, _ := at(to)
 		if become := after.cornered(to, there); become != there {
-			changes = append(changes, Change{Pos: to, To: become})
+			changes = append(changes, Change{Pos: to, To: become, Corner: true})
 		}
 	}
 	return changes

@@ -32,11 +32,16 @@ func TestCorners(t *testing.T) {
 		}
 	}
 	at := func(x, z int32, name string) Change { return Change{Pos: grid.Pos{X: x, Y: 9, Z: z}, To: named(name)} }
+	beside := func(x, z int32, name string) Change {
+		c := at(x, z, name)
+		c.Corner = true
+		return c
+	}
 	place(1, 1, "east", false, at(1, 1, "stone_stairs"))
-	place(2, 1, "south", false, at(2, 1, "stone_stairs_south"), at(1, 1, "stone_stairs_outer_east"))
+	place(2, 1, "south", false, at(2, 1, "stone_stairs_south"), beside(1, 1, "stone_stairs_outer_east"))
 	place(1, 5, "east", false, at(1, 5, "stone_stairs"))
 	place(0, 5, "south", true, at(0, 5, "stone_stairs_upper_south")) // not beside the upper half
-	place(0, 5, "south", false, at(0, 5, "stone_stairs_south"), at(1, 5, "stone_stairs_inner_east"))
+	place(0, 5, "south", false, at(0, 5, "stone_stairs_south"), beside(1, 5, "stone_stairs_inner_east"))
 	place(2, 3, "north", false, at(2, 3, "stone_stairs_north"))
 	place(3, 3, "west", false, at(3, 3, "stone_stairs_outer_west"))
 }

@@ -30,14 +30,14 @@ func NewMetrics(r prometheus.Registerer, flag, game string, land prometheus.Coun
 // Clients is that of Protocol.
 func (m Metrics) Clients() prometheus.Gauge { return m.clients }
 
-// CountRefused counts an edit that is put back because it was refused, by the code of its Ack. It says why, unless the
-// player can see it.
-func (m Metrics) CountRefused(code string, say func(why string)) {
+// CountRefused counts a change that is put back because it was refused, by the code of its Ack. It says why, unless the
+// player can see it or has not asked for the change.
+func (m Metrics) CountRefused(c Change, code string, say func(why string)) {
 	if code == "" {
 		return
 	}
 	m.putBack.Inc()
-	if why := refusals[code]; why != "" {
+	if why := refusals[code]; why != "" && !c.Corner {
 		say(why)
 	}
 }

@@ -189,7 +189,7 @@ func (cl *Client) acknowledge(m sessionmsg.Ack) error {
 	if m.Error == "" { // the change may come a tick later
 		games.SetBlock(cl.mu.lands, edit.Pos, chunk.Block(m.Block))
 	}
-	cl.a.CountRefused(m.Error, cl.notice)
+	cl.a.CountRefused(edit, m.Error, cl.notice)
 	return cl.putBack(edit.Pos, chunk.Block(m.Block))
 }
 

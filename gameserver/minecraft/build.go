@@ -118,7 +118,7 @@ func (cl *Client) answer(m sessionmsg.Ack) {
 	if m.Error == "" { // the change may come a tick later
 		games.SetBlock(cl.mu.lands, pos, b)
 	}
-	cl.a.CountRefused(m.Error, cl.notice)
+	cl.a.CountRefused(edit, m.Error, cl.notice)
 	cl.showState(pos, fittingAt(pos, b, cl.mu.lands.blocks()).state())
 	cl.acknowledge()
 	switch l := cl.mu.lands[pos.Chunk()]; {

@@ -656,6 +656,24 @@ func TestStairsBeforeAnswers(t *testing.T) {
 	}
 }
 
+// A corner that is refused is put back, and nothing is said: nobody has asked for it.
+func TestRefusedCorners(t *testing.T) {
+	item := begin(packetSetCreativeSlot).i16(firstBarSlot).u8(1).varint(int(blocktable.MinecraftItem(chunk.StoneStairs))).u8(1, 0)
+	beside := grid.Pos{X: 1, Y: 10, Z: 3}
+	cl, s := playing(t, sent(confirm(), item, useOn(2, 9, 3, 1)))
+	gamestest.ReceiveBlocks(t, cl, games.Change{Pos: beside, To: chunk.StoneStairs})
+	outer, _ := blocktable.Named("stone_stairs_outer_east")
+	gamestest.ReadEdits(t, cl, games.Change{Pos: grid.Pos{X: 2, Y: 10, Z: 3}, To: chunk.StoneStairs + 2}, games.Change{Pos: beside, To: outer})
+	for seq, at := range []grid.Pos{{X: 2, Y: 10, Z: 3}, beside} {
+		s.Out.Reset()
+		gamestest.Receive(t, cl, sessionmsg.Ack{Seq: 100 + uint64(seq), Block: uint16(chunk.StoneStairs), Error: wire.RefusedClaimed})
+		got := bytes.Join(received(t, s, true), nil)
+		if bytes.Contains(got, []byte("claim")) != (seq == 0) || !bytes.Contains(got, begin(packetBlock).position(at)) {
+			t.Errorf("the refusal of edit %d is shown as %q", seq, got)
+		}
+	}
+}
+
 // checkLight checks the light of a column.
 func checkLight(t *testing.T, f *fields, sections int) {
 	t.Helper()

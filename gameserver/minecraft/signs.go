@@ -133,7 +133,7 @@ func (cl *Client) readSign(f *fields, now time.Time) (sessionmsg.FromClient, err
 			return cl.mu.requests.edits.AddAll([]games.Change{{Pos: pos, To: sign, Text: text}}, now)
 		}
 	}
-	cl.a.CountRefused(refused, cl.notice)
+	cl.a.CountRefused(games.Change{}, refused, cl.notice)
 	showSign(cl, pos, l.signs[pos]) // the next tick flushes it
 	return nil, nil
 }
