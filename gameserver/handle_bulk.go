@@ -57,7 +57,7 @@ func (s *session) checkBulk(at grid.ChunkPos, bulk nodemsg.Bulk) (refused string
 			return wire.RefusedNotLoaded
 		}
 		refused = cmp.Or(checks.BlockChange(there, to.Block), s.permissions.RefuseEdit(pos))
-		if refused == "" && to.Block.Solid() && slices.ContainsFunc(bodies, func(p motion.Pose) bool { return checks.BodyReaches(p, pos) }) {
+		if refused == "" && slices.ContainsFunc(bodies, func(p motion.Pose) bool { return checks.BodyReaches(p, pos, to.Block) }) {
 			refused = wire.RefusedInsidePlayer
 		}
 		if refused != "" {

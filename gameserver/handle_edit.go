@@ -81,7 +81,7 @@ func (s *session) checkEdit(pos grid.Pos, block chunk.Block) (there chunk.Block,
 		return there, refused
 	case !s.g.rules.InReach(pose.X, pose.Y+player.EyeHeight, pose.Z, pos):
 		return there, wire.RefusedOutOfReach
-	case block.Solid() && s.subs.occupied(pos, pose, s.body.Player):
+	case s.subs.occupied(pos, block, pose, s.body.Player):
 		return there, wire.RefusedInsidePlayer
 	case !s.limits.edit.Allow() || !s.limits.client.Allow(admission.Edit):
 		return there, wire.RefusedRate

@@ -100,14 +100,14 @@ func (s *session) land() checks.Land {
 // subscriptions are a session's, by chunk in view.
 type subscriptions map[grid.ChunkPos]*mirror.Subscription
 
-// occupied reports whether a body reaches into the block. The player's own body is at pose, not where the region saw it last:
-// otherwise they could not jump and place a block beneath themselves.
-func (in subscriptions) occupied(pos grid.Pos, pose motion.Pose, by player.ID) bool {
-	if checks.BodyReaches(pose, pos) {
+// occupied reports whether a body reaches into what the block would fill. The player's own body is at pose, not where the
+// region saw it last: otherwise they could not jump and place a block beneath themselves.
+func (in subscriptions) occupied(pos grid.Pos, block chunk.Block, pose motion.Pose, by player.ID) bool {
+	if checks.BodyReaches(pose, pos, block) {
 		return true
 	}
 	for _, at := range checks.ChunksAround(pos) {
-		if sub := in[at]; sub != nil && checks.Occupied(sub, at, pos, by) {
+		if sub := in[at]; sub != nil && checks.Occupied(sub, at, pos, block, by) {
 			return true
 		}
 	}

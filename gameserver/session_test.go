@@ -562,6 +562,7 @@ func TestCheckEdit(t *testing.T) {
 			{"into bob", grid.Pos{X: -5, Y: 25, Z: 0}, chunk.Brick, wire.RefusedInsidePlayer},
 			{"into bob's edge", grid.Pos{X: -4, Y: 25, Z: 0}, chunk.Brick, wire.RefusedInsidePlayer},
 			{"beside bob", grid.Pos{X: -3, Y: 25, Z: 0}, chunk.Brick, ""},
+			{"a door at bob's edge, at the other side of its block", grid.Pos{X: -4, Y: 25, Z: 0}, chunk.Door + 1, ""},
 			{"air into bob", grid.Pos{X: -5, Y: 25, Z: 0}, chunk.Air, ""},
 			{"water into bob", grid.Pos{X: -5, Y: 25, Z: 0}, chunk.Water, ""},
 		} {

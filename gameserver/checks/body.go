@@ -17,14 +17,11 @@ import (
 // A player's body, in blocks. Clients have the same (web/src/player/body.ts).
 const bodyWidth, bodyHeight = .6, 1.8
 
-// BodyReaches reports whether a body reaches into the block. A tiny overlap is tolerated, so that a client that rounds
-// may stand flush against a block that it places.
-func BodyReaches(p motion.Pose, pos grid.Pos) bool {
-	const half, height, hair = bodyWidth / 2, bodyHeight, .01
-	x, y, z := float64(pos.X), float64(pos.Y), float64(pos.Z)
-	return p.X+half-hair > x && p.X-half+hair < x+1 &&
-		p.Z+half-hair > z && p.Z-half+hair < z+1 &&
-		p.Y+height-hair > y && p.Y+hair < y+1
+// BodyReaches reports whether a body reaches into what the block would fill at the position. A tiny overlap is tolerated,
+// so that a client that rounds may stand flush against a block that it places.
+func BodyReaches(p motion.Pose, pos grid.Pos, block chunk.Block) bool {
+	const hair = .01
+	return block.Solid() && bodyAt([3]float64{p.X, p.Y, p.Z}, hair).reaches(Obstacle{At: pos, Boxes: block.Boxes()})
 }
 
 // distanceOf returns the distance of two points.
@@ -66,9 +63,9 @@ type Bodies interface {
 	AnyOccupant(at grid.ChunkPos, is func(*nodemsg.Body) bool) bool
 }
 
-// Occupied reports whether the body of another player than self in the chunk reaches into the block.
-func Occupied(in Bodies, at grid.ChunkPos, pos grid.Pos, self player.ID) bool {
-	return in.AnyOccupant(at, func(b *nodemsg.Body) bool { return b.Player != self && BodyReaches(b.Pose, pos) })
+// Occupied reports whether the body of another player than self in the chunk reaches into what the block would fill.
+func Occupied(in Bodies, at grid.ChunkPos, pos grid.Pos, block chunk.Block, self player.ID) bool {
+	return in.AnyOccupant(at, func(b *nodemsg.Body) bool { return b.Player != self && BodyReaches(b.Pose, pos, block) })
 }
 
 // BlockChange returns why a block may not replace another; empty if it may. Air is placed by breaking.

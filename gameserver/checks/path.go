@@ -52,7 +52,7 @@ var paths = [...][]int{
 // that it is inside of already do not count: a buried player may get out.
 func (land Land) Blocked(before, after motion.Pose) bool {
 	from, to := [3]float64{before.X, before.Y, before.Z}, [3]float64{after.X, after.Y, after.Z}
-	start := bodyAt(from)
+	start := bodyAt(from, leeway)
 	if land.collides(start, to) {
 		return true
 	}
@@ -92,14 +92,14 @@ func (land Land) passes(start body, from, to [3]float64, path []int) bool {
 	return true
 }
 
-// body is the space of a body, less the leeway.
+// body is the space of a body, less a margin at each side.
 type body struct{ low, high [3]float64 }
 
-func bodyAt(feet [3]float64) body {
-	const half, height = bodyWidth/2 - leeway, bodyHeight - leeway
+func bodyAt(feet [3]float64, margin float64) body {
+	half := bodyWidth/2 - margin
 	return body{
-		low:  [3]float64{feet[0] - half, feet[1] + leeway, feet[2] - half},
-		high: [3]float64{feet[0] + half, feet[1] + height, feet[2] + half},
+		low:  [3]float64{feet[0] - half, feet[1] + margin, feet[2] - half},
+		high: [3]float64{feet[0] + half, feet[1] + bodyHeight - margin, feet[2] + half},
 	}
 }
 
@@ -127,7 +127,7 @@ func (land Land) around(b body) []Obstacle { return land(blockOf(b.low), blockOf
 // collides reports whether a body with its feet there is inside a solid block that it was not inside of at the start. A
 // buried player may rise through what is above: that is how clients get out.
 func (land Land) collides(start body, feet [3]float64) bool {
-	b, above := bodyAt(feet), false
+	b, above := bodyAt(feet, leeway), false
 	for _, o := range land.around(b) {
 		if !b.reaches(o) || start.reaches(o) {
 			continue
@@ -141,7 +141,7 @@ func (land Land) collides(start body, feet [3]float64) bool {
 }
 
 // Free reports whether a body with its feet there is in no solid block.
-func (land Land) Free(feet [3]float64) bool { return !land.buries(bodyAt(feet)) }
+func (land Land) Free(feet [3]float64) bool { return !land.buries(bodyAt(feet, leeway)) }
 
 // buries reports whether a body is inside solid blocks.
 func (land Land) buries(b body) bool { return slices.ContainsFunc(land.around(b), b.reaches) }

@@ -27,7 +27,7 @@ func (r *registration) checkBuilder(ctx context.Context, pos grid.Pos, block chu
 		switch who := r.party.anybody(ctx, r); {
 		case who == nil:
 			return nil, wire.RefusedRate
-		case block.Solid() && r.party.of.occupied(pos, who.id):
+		case r.party.of.occupied(pos, block, who.id):
 			return nil, wire.RefusedInsidePlayer
 		default:
 			return who, ""
@@ -41,7 +41,7 @@ func (r *registration) checkBuilder(ctx context.Context, pos grid.Pos, block chu
 			!moved && on.at != pos.Chunk(),
 			moved && !rules.InReach(pose.X, pose.Y+player.EyeHeight, pose.Z, pos):
 			continue
-		case block.Solid() && (moved && checks.BodyReaches(pose, pos) || r.party.of.occupied(pos, who.id)):
+		case moved && checks.BodyReaches(pose, pos, block) || r.party.of.occupied(pos, block, who.id):
 			refused = wire.RefusedInsidePlayer
 			continue
 		}
@@ -50,10 +50,10 @@ func (r *registration) checkBuilder(ctx context.Context, pos grid.Pos, block chu
 	return by, refused
 }
 
-// occupied reports whether the body of another player reaches into the block, as far as known here.
-func (ps *parties) occupied(pos grid.Pos, self player.ID) bool {
+// occupied reports whether the body of another player reaches into what the block would fill, as far as known here.
+func (ps *parties) occupied(pos grid.Pos, block chunk.Block, self player.ID) bool {
 	for _, at := range checks.ChunksAround(pos) {
-		if sub := ps.Mirror.At(at); sub != nil && checks.Occupied(sub, at, pos, self) {
+		if sub := ps.Mirror.At(at); sub != nil && checks.Occupied(sub, at, pos, block, self) {
 			return true
 		}
 	}

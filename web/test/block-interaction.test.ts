@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { Body, EYE } from '../src/player/body'
+import { Body, EYE, bodyTouchesBlock } from '../src/player/body'
 import { BlockInteraction, LEFT, MIDDLE, RIGHT, type TargetPlayer } from '../src/player/block-interaction'
 import { anglesOf } from '../src/player/ray'
 import { AIR, KINDS, WATER } from '../src/world/blocks'
@@ -23,7 +23,8 @@ describe('block interaction', () => {
   let hits: string[]
   let picked: number[]
   let written: number[][]
-  let someoneStands: boolean
+  let stander: { x: number; y: number; z: number } | null
+  let claimed: number[][]
 
   beforeEach(() => {
     world = worldOf(1, (x, y, z) => (y < 10 ? STONE : x === 3 && z === 5 ? (y === 10 ? POPPY : 0) : 0))
@@ -34,7 +35,8 @@ describe('block interaction', () => {
     hits = []
     picked = []
     written = []
-    someoneStands = false
+    stander = null
+    claimed = []
     interaction = new BlockInteraction(world, body, {
       edit: (x, y, z, block) => {
         edits.push([x, y, z, block])
@@ -42,7 +44,8 @@ describe('block interaction', () => {
       },
       selectedBlock: () => selectedBlock,
       pick: (block) => picked.push(block),
-      anyoneTouches: () => someoneStands,
+      mayBuild: (...place) => !claimed.some((other) => other.join() === place.join()),
+      anyoneTouches: (x, y, z, block) => stander !== null && bodyTouchesBlock(stander, x, y, z, block),
       castPlayers: (_origin, _dir, reach) => (bob && bob.distance <= reach ? bob : null),
       hit: ({ player }) => hits.push(player),
       broke: () => {},
@@ -109,10 +112,21 @@ describe('block interaction', () => {
     world.set(2, 10, 4, stairs) // up towards +x
     selectedBlock = stairs
     const corner = KINDS.findIndex(({ base, shape }) => base === stairs && shape === (KINDS[stairs]?.shape ?? 0) + 4)
-    expect(act(RIGHT, 3.5, 10, 4.5)).toEqual([
+    const both = [
       [3, 10, 4, stairs + 2],
       [2, 10, 4, corner],
-    ])
+    ]
+    const again = () => {
+      world.set(3, 10, 4, AIR)
+      world.set(2, 10, 4, stairs)
+    }
+    expect(act(RIGHT, 3.5, 10, 4.5)).toEqual(both)
+    again()
+    stander = { x: 2.2, y: 10.5, z: 4.5 } // on their low side, which stays as it is
+    expect(act(RIGHT, 3.5, 10, 4.5)).toEqual(both)
+    again()
+    claimed = [[2, 10, 4]]
+    expect(act(RIGHT, 3.5, 10, 4.5)).toEqual([[3, 10, 4, stairs + 2]])
   })
 
   test('water is placed like a block, and is removed by those who have some in the hand', () => {
@@ -167,7 +181,7 @@ describe('block interaction', () => {
   test('no solid block is placed into a player, a plant is', () => {
     selectedBlock = BRICK
     expect(act(RIGHT, 3.5, 10, 1.6)).toEqual([]) // into the player's own body
-    someoneStands = true
+    stander = { x: 5.5, y: 10, z: 3.5 }
     expect(act(RIGHT, 5.5, 10, 3.5)).toEqual([])
     selectedBlock = POPPY
     expect(act(RIGHT, 5.5, 10, 3.5)).toEqual([[5, 10, 3, POPPY]])

@@ -382,7 +382,6 @@ describe('judging a place', () => {
     expect(verdict(AIR, { mayBuild: () => false })).toBe('skip')
     expect(verdict(AIR, { isInReach: () => false })).toBe('later')
     expect(verdict(AIR, { isOccupied: () => true })).toBe('later')
-    expect(verdict(AIR, { isOccupied: () => true }, POPPY)).toBe('now')
   })
 
   test('clearing leaves water, and bedrock', () => {

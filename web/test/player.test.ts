@@ -188,12 +188,14 @@ describe('body', () => {
   })
 
   test('touches the blocks that it fills', () => {
-    expect(bodyTouchesBlock(0.5, 10, 0.5, 0, 10, 0)).toBe(true)
-    expect(bodyTouchesBlock(0.5, 10, 0.5, 0, 11, 0)).toBe(true)
-    expect(bodyTouchesBlock(0.5, 10, 0.5, 0, 12, 0)).toBe(false)
-    expect(bodyTouchesBlock(0.5, 10, 0.5, 0, 9, 0)).toBe(false)
-    expect(bodyTouchesBlock(0.5, 10, 0.5, 1, 10, 0)).toBe(false)
-    expect(bodyTouchesBlock(0.8, 10, 0.5, 1, 10, 0)).toBe(true)
+    const stands = { x: 0.5, y: 10, z: 0.5 }
+    expect(bodyTouchesBlock(stands, 0, 10, 0, STONE)).toBe(true)
+    expect(bodyTouchesBlock(stands, 0, 11, 0, STONE)).toBe(true)
+    expect(bodyTouchesBlock(stands, 0, 12, 0, STONE)).toBe(false)
+    expect(bodyTouchesBlock(stands, 0, 9, 0, STONE)).toBe(false)
+    expect(bodyTouchesBlock(stands, 1, 10, 0, STONE)).toBe(false)
+    expect(bodyTouchesBlock({ ...stands, x: 0.8 }, 1, 10, 0, STONE)).toBe(true)
+    expect(bodyTouchesBlock(stands, 0, 10, 0, WATER)).toBe(false)
   })
 })
 

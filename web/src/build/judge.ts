@@ -13,7 +13,8 @@ export interface Place {
   isPending: At
   mayBuild: At
   isInReach: At
-  isOccupied: At
+  /** Somebody is in what the block would fill. */
+  isOccupied: (x: number, y: number, z: number, block: number) => boolean
   /** Other blocks than air, liquids and plants are replaced, too. */
   replaces: boolean
 }
@@ -30,7 +31,7 @@ export function judge({ x, y, z, block, instead }: Wanted, place: Place): Verdic
   if (!kindOf(there).breakable && there !== AIR) return 'skip'
   if (!place.mayBuild(x, y, z)) return 'skip'
   if (!place.isInReach(x, y, z)) return 'later'
-  return kindOf(block).solid && place.isOccupied(x, y, z) ? 'later' : 'now'
+  return place.isOccupied(x, y, z, block) ? 'later' : 'now'
 }
 
 /** Reports whether a block at (x, y, z) is in reach of eyes: its nearest point is so many blocks away, or less. */

@@ -468,13 +468,12 @@ export class BuildControl implements System {
       blocks: world,
       replaces: this.replaces,
       isPending: (x, y, z) => session.edits.isUnderway(x, y, z),
-      mayBuild: (x, y, z) => session.claims.at(x, y, z)?.build ?? true,
+      mayBuild: (x, y, z) => session.claims.mayBuild(x, y, z),
       // bulk edits reach as far as the player sees
       isInReach: (x, y, z) =>
         session.bulk > 0 || isInReach([body.x, body.y + EYE, body.z], interaction.reach - REACH_MARGIN, x, y, z),
-      isOccupied: (x, y, z) =>
-        bodyTouchesBlock(body.x, body.y, body.z, x, y, z) ||
-        avatars.anyTouches((ax, ay, az) => bodyTouchesBlock(ax, ay, az, x, y, z)),
+      isOccupied: (x, y, z, block) =>
+        bodyTouchesBlock(body, x, y, z, block) || avatars.anyTouches((feet) => bodyTouchesBlock(feet, x, y, z, block)),
     }
   }
 

@@ -42,7 +42,10 @@ export interface InteractionHandlers {
   /** Returns the selected block. */
   selectedBlock(): number
   pick(block: number): void
-  anyoneTouches(x: number, y: number, z: number): boolean
+  /** Reports whether the claims that are known let the player build there. */
+  mayBuild(x: number, y: number, z: number): boolean
+  /** Reports whether another player is in what a block would fill there. */
+  anyoneTouches(x: number, y: number, z: number, block: number): boolean
   /** Returns the nearest other player whose body a ray hits within reach. */
   castPlayers(origin: Vector, dir: Vector, reach: number): TargetPlayer | null
   hit(target: TargetPlayer): void
@@ -184,7 +187,8 @@ export class BlockInteraction {
     if (isDoor(state) && !isReplaceable(this.world.get(x, y + 1, z))) return
     if (isStairs(state)) {
       const [placed, ...corners] = placeStairs(this.world, x, y, z, state)
-      if (placed && this.put(x, y, z, placed.block)) for (const c of corners) this.put(c.x, y, c.z, c.block)
+      if (!placed || !this.put(x, y, z, placed.block)) return
+      for (const c of corners) if (this.handlers.mayBuild(c.x, y, c.z)) this.put(c.x, y, c.z, c.block)
       return
     }
     if (!this.put(x, y, z, state)) return
@@ -207,10 +211,7 @@ export class BlockInteraction {
   /** Places a block, unless somebody stands there; reports whether it did. */
   private put(x: number, y: number, z: number, block: number): boolean {
     if (y < 0 || y >= this.world.height) return false
-    if (kindOf(block).solid) {
-      const { body } = this
-      if (bodyTouchesBlock(body.x, body.y, body.z, x, y, z) || this.handlers.anyoneTouches(x, y, z)) return false
-    }
+    if (bodyTouchesBlock(this.body, x, y, z, block) || this.handlers.anyoneTouches(x, y, z, block)) return false
     this.handlers.swing()
     if (!this.handlers.edit(x, y, z, block)) return false
     this.handlers.placed()

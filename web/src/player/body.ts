@@ -279,14 +279,22 @@ function approach(velocity: number, target: number, part: number): number {
   return Math.abs(next - target) < CREEP ? target : next
 }
 
-/** Reports whether a body with its feet at (x, y, z) overlaps block (bx, by, bz). */
-export function bodyTouchesBlock(x: number, y: number, z: number, bx: number, by: number, bz: number): boolean {
-  return (
-    x + HALF_WIDTH > bx &&
-    x - HALF_WIDTH < bx + 1 &&
-    y + HEIGHT > by &&
-    y < by + 1 &&
-    z + HALF_WIDTH > bz &&
-    z - HALF_WIDTH < bz + 1
+/** Reports whether a body with its feet at (x, y, z) overlaps what a block would fill at (bx, by, bz). */
+export function bodyTouchesBlock(
+  { x, y, z }: { x: number; y: number; z: number },
+  bx: number,
+  by: number,
+  bz: number,
+  block: number,
+): boolean {
+  if (!isSolid(block)) return false
+  return boxesOf(block).some(
+    ([x0, y0, z0, x1, y1, z1]) =>
+      x + HALF_WIDTH > bx + x0 &&
+      x - HALF_WIDTH < bx + x1 &&
+      y + HEIGHT > by + y0 &&
+      y < by + y1 &&
+      z + HALF_WIDTH > bz + z0 &&
+      z - HALF_WIDTH < bz + z1,
   )
 }

@@ -104,8 +104,8 @@ export class Avatars {
   }
 
   /** Reports whether touches is true for any player's feet. */
-  anyTouches(touches: (x: number, y: number, z: number) => boolean): boolean {
-    return [...this.others.values()].some(({ buffer }) => touches(buffer.newest.x, buffer.newest.y, buffer.newest.z))
+  anyTouches(touches: (feet: Pose) => boolean): boolean {
+    return [...this.others.values()].some(({ buffer }) => touches(buffer.newest))
   }
 
   /** Returns the nearest player whose body, as shown, a ray hits within reach. */

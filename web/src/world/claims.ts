@@ -65,6 +65,10 @@ export class Claims {
     return this.claims.find((claim) => contains(claim, x, y, z)) ?? null
   }
 
+  mayBuild(x: number, y: number, z: number): boolean {
+    return this.at(x, y, z)?.build ?? true
+  }
+
   /** Returns the claim that the player may not enter by a step, or null. Who is in it already may walk on. */
   keepingOut(from: { x: number; y: number; z: number }, to: { x: number; y: number; z: number }): Claim | null {
     const claim = this.at(to.x, to.y, to.z)
