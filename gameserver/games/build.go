@@ -64,6 +64,7 @@ type Click struct {
 	Normal [3]int32
 	Height float64 // of the place that was clicked, above the bottom of the block
 	Yaw    float64 // of the player
+	Sneaks bool    // the player, who places the block against what they would use otherwise
 }
 
 // Use returns the changes when a door, a gate or a trapdoor is clicked, which opens or closes it; none for another block.
@@ -78,7 +79,7 @@ func (at Blocks) Use(pos grid.Pos) []Change {
 // Click returns the changes that a click makes, as in the browser's client: a door is opened, a second slab makes a whole
 // block, and plants and water give way.
 func (at Blocks) Click(c Click) []Change {
-	if changes := at.Use(c.At); changes != nil || c.Block == chunk.Air {
+	if changes := at.Use(c.At); changes != nil && !c.Sneaks || c.Block == chunk.Air {
 		return changes
 	}
 	there, seen := at(c.At)

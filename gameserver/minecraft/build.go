@@ -42,7 +42,8 @@ func (cl *Client) readUseItemOn(f *fields, now time.Time) (sessionmsg.FromClient
 	if f.bad || int(face) >= len(faces) || face < 0 || !cl.looks.AllowN(now, 1) {
 		return cl.acknowledgeOnly(number)
 	}
-	if there, _ := cl.mu.lands.blocks()(pos); there.IsSign() && !cl.mu.teleport.pending {
+	sneaks := cl.mu.sneaks && item != 0
+	if there, _ := cl.mu.lands.blocks()(pos); there.IsSign() && !sneaks && !cl.mu.teleport.pending {
 		cl.openSign(pos)
 		return cl.acknowledgeOnly(number)
 	}
@@ -50,6 +51,7 @@ func (cl *Client) readUseItemOn(f *fields, now time.Time) (sessionmsg.FromClient
 	d := faces[face]
 	changes := cl.predicted().Click(games.Click{
 		Block: b, At: pos, Normal: [3]int32{d.X, d.Y, d.Z}, Height: float64(height), Yaw: float64(cl.mu.player.Pose.Yaw),
+		Sneaks: sneaks,
 	})
 	if len(changes) == 0 && item != 0 && item != blocktable.MinecraftBucket && !known {
 		cl.notice("This world has no such block.")

@@ -59,6 +59,7 @@ type Client struct {
 
 		requests requests
 		hands    hands
+		sneaks   bool
 		form     signForm
 	}
 }

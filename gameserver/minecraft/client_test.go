@@ -674,6 +674,32 @@ func TestRefusedCorners(t *testing.T) {
 	}
 }
 
+// Who sneaks places blocks against signs and gates, and uses them with an empty hand.
+func TestSneaking(t *testing.T) {
+	action := func(number int) packet { return begin(packetPlayerAction).varint(selfEntity).varint(number).varint(0) }
+	empty := begin(packetSetCreativeSlot).i16(firstBarSlot).u8(0)
+	sign, gate := grid.Pos{X: 1, Y: 10, Z: 3}, grid.Pos{X: 3, Y: 10, Z: 3}
+	onSign, onGate := useOn(1, 10, 3, 1), useOn(3, 10, 3, 2)
+	cl, s := playing(t, sent(
+		confirm(), action(actionSneak), action(3), onSign, onGate, action(actionStand), onGate, chatPacket("stands"),
+		action(actionSneak), empty, onSign, onGate, chatPacket("sneaks"),
+	))
+	gamestest.ReceiveBlocks(t, cl, games.Change{Pos: sign, To: chunk.Sign}, games.Change{Pos: gate, To: chunk.PlankFenceGate})
+	s.Out.Reset()
+	gamestest.ReadEdits(t, cl,
+		games.Change{Pos: grid.Pos{X: 1, Y: 11, Z: 3}, To: chunk.Stone}, games.Change{Pos: grid.Pos{X: 3, Y: 11, Z: 3}, To: chunk.Stone},
+		games.Change{Pos: gate, To: chunk.PlankFenceGate + 4},
+	)
+	gamestest.Read[sessionmsg.Chat](t, cl)
+	if e := gamestest.Read[sessionmsg.Edit](t, cl); chunk.Block(e.Block) != chunk.PlankFenceGate {
+		t.Errorf("with an empty hand the client makes %+v", e)
+	}
+	gamestest.Tick(t, cl, time.Now())
+	if got := received(t, s, true); !has(got, begin(packetOpenSign).position(sign).u8(1)) {
+		t.Errorf("the client is sent %q", got)
+	}
+}
+
 // checkLight checks the light of a column.
 func checkLight(t *testing.T, f *fields, sections int) {
 	t.Helper()

@@ -118,7 +118,7 @@ func FuzzClient(f *testing.F) {
 		begin(packetDig).varint(2).i64(0).u8(0).varint(-1),
 		begin(packetSelectSlot).i16(3), begin(packetSetCreativeSlot).i16(36).u8(1).varint(44).u8(1, 0), begin(packetSetCreativeSlot).i16(45).u8(0),
 		chatPacket("hello"), begin(packetCommand).text("help"), begin(packetSettings).text("en_gb").u8(12).varint(0).u8(1, 0x7f).varint(1).u8(0, 1),
-		begin(packetInteract).varint(2).varint(1).u8(0), begin(0x10), writeSign(grid.Pos{X: 1, Y: 9, Z: 2}, "home"),
+		begin(packetInteract).varint(2).varint(1).u8(0), begin(0x10), begin(packetPlayerAction).varint(1).varint(0).varint(0), writeSign(grid.Pos{X: 1, Y: 9, Z: 2}, "home"),
 	} {
 		f.Add([]byte(p))
 	}

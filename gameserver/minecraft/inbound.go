@@ -97,6 +97,14 @@ func (cl *Client) readPlay(kind int32, f *fields, now time.Time) (sessionmsg.Fro
 		return cl.move(pose, f, now)
 	case packetDig:
 		return cl.readDig(f, now)
+	case packetPlayerAction:
+		f.varint() // which entity
+		switch f.varint() {
+		case actionSneak:
+			cl.mu.sneaks = true
+		case actionStand:
+			cl.mu.sneaks = false
+		}
 	case packetWriteSign:
 		return cl.readSign(f, now)
 	case packetUseItemOn:

@@ -56,6 +56,7 @@ const (
 	packetMoveLook         = 0x18
 	packetMoveOnGround     = 0x19
 	packetDig              = 0x20
+	packetPlayerAction     = 0x21
 	packetSelectSlot       = 0x2b
 	packetSetCreativeSlot  = 0x2e
 	packetWriteSign        = 0x31
@@ -96,6 +97,8 @@ const (
 	abilityCreative      = 0x01 | 0x04 | 0x08 // invulnerable, may fly, breaks at once
 	interactAttack       = 1
 	digStart             = 0
+	actionSneak          = 0
+	actionStand          = 1
 )
 
 // fields are the bytes of a packet that have not been read. After the first that is missing every read returns zero,

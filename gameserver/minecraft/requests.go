@@ -7,7 +7,8 @@ import (
 )
 
 // requests are the client's changes of blocks. It numbers them, and shows what it has asked for until they are
-// acknowledged: by the highest number up to which all are answered. A request may be two edits.
+// acknowledged: by the highest number up to which all are answered. A request may be several edits: both halves of a
+// door, or stairs with the corners that they make.
 type requests struct {
 	edits   games.Edits
 	numbers map[uint64]int32 // of requests, by those of edits that wait for their answers
