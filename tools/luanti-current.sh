@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# luanti-current.sh: the test with Debian's client of Luanti, with that of the suite testing. The client and its libraries are unpacked
-# into a folder, which is its root: nothing is installed. Needs root and a Debian mirror.
+# luanti-current.sh: the test with Debian's client of Luanti, with that of the suite testing. The client and its
+# libraries are unpacked into a folder, which is its root: nothing is installed. Needs root and a Debian mirror.
 set -euo pipefail
 skip() { echo "SKIPPED: the current client of Luanti: $*" >&2; exit 0; }
 
