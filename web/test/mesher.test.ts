@@ -3,7 +3,7 @@ import { CELL } from '../src/mesh/cells'
 import { WORDS_PER_QUAD, meshSection, type SectionMesh } from '../src/mesh/mesher'
 import { copyVolume, newVolume } from '../src/mesh/volume'
 import { TILES } from '../src/world/block-table'
-import { WATER } from '../src/world/blocks'
+import { KINDS, WATER } from '../src/world/blocks'
 import { World } from '../src/world/world'
 import { worldOf } from './columns'
 import { landOf, meshOf } from './land'
@@ -40,7 +40,7 @@ function vertexOf([a = 0, b = 0]: Uint32Array): Vertex {
     occlusion: (a >> 23) & 3,
     low: (a >> 25) & 1,
     wet: (a >> 26) & 1,
-    layer: b & 1023,
+    layer: b & 255,
     sky: (b >> 10) & 63,
     glow: (b >> 16) & 63,
   }
@@ -126,6 +126,24 @@ describe('mesher', () => {
     expect([wet(1), wet(2), wet(3)].map(([bit]) => bit)).toEqual([1, 1, 0])
     expect(quadsOf(opaque).filter(([{ face, at, wet }]) => face === 2 && at[1] === 1 && !wet)).toEqual([])
     expect(quadsOf(water).every(([{ wet }]) => wet === 1)).toBe(true)
+  })
+
+  test('slabs, panes and plants under water are marked, those above it are not', () => {
+    const wet = (block: number, level: number) => {
+      const stack = [STONE, block, block === REEDS ? block : level > 1 ? WATER : 0]
+      const parts = mesh(
+        worldOf(1, (x, y, z) => (x === 5 && z === 7 && stack[y]) || (y === 0 ? STONE : y <= level ? WATER : 0)),
+      )
+      const quads = [parts.opaque, parts.cutout].flatMap(quadsOf)
+      return quads.filter(([{ layer, face }]) => layer === KINDS[block]?.side && face !== 3).map(([{ wet }]) => wet)
+    }
+    const named = (wanted: string) => KINDS.findIndex(({ name }) => name === wanted)
+    const slab = named('Cobble slab')
+    expect(wet(slab, 4)).toEqual([1, 1, 1, 1, 1])
+    expect(wet(slab, 0)).toEqual([0, 0, 0, 0, 0])
+    expect(new Set(wet(named('Glass pane'), 4))).toEqual(new Set([1]))
+    expect(wet(REEDS, 4)).toEqual([1, 1, 1, 1])
+    expect(wet(REEDS, 1)).toEqual([0, 0, 0, 0])
   })
 
   test('every triangle faces outwards', () => {

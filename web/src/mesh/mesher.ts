@@ -12,7 +12,7 @@
 //   word 1: layer:8 | 0:2 | sky:6 | glow:6 (light, 0 to 60, four times the level) | 0:10 (but see shapes.ts)
 //
 // corner numbers (0,0) (1,0) (1,1) (0,1) in the face's own axes. low: the top of a liquid, slightly below the block's.
-// water: the face of a liquid; of the opaque and the cutout pass, a face under water.
+// water: the face of a liquid; of the opaque and the cutout pass, a face, or a plant, under water.
 // A plant is two quads, faces 6 from (0, 0) to (1, 1) and 7 from (0, 1) to (1, 0) of x and z; corners 2 and 3 are its
 // upper ones. For plants, low means that the wind moves the vertex: the upper ones, and on stacked plants the lower ones.
 // A quad has four vertices, counter-clockwise from outside, drawn as triangles 0 1 2 and 0 2 3.
@@ -361,7 +361,10 @@ function meshPlants({ blocks, shade, plants }: Volume, near: boolean): void {
         if (!near && (plantHash(x, z) >>> 25) & 3) continue
         const cell = row * WIDTH + x + 1
         const block = blocks[cell] ?? 0
-        emitPlant(x, y, z, block, (shade[cell] ?? 0) & 255, blocks[cell - LAYER] === block)
+        let top = cell
+        while (blocks[top] === block) top += LAYER
+        const fixed = stamp | (SHAPE[blocks[top] ?? 0] === LIQUID ? 1 << 26 : 0)
+        emitPlant(fixed, x, y, z, block, (shade[cell] ?? 0) & 255, blocks[cell - LAYER] === block)
       }
     }
   }
@@ -374,7 +377,16 @@ function plantHash(x: number, z: number): number {
   return h ^ (h >>> 16)
 }
 
-function emitPlant(x: number, y: number, z: number, block: number, light: number, stacked: boolean): void {
+/** Adds a plant; fixed: the bits of word 0 that all its vertices have. */
+function emitPlant(
+  fixed: number,
+  x: number,
+  y: number,
+  z: number,
+  block: number,
+  light: number,
+  stacked: boolean,
+): void {
   const shade = (LAYERS[3 * block + 1] ?? 0) | ((light >> 4) << 12) | ((light & 15) << 18) // four times the levels
   const quads = passOf(block)
   for (let face = 6; face < 8; face++) {
@@ -385,7 +397,7 @@ function emitPlant(x: number, y: number, z: number, block: number, light: number
       const up = corner >= 2 ? 1 : 0
       const moves = up || stacked ? 1 : 0
       words[at + 2 * corner] =
-        stamp |
+        fixed |
         (x + far) |
         ((y + up) << 6) |
         ((z + (face === 6 ? far : 1 - far)) << 12) |

@@ -6,7 +6,7 @@
 
 import { DOOR, FENCE, FENCE_POST, GATE, LADDER, PANE, PANE_POST, SHAPE_BOXES, TRAPDOOR } from '../world/block-table'
 import { SIZE } from '../world/coords'
-import { CUBE, LAYERS, OPAQUE, SHAPE } from './tables'
+import { CUBE, LAYERS, LIQUID, OPAQUE, SHAPE } from './tables'
 import { LAYER, WIDTH, type Volume } from './volume'
 
 const STEPS = [1, LAYER, WIDTH] // of x, y, z within a volume
@@ -48,6 +48,8 @@ export function meshShapes(
       if (others.some((other) => other[outward > 0 ? axis : axis + 3] === touching && covers(other, box, u, v)))
         continue
       const corners = shadeFace(outer ? beyond : cell, STEPS[u] ?? 0, STEPS[v] ?? 0)
+      const wet = SHAPE[blocks[beyond] ?? 0] === LIQUID
+      const fixed = stamp | (face << 18) | (wet ? 1 << 26 : 0)
       const layer = LAYERS[3 * block + layerOf(blocks, cell, face)] ?? 0
       const quads = passOf(block)
       const first = quads.next(face, at[0] ?? 0, at[1] ?? 0, at[2] ?? 0)
@@ -61,7 +63,7 @@ export function meshShapes(
         const light = between(corners, (place[u] ?? 0) / WHOLE, (place[v] ?? 0) / WHOLE)
         const [x = 0, y = 0, z = 0] = place.map((part, i) => WHOLE * (at[i] ?? 0) + part)
         quads.words[first + 2 * i] =
-          stamp | (x >> 4) | ((y >> 4) << 6) | ((z >> 4) << 12) | (face << 18) | (corner << 21) | (light(12, 3) << 23)
+          fixed | (x >> 4) | ((y >> 4) << 6) | ((z >> 4) << 12) | (corner << 21) | (light(12, 3) << 23)
         quads.words[first + 2 * i + 1] =
           layer |
           ((z & 12) << 6) |
