@@ -62,7 +62,7 @@ func TestCommandsWhileNamesAreImported(t *testing.T) {
 			t.Fatal(err)
 		}
 		before("once roles are entered")
-		if got := enter("mod", "mod", 0, "mute gus"); got != "gus is muted for good.<nil>" {
+		if got := enter("mod", "mod", 0, "mute gus"); got != "gus is muted for good. <nil>" {
 			t.Errorf("a moderator is answered: %s", got)
 		}
 		a.stop()
