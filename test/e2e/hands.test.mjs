@@ -62,9 +62,28 @@ test('in the inventory, digits choose a slot, or put a block into one, and a cli
   await untilScreen('play')
   assert.deepEqual(await hotbar(), before)
   await ada.page.waitForSelector('.hotbar', { state: 'visible' })
+  assert.equal(await ada.page.$eval('.hotbar', (hotbar) => hotbar.nextElementSibling.className), 'chat')
 })
 
-test('a button of the mouse, its wheel and Control alone can be bound', async () => {
+test('a block that was pointed at when the inventory was closed is not put anywhere when it is open again', async () => {
+  await ada.page.keyboard.press('KeyE')
+  await ada.page.hover('.inventory .slot:has(img[alt=Stone])')
+  const before = await hotbar()
+  await ada.page.keyboard.press('KeyE')
+  await untilScreen('play')
+  await ada.page.evaluate(() => {
+    const digit = (code) => window.dispatchEvent(new KeyboardEvent('keydown', { code, key: code.at(-1) }))
+    window.dispatchEvent(new KeyboardEvent('keydown', { code: 'KeyE', key: 'e' }))
+    digit('Digit8') // before the mouse moves
+  })
+  await ada.until(() => window.__voxeld.state().hotbarSlot === 7)
+  assert.deepEqual(await hotbar(), before)
+  await ada.page.mouse.move(2, 2)
+  await ada.page.keyboard.press('KeyE')
+  await untilScreen('play')
+})
+
+test('a button of the mouse, its wheel, Control alone and with others can be bound', async () => {
   await openMenu()
   await ada.page.click('#tab-keys')
   const bind = async (action, press, name) => {
@@ -77,6 +96,10 @@ test('a button of the mouse, its wheel and Control alone can be bound', async ()
   }
   await bind('fly', (key) => ada.page.click(key, { button: 'middle' }), 'Middle click')
   await bind('sink', () => ada.page.keyboard.press('ControlLeft'), 'Left Control')
+  await bind('mute', () => ada.page.keyboard.press('Control+Shift+KeyX'), 'Ctrl+Shift+X')
+  await ada.page.click('[data-action=camera]')
+  await ada.page.keyboard.press('Control+AltRight') // AltGr
+  assert.equal(await ada.page.textContent('[data-action=camera]'), 'V')
   await bind('wave', () => ada.page.mouse.wheel(0, -100), 'Wheel Up')
   await ada.picture('hands-bindings')
   await resume()
@@ -92,10 +115,12 @@ test('a button of the mouse, its wheel and Control alone can be bound', async ()
 
 test('a key looks closer while it is held, another one hides all that is not the world', async () => {
   await ada.picture('hands-far')
+  const { triangles } = await ada.state()
   await ada.page.keyboard.down('KeyZ')
-  await ada.nextFrames(3)
+  await ada.until((far) => window.__voxeld.state().triangles < far, triangles)
   await ada.picture('hands-near')
   await ada.page.keyboard.up('KeyZ')
+  await ada.until((far) => window.__voxeld.state().triangles === far, triangles)
   await ada.page.keyboard.press('F1')
   await ada.page.waitForSelector('.hotbar', { state: 'hidden' })
   await ada.until(() => /F1/.test(document.querySelector('.toasts').textContent))

@@ -103,6 +103,9 @@ test('it is written again, and its text goes with the block', async () => {
   await ada.page.keyboard.type('too late')
   await bob.click('left') // at the sign
   await ada.untilBlock(at, 0)
+  const enter = { key: 'Enter', code: 'Enter', ctrlKey: true }
+  await ada.page.getByRole('button', { name: 'Cancel' }).dispatchEvent('keydown', enter) // writes nothing
+  assert.equal(await ada.page.textContent('.sign-dialog [role=alert]'), '')
   await ada.page.getByRole('button', { name: 'Write' }).click()
   await ada.page.getByRole('alert').getByText('The sign is gone').waitFor()
   assert.match(await ada.page.inputValue('.sign-dialog textarea'), /too late/)

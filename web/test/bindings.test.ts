@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { lockedKeys } from '../src/game/fullscreen'
 import { keysOf } from '../src/hud/help'
 import { ACTIONS, DEFAULTS, actionOf, bindingsFrom, codeOf, rebind } from '../src/settings/bindings'
 import { defaults, loadSettings, saveSettings } from '../src/settings/settings'
@@ -48,6 +49,13 @@ describe('key bindings', () => {
       place: ['KeyX', 'Mouse2'],
       next: ['WheelDown'],
     })
+  })
+
+  test('in full screen the browser leaves to the page what Control could be held with, but no function keys', () => {
+    const keys = lockedKeys(rebind(DEFAULTS, 'map', 'Control+Minus'))
+    for (const code of ['Escape', 'KeyW', 'KeyZ', 'Minus', 'Tab', 'Digit1', 'Digit9', 'ArrowUp'])
+      expect(keys).toContain(code)
+    expect(keys.filter((code) => /^F|Mouse|Wheel|[^A-Za-z0-9]/.test(code))).toEqual([])
   })
 
   test('Control alone is a key', () => {

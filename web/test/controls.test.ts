@@ -147,6 +147,55 @@ test('buttons and the wheel of the mouse do what they are bound to', async () =>
   expect(events.acted.mock.calls.flat()).toEqual(['jump', 'next', 'zoom'])
 })
 
+test('a button of the thumb turns no page of the browser, also where its press has opened a panel', () => {
+  void controls.capture()
+  const released = (button: number) => {
+    const event = Object.assign(new Event('mouseup', { cancelable: true }), { button })
+    window.dispatchEvent(event)
+    return event.defaultPrevented
+  }
+  expect([released(0), released(3)]).toEqual([true, true])
+  controls.release()
+  expect([released(0), released(3), released(4)]).toEqual([false, true, true])
+})
+
+test('the wheel does not zoom the page in the world, and scrolls panels', () => {
+  const listen = vi.spyOn(window, 'addEventListener')
+  controls = new Controls(target, new InputSwitch(vi.fn()), () => bindings, events)
+  expect(listen).toHaveBeenCalledWith('wheel', expect.anything(), { passive: false })
+  const taken = () => {
+    const event = Object.assign(new Event('wheel', { cancelable: true }), { deltaY: 1, deltaMode: 0 })
+    window.dispatchEvent(event)
+    return event.defaultPrevented
+  }
+  expect(taken()).toBe(false)
+  void controls.capture()
+  expect(taken()).toBe(true)
+})
+
+test('a button of the mouse stays held when the wheel or a key does the same, and when Command is released', async () => {
+  vi.useFakeTimers()
+  requestPointerLock.mockImplementation(() => {
+    answer(true)
+    return Promise.resolve()
+  })
+  vi.stubGlobal('window', Object.assign(new EventTarget(), { setTimeout }))
+  controls = new Controls(target, new InputSwitch(vi.fn()), () => bindings, events)
+  bindings = { ...bindings, break: ['Mouse0', 'WheelUp', 'KeyQ'], previous: [] }
+  await controls.capture()
+  click()
+  window.dispatchEvent(Object.assign(new Event('wheel'), { deltaY: -100, deltaMode: 0 }))
+  vi.runAllTimers()
+  vi.useRealTimers()
+  expect([events.clicked.mock.calls, controls.holds(0)]).toEqual([[[0], [0]], true])
+  controls.keyDown({ code: 'KeyQ', key: 'q' } as KeyboardEvent)
+  controls.keyUp('KeyQ')
+  controls.keyUp('MetaLeft')
+  expect(controls.holds(0)).toBe(true)
+  window.dispatchEvent(Object.assign(new Event('mouseup'), { button: 0 }))
+  expect(controls.holds(0)).toBe(false)
+})
+
 test('who sneaks with Control also walks, and undoes', () => {
   bindings = rebind(bindings, 'sink', 'ControlLeft')
   void controls.capture()

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { Devices, type DeviceParts } from '../src/game/devices'
+import { Devices, type DeviceOptions } from '../src/game/devices'
 import { Store } from '../src/game/store'
 import { InputSwitch, type InputKind } from '../src/input/kind'
 import { defaults } from '../src/settings/settings'
@@ -17,8 +17,8 @@ function setup(kind: InputKind, navigator = {}) {
   const input = new InputSwitch(vi.fn())
   input.use(kind)
   const show = vi.fn()
-  const parts = { store, input, screens: { show }, interaction: { sight: null }, partMissing: vi.fn() }
-  return { store, input, show, devices: new Devices(parts as unknown as DeviceParts) }
+  const options = { store, input, screens: { show }, interaction: { sight: null }, partMissing: vi.fn() }
+  return { store, input, show, devices: new Devices(options as unknown as DeviceOptions) }
 }
 
 test.each<[InputKind, string[]]>([

@@ -58,6 +58,21 @@ test('the key that has opened a panel closes it, also if it is Control and anoth
   expect(controls.keyDown).not.toHaveBeenCalled()
 })
 
+test('the button of the mouse that has opened a panel closes it, but not with the press that opens it', () => {
+  store.settings.bindings = rebind(rebind(store.settings.bindings, 'blocks', 'Mouse3'), 'map', 'Mouse0')
+  const press = (screen: Store['screen'], button: number) => {
+    store.screen = screen
+    window.dispatchEvent(Object.assign(new Event('mousedown'), { button }))
+    return screens.resume.mock.calls.splice(0).length === 1
+  }
+  expect(press('blocks', 3)).toBe(true)
+  expect(press('map', 0)).toBe(false) // it clicks on the map
+  expect(press('blocks', 4)).toBe(false)
+  expect(press('menu', 4)).toBe(false)
+  window.addEventListener('mousedown', () => (store.screen = 'blocks'), { once: true }) // as the world does
+  expect(press('play', 3)).toBe(false)
+})
+
 test('what is open uses a key first, and what nobody uses is left to the browser', () => {
   store.screen = 'blocks'
   hud.key.mockReturnValueOnce(true)

@@ -11,7 +11,7 @@ import type { Store } from './store'
 
 const MIDDLE = [0, 0] as const
 
-export interface DeviceParts {
+export interface DeviceOptions {
   canvas: HTMLCanvasElement
   store: Store
   input: InputSwitch
@@ -28,8 +28,8 @@ export class Devices implements System {
   private readonly touch: LazySystem<System>
   private readonly pad: LazySystem<System>
 
-  constructor(private readonly parts: DeviceParts) {
-    const { store, input, controls, screens, partMissing } = parts
+  constructor(private readonly options: DeviceOptions) {
+    const { store, input, controls, screens, partMissing } = options
     this.touch = new LazySystem(() => this.loadTouch(), partMissing)
     this.pad = new LazySystem(
       () => import('./gamepad-control').then(({ createGamepad }) => createGamepad(store, input, controls, screens)),
@@ -44,8 +44,8 @@ export class Devices implements System {
   }
 
   use(kind: InputKind): void {
-    this.parts.interaction.sight = kind === 'touch' ? null : MIDDLE
-    if (kind !== 'mouse') this.parts.controls.unlock()
+    this.options.interaction.sight = kind === 'touch' ? null : MIDDLE
+    if (kind !== 'mouse') this.options.controls.unlock()
     if (kind === 'touch') this.touch.use()
   }
 
@@ -59,7 +59,7 @@ export class Devices implements System {
       import('../input/touch'),
       import('../hud/touch-controls'),
     ])
-    const { canvas, controls, hud, interaction, buttons } = this.parts
+    const { canvas, controls, hud, interaction, buttons } = this.options
     const touchInput = new TouchInput(canvas, controls, {
       pointed: (at) => {
         interaction.sight = at && this.tangents(at.x, at.y)
@@ -80,7 +80,7 @@ export class Devices implements System {
   /** Returns the tangents of the angles between a point of the page and its middle. */
   private tangents(x: number, y: number): [right: number, up: number] {
     const { innerWidth, innerHeight } = window
-    const scale = (2 * Math.tan((this.parts.store.settings.fieldOfView * Math.PI) / 360)) / innerHeight
+    const scale = (2 * Math.tan((this.options.store.settings.fieldOfView * Math.PI) / 360)) / innerHeight
     return [(x - innerWidth / 2) * scale, (innerHeight / 2 - y) * scale]
   }
 }

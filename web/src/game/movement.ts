@@ -60,7 +60,7 @@ export class Movement implements System {
     this.body.pitch = Math.max(-MAX_PITCH, Math.min(MAX_PITCH, pitch))
   }
 
-  /** By what the angle of the picture is divided while the key for it is held. */
+  /** The factor by which the field of view is divided. */
   get zoom(): number {
     return this.controls.performs('zoom') ? ZOOM : 1
   }

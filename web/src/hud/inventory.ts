@@ -16,7 +16,7 @@ interface Slot {
   text: string
 }
 
-export interface InventoryParts {
+export interface InventoryOptions {
   /** It is in the dialog while that is open. */
   hotbar: HTMLElement
   /** Puts a block into a slot, or into the selected one. */
@@ -32,12 +32,12 @@ export class Inventory {
   private readonly name = el('span', 'muted', laterTexts.inventory.hold)
   private readonly groups: { root: HTMLElement; slots: Slot[] }[]
 
-  private readonly home: HTMLElement | null // of the hotbar
+  private readonly beforeHotbar: Element | null // in the world
   private pointed: number | null = null // the block under the mouse, or with the focus
 
-  constructor(private readonly parts: InventoryParts) {
-    const { close, hotbar } = parts
-    this.home = hotbar.parentElement
+  constructor(private readonly options: InventoryOptions) {
+    const { close, hotbar } = options
+    this.beforeHotbar = hotbar.previousElementSibling
     const names = [...new Set(PLACEABLE.map((block) => kindOf(block).group))]
     this.groups = names.map((group) => {
       const slots = PLACEABLE.filter((block) => kindOf(block).group === group).map((block) => this.slotOf(block))
@@ -69,7 +69,10 @@ export class Inventory {
       this.search.value = ''
       this.find('')
     }
-    if (open !== this.root.contains(this.parts.hotbar)) (open ? this.root : this.home)?.append(this.parts.hotbar)
+    const { hotbar } = this.options
+    if (open) this.root.append(hotbar)
+    else if (this.root.contains(hotbar)) this.beforeHotbar?.after(hotbar)
+    this.pointed = null
     this.dialog.toggle(open)
   }
 
@@ -78,8 +81,8 @@ export class Inventory {
     const searching = target === this.search
     const slot = slotOf(searching ? `Digit${key}` : codeOf(event)) // no name of a block has a digit
     if (slot !== null && !ctrlKey && !metaKey && !altKey) {
-      if (this.pointed === null) this.parts.select(slot)
-      else this.parts.put(this.pointed, slot)
+      if (this.pointed === null) this.options.select(slot)
+      else this.options.put(this.pointed, slot)
       return true
     }
     if (key !== 'Enter' || !searching) return false
@@ -106,7 +109,7 @@ export class Inventory {
     root.addEventListener('blur', leave)
     root.addEventListener('mouseenter', point)
     root.addEventListener('mouseleave', leave)
-    root.addEventListener('click', () => this.parts.put(block))
+    root.addEventListener('click', () => this.options.put(block))
     return { root, text: `${name} ${laterTexts.group(kind.group)}`.toLowerCase() }
   }
 

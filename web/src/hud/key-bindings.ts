@@ -16,7 +16,7 @@ export class KeyBindings {
     private readonly changed: () => void,
   ) {
     this.root.addEventListener('keyup', ({ code }) => {
-      if (/^Control/.test(code)) this.bind(code) // no other key has followed
+      if (/^(Control|Shift)/.test(code)) this.bind(code) // no other key has followed
     })
     this.root.addEventListener('mousedown', (event) => {
       if (this.isOnWaiting(event)) this.bind(`Mouse${event.button}`)
@@ -34,7 +34,10 @@ export class KeyBindings {
   /** Takes the key that is waited for; returns false if none is. */
   key(event: KeyboardEvent): boolean {
     if (!this.waiting) return false
-    if (!/^(Control|Meta)/.test(event.code) && !event.repeat) this.bind(codeOf(event)) // else another key may follow
+    const { code, repeat } = event
+    if (/^Alt/.test(code))
+      this.wait(null, this.waiting) // it is the system's, and AltGr is Control and Alt on Windows
+    else if (!/^(Control|Shift|Meta)/.test(code) && !repeat) this.bind(codeOf(event)) // else another key may follow
     return true
   }
 

@@ -57,8 +57,8 @@ export class SignDialog {
     if (open) this.field.focus()
   }
 
-  key({ key, ctrlKey, metaKey }: KeyboardEvent): boolean {
-    if (key !== 'Enter' || !(ctrlKey || metaKey)) return false
+  key({ key, target, ctrlKey, metaKey }: KeyboardEvent): boolean {
+    if (key !== 'Enter' || target !== this.field || !(ctrlKey || metaKey)) return false
     this.submit()
     return true
   }

@@ -1,15 +1,14 @@
 // Keyboard, mouse and pointer lock, and what touch controls and gamepads report. The game polls what is held each frame, and
 // receives events for single presses. This module reads no game state.
 
-import { LEFT, MIDDLE, RIGHT } from '../player/block-interaction'
 import type { Intent } from '../player/body'
-import { actionOf, codeOf, type Action, type Bindings } from '../settings/bindings'
+import { actionOf, codeOf, isMouse, type Action, type Bindings } from '../settings/bindings'
 import type { InputSwitch } from './kind'
 import { CENTRED, type Stick } from './stick'
 
 const DOUBLE_MS = 280
-/** The buttons of the mouse that keys stand for. */
-const BUTTONS: Partial<Record<Action, number>> = { break: LEFT, place: RIGHT, pick: MIDDLE }
+/** What the buttons of the mouse do unless they are bound to something else, by MouseEvent.button. */
+const BUTTONS: readonly Action[] = ['break', 'pick', 'place']
 const WHEEL_STEP = 40 // of deltaY, for one press of its key
 const WHEEL_MS = 100 // how long that is held
 
@@ -28,8 +27,8 @@ export interface ControlEvents {
 
 export class Controls {
   private heldKeys = new Map<string, Action | null>() // by code
-  private heldActions = new Set<Action>() // by buttons other than keys
-  private heldButtons = new Set<number>()
+  private heldActions = new Set<Action>() // by buttons on the screen and of a gamepad
+  private heldButtons = new Set<number>() // by fingers
   private lastJump = -1e9
   private lastForward = -1e9
   private sprinting = false
@@ -51,7 +50,7 @@ export class Controls {
     target.addEventListener('mousedown', (event) => this.mouseDown(event))
     window.addEventListener('mouseup', (event) => this.mouseUp(event))
     window.addEventListener('mousemove', (event) => this.mouseMove(event))
-    window.addEventListener('wheel', (event) => this.wheelTurn(event), { passive: true })
+    window.addEventListener('wheel', (event) => this.wheelTurn(event), { passive: false })
     target.addEventListener('contextmenu', (event) => event.preventDefault())
     document.addEventListener('pointerlockchange', () => {
       if (this.hasLock() && !this.active) document.exitPointerLock() // a panel has opened meanwhile
@@ -130,7 +129,8 @@ export class Controls {
   }
 
   holds(button: number): boolean {
-    return this.heldButtons.has(button)
+    const action = BUTTONS[button]
+    return this.heldButtons.has(button) || (action !== undefined && this.performs(action))
   }
 
   /** Reports whether a key or button of an action is held. */
@@ -147,11 +147,9 @@ export class Controls {
 
   lift(action: Action): void {
     this.heldActions.delete(action)
-    const button = BUTTONS[action]
-    if (button !== undefined) this.heldButtons.delete(button)
   }
 
-  /** Presses a button of the mouse, or what stands for it. */
+  /** Presses with a finger what stands for a button of the mouse. */
   pressButton(button: number): void {
     if (!this.active) return
     this.heldButtons.add(button)
@@ -195,12 +193,8 @@ export class Controls {
 
   keyUp(code: string): void {
     // macOS does not report the release of other keys while Command is held
-    const released = code.startsWith('Meta') ? [...this.heldKeys.keys()] : [code]
-    for (const key of released) {
-      const action = this.heldKeys.get(key)
-      this.heldKeys.delete(key)
-      if (action) this.lift(action)
-    }
+    const released = code.startsWith('Meta') ? [...this.heldKeys.keys()].filter((key) => !isMouse(key)) : [code]
+    for (const key of released) this.heldKeys.delete(key)
   }
 
   private act(action: Action, now: number): void {
@@ -213,8 +207,8 @@ export class Controls {
       if (now - this.lastForward < DOUBLE_MS) this.sprinting = true
       this.lastForward = now
     }
-    const button = BUTTONS[action]
-    if (button !== undefined) this.pressButton(button)
+    const button = BUTTONS.indexOf(action)
+    if (button >= 0) this.events.clicked(button)
     else this.events.acted(action)
   }
 
@@ -233,7 +227,8 @@ export class Controls {
   }
 
   private mouseUp(event: MouseEvent): void {
-    if (this.active) event.preventDefault() // some buttons turn the pages of the browser
+    // the thumb's buttons turn the pages of the browser, also where the press has opened a panel or was bound in one
+    if (this.active || event.button > 2) event.preventDefault()
     this.keyUp(`Mouse${event.button}`)
   }
 
@@ -246,14 +241,17 @@ export class Controls {
 
   private wheelTurn(event: WheelEvent): void {
     if (!this.active) return
+    event.preventDefault() // with Control, the browser would zoom
     this.wheel += event.deltaMode === 1 ? event.deltaY * WHEEL_STEP : event.deltaY
     const steps = Math.trunc(this.wheel / WHEEL_STEP)
     if (steps === 0) return
     this.wheel = 0
-    const action = actionOf(this.bindings(), steps < 0 ? 'WheelUp' : 'WheelDown')
+    const code = steps < 0 ? 'WheelUp' : 'WheelDown'
+    const action = actionOf(this.bindings(), code)
     if (action === null) return
-    this.press(action, event.timeStamp)
-    window.setTimeout(() => this.lift(action), WHEEL_MS)
+    this.heldKeys.set(code, action)
+    this.act(action, event.timeStamp)
+    window.setTimeout(() => this.keyUp(code), WHEEL_MS)
   }
 }
 

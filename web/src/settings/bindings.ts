@@ -77,7 +77,7 @@ export function rebind(bindings: Bindings, action: Action, code: string): Bindin
   return { ...bindings, ...Object.fromEntries(rest), [action]: [...kept, code] }
 }
 
-function isMouse(code: string): boolean {
+export function isMouse(code: string): boolean {
   return /^(Mouse|Wheel)/.test(code)
 }
 
