@@ -56,7 +56,9 @@ func TestCommandsThatWaitAreNoted(t *testing.T) {
 		var said []string
 		s.send = func(m sessionmsg.FromServer) { said = append(said, m.(sessionmsg.Notice).Text) }
 		g := Gateway{Background: func(run func(context.Context)) { run(t.Context()) }}
-		answer := func(text string) task { return func(context.Context) []notice.Notice { return []notice.Notice{notice.Plain(text)} } }
+		answer := func(text string) task {
+			return func(context.Context) []notice.Notice { return []notice.Notice{notice.Plain(text)} }
+		}
 		s.background(g, func(context.Context) []notice.Notice {
 			s.background(g, answer("at once"))
 			time.Sleep(2 * time.Second) // of the bubble
@@ -75,7 +77,9 @@ type fixedPolicy struct{ *policy.State }
 
 func (p fixedPolicy) Read(read func(*policy.State)) { read(p.State) }
 
-func (fixedPolicy) Enter(context.Context, nodemsg.Act, func() error) (notice.Notice, error) { return notice.Notice{}, nil }
+func (fixedPolicy) Enter(context.Context, nodemsg.Act, func() error) (notice.Notice, error) {
+	return notice.Notice{}, nil
+}
 
 func (fixedPolicy) Notify(func(), func(string)) {}
 
