@@ -60,7 +60,7 @@ test('a claim is chosen by two clicks', async () => {
   await ada.stand()
   middle = await ada.state()
   await ada.say('/claim harbour')
-  await untilLine(ada, 'Click one corner')
+  await untilLine(ada, 'Choose one corner: Left click / Q. Right click / X cancels.')
   const before = (await ada.state()).acknowledgedEdits
   await chooseCorner(ada, -4, -4)
   await ada.until(() => window.__voxeld.state().choosing === 'second')

@@ -184,7 +184,7 @@ test('in full screen, Escape opens the menu', async () => {
   await ada.until(() => !document.fullscreenElement)
 })
 
-test('the page asks before it is left only while an edit is not acknowledged', async () => {
+test('the page and its menu ask before the world is left only while an edit is not acknowledged', async () => {
   const ground = await ada.aimAtGround()
   await ada.reload()
   assert.deepEqual(ada.dialogs, [])
@@ -195,6 +195,11 @@ test('the page asks before it is left only while an edit is not acknowledged', a
   await ada.page.mouse.down()
   await ada.page.mouse.up()
   await ada.until(() => window.__voxeld.state().pendingEdits === 1)
+  await openMenu()
+  await ada.page.getByRole('button', { name: 'Leave' }).click()
+  await ada.page.getByRole('button', { name: 'Leave and lose 1 edit' }).waitFor()
+  assert.equal((await ada.state()).screen, 'menu')
+  await resume()
   await ada.page.goto(daemon.url).catch(() => undefined)
   assert.deepEqual(ada.dialogs, ['beforeunload'])
 })

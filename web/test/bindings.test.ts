@@ -88,7 +88,7 @@ describe('key bindings', () => {
       'Mouse, arrow keys',
       'Space',
       'F, Space Space',
-      'Left / right click, Q / X',
+      'Left click / Q, Right click / X',
     ])
   })
 
@@ -99,5 +99,8 @@ describe('key bindings', () => {
     expect(help).toContain('Mouse, 8 Left arrow Down arrow Right arrow')
     expect(help).toContain('F, W W')
     expect(help).toContain('Control')
+    const mouse = rebind(rebind(DEFAULTS, 'place', 'Mouse1'), 'next', 'KeyO')
+    expect(keysOf('{place}, {pick}, {next}', mouse)).toBe('Middle click / X, P, Wheel Down / O')
+    expect(JSON.stringify([en, enLater])).not.toMatch(/right click|middle click|left click to|the wheel/i)
   })
 })

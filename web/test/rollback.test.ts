@@ -4,11 +4,12 @@ import { RollbackControl } from '../src/game/rollback-control'
 import { columnsOf, frameOf } from '../src/hud/rollback-dialog'
 import { decode, type RollbackPreview } from '../src/net/protocol'
 import { LEFT, MIDDLE, RIGHT } from '../src/player/block-interaction'
+import { defaults } from '../src/settings/settings'
 import type { Hit } from '../src/player/ray'
 
 describe('inspecting', () => {
   const setup = () => {
-    const store = { inWorld: true }
+    const store = { inWorld: true, settings: defaults(false) }
     const session = { sendCommand: vi.fn() }
     const interaction = {
       aim: { x: 3, y: 60, z: -8, normal: [0, 0, 1], distance: 2 } as Hit | null,

@@ -27,6 +27,7 @@ import { UndoStack, inverseOf, type Change, type Step } from '../build/undo-stac
 import { Work, type Wanted } from '../build/work'
 import { BuildBar, type BuildStatus } from '../hud/build-bar'
 import { BuildDialog } from '../hud/build-dialog'
+import { keysOf } from '../hud/help'
 import type { Hud } from '../hud/hud'
 import type { InputKind } from '../input/kind'
 import { RETRYABLE, refusalMessage } from '../net/messages'
@@ -599,7 +600,7 @@ export class BuildControl implements System {
   private noteOf(gesture: Gesture): string {
     const wanted = gesture.corners && this.ghosts.length === 0 ? this.wantedBy(gesture) : ''
     if (typeof wanted === 'string' && wanted) return wanted
-    const note = inputIs('touch') ? touchNoteFor(gesture) : noteFor(gesture)
+    const note = inputIs('touch') ? touchNoteFor(gesture) : keysOf(noteFor(gesture), this.store.settings.bindings)
     if (gesture.stage !== 'confirm' || gesture.tool === 'copy') return note
     const { isInReach } = this.place()
     const far = this.ghosts.filter(({ x, y, z }) => !isInReach(x, y, z)).length

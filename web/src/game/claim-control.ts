@@ -56,9 +56,9 @@ export class ClaimControl implements System {
     const [word, name = '', ...rest] = command.split(/\s+/)
     if (word?.toLowerCase() !== 'claim' || name.includes(',') || rest.length > 0) return false
     if (!this.session.mayUse('claim')) return false // the server says why
-    const { world, body, session, hud, interaction } = this
+    const { store, world, body, session, hud, interaction } = this
     void import('./claim-draft').then(({ ClaimDraft }) => {
-      this.draft = new ClaimDraft(name, world, body, session, hud, interaction)
+      this.draft = new ClaimDraft(store, name, world, body, session, hud, interaction)
     })
     return true
   }

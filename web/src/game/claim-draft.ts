@@ -1,5 +1,6 @@
 // A claim that the player chooses by two clicks.
 
+import { keysOf } from '../hud/help'
 import type { Hud } from '../hud/hud'
 import type { Session } from '../net/session'
 import { LEFT, RIGHT, type BlockInteraction } from '../player/block-interaction'
@@ -9,6 +10,7 @@ import { laterTexts } from '../text/later-texts'
 import { boxesOf, isAimable } from '../world/blocks'
 import { MAX_SIDE, MIN_SIDE, columnsBetween, otherOwner, overlaps, type Box } from '../world/claims'
 import type { World } from '../world/world'
+import type { Store } from './store'
 
 const texts = laterTexts.claim
 
@@ -26,6 +28,7 @@ export class ClaimDraft {
   box: Box | null = null
 
   constructor(
+    private readonly store: Pick<Store, 'settings'>,
     private readonly name: string,
     private readonly world: World,
     private readonly body: Body,
@@ -68,17 +71,18 @@ export class ClaimDraft {
 
   update(): void {
     const { name, first, hud } = this
+    const { settings } = this.store
     const what = texts.named(name)
     const corner = this.aim()
     if (!first) {
       this.box = corner && columnsBetween(corner, corner, this.world.height)
-      hud.claimLine.setHint(what, texts.first)
+      hud.claimLine.setHint(what, keysOf(texts.first, settings.bindings))
       return
     }
     if (corner) this.box = columnsBetween(first, corner, this.world.height)
     const [width, length] = this.box ? sidesOf(this.box) : [0, 0]
     const problem = this.box && this.problemOf(this.box)
-    hud.claimLine.setHint(texts.sides(what, width, length), problem ?? texts.second)
+    hud.claimLine.setHint(texts.sides(what, width, length), problem ?? keysOf(texts.second, settings.bindings))
   }
 
   /** Returns why a box cannot be claimed, as far as is known here, or null. */

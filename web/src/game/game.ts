@@ -80,6 +80,7 @@ export function startGame(
       if (store.screen === 'chat') void screens.resume() // a command may have opened another one
     },
     leave: () => screens.showTitle(null),
+    unsaved: () => session.edits.waiting.length,
     selectSlot: (slot) => hotbar.select(slot),
     putBlock: (block, slot = store.slot) => {
       hotbar.put(slot, block)

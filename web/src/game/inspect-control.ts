@@ -1,5 +1,6 @@
 // The tool that shows who changed a block: while it is on, clicks ask instead of changing blocks. The answers are lines of the chat.
 
+import { keysOf } from '../hud/help'
 import type { Hud } from '../hud/hud'
 import type { Session } from '../net/session'
 import { LEFT, MIDDLE, RIGHT, type BlockInteraction } from '../player/block-interaction'
@@ -15,7 +16,7 @@ export class InspectControl implements System {
   private askedAt = -Infinity
 
   constructor(
-    private readonly store: Pick<Store, 'inWorld'>,
+    private readonly store: Pick<Store, 'inWorld' | 'settings'>,
     private readonly session: Pick<Session, 'sendCommand'>,
     private readonly interaction: Pick<BlockInteraction, 'aim' | 'updateAim'>,
     private readonly hud: { claimLine: Pick<Hud['claimLine'], 'setHint'>; messages: Pick<Hud['messages'], 'toast'> },
@@ -29,7 +30,8 @@ export class InspectControl implements System {
     if (this.active) this.stop()
     else {
       this.active = true
-      this.hud.claimLine.setHint(laterTexts.inspect.title, laterTexts.inspect.note)
+      const { title, note } = laterTexts.inspect
+      this.hud.claimLine.setHint(title, keysOf(note, this.store.settings.bindings))
     }
   }
 

@@ -1,19 +1,23 @@
 // What keys, buttons and fingers do, shown on the title screen and in the menu. Style sheets hide what the player does not use.
 
-import type { Action, Bindings } from '../settings/bindings'
+import { isMouse, type Action, type Bindings } from '../settings/bindings'
 import type { HelpLine } from '../text/en'
 import { texts } from '../text/texts'
 import { el } from './dom'
 
 const ARROWS = ['ArrowUp', 'ArrowLeft', 'ArrowDown', 'ArrowRight']
 
-/** Returns a line's keys as the player has bound them. */
+/** Returns the names of the first button of the mouse and of the first key that an action has. */
+export function keyNames(codes: readonly string[]): string {
+  const first = [codes.find(isMouse), codes.find((code) => !isMouse(code))].filter((code) => code !== undefined)
+  const names = first.map((code) => texts.key(code.replace(/^(Shift|Control|Alt|Meta)(Left|Right)$/, '$1')))
+  return names.join(' / ') || texts.noKey
+}
+
+/** Returns a text with the keys of actions as the player has bound them. */
 export function keysOf(line: string, bindings: Bindings): string {
   return line
-    .replace(/{(\w+)}/g, (_, action: Action) => {
-      const [code] = bindings[action]
-      return code === undefined ? texts.noKey : texts.key(code.replace(/^(Shift|Control|Alt|Meta)(Left|Right)$/, '$1'))
-    })
+    .replace(/{(\w+)}/g, (_, action: Action) => keyNames(bindings[action]))
     .replace(ARROWS.map(texts.key).join(' '), texts.arrowKeys)
 }
 

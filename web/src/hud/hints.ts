@@ -3,8 +3,8 @@
 import type { InputKind } from '../input/kind'
 import { type Action, type Bindings } from '../settings/bindings'
 import { laterTexts } from '../text/later-texts'
-import { texts } from '../text/texts'
 import { button, el, show } from './dom'
+import { keyNames } from './help'
 import './hints.css'
 
 /** What a newcomer tries, in order. */
@@ -58,7 +58,6 @@ function wordsOf(kind: InputKind, step: Step, bindings: Bindings): (Node | strin
     .map((part, i) => (i % 2 === 0 ? part : keyOf(bindings[part as Action])))
 }
 
-/** Returns the name of the first of some keys. */
-function keyOf([code]: readonly string[]): HTMLElement {
-  return el('kbd', '', code === undefined ? texts.noKey : texts.key(code))
+function keyOf(codes: readonly string[]): HTMLElement {
+  return el('kbd', '', keyNames(codes))
 }

@@ -34,6 +34,8 @@ export interface HudEvents {
   resume: () => void
   chatClosed: () => void
   leave: () => void
+  /** Returns how many edits are not acknowledged. */
+  unsaved: () => number
   selectSlot: (slot: number) => void
   /** Puts a block into a slot of the hotbar, or into the selected one. */
   putBlock: (block: number, slot?: number) => void

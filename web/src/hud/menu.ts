@@ -29,6 +29,8 @@ export interface MenuEvents {
   /** The key is to be taken to another device. */
   takeKey: () => void
   leave: () => void
+  /** Returns how many edits would be lost by leaving now. */
+  unsaved: () => number
 }
 
 const TABS = ['game', 'settings', 'keys'] as const
@@ -82,11 +84,12 @@ export class Menu {
   private readonly boxes: [box: HTMLInputElement, key: Flags][] = []
   private readonly effectiveQuality = el('small', 'muted')
   private readonly tabs: HTMLElement
+  private readonly leave: HTMLElement
   private bindings: KeyBindings | null = null // loaded when they are opened first
 
   constructor(
     private readonly settings: Settings,
-    { settingsChanged: changed, resume, perform, chooseSkin, invite, takeKey, leave }: MenuEvents,
+    { settingsChanged: changed, resume, perform, chooseSkin, invite, takeKey, leave, unsaved }: MenuEvents,
   ) {
     const rows = SLIDERS.map(([key, label, text]) => {
       const [min, max, step] = RANGES[key]
@@ -124,6 +127,12 @@ export class Menu {
       help.update(settings.bindings)
       changed()
     }
+    this.leave = button(texts.leave, 'quiet', () => {
+      const edits = unsaved()
+      const question = texts.leaveUnsaved(edits)
+      if (edits === 0 || this.leave.textContent === question) leave()
+      else this.leave.textContent = question
+    })
     const keys = el('div', 'with-keys')
     const pages: Record<Tab, HTMLElement> = {
       game: el(
@@ -135,7 +144,7 @@ export class Menu {
         document.fullscreenEnabled ? button(texts.fullscreen, 'quiet', () => perform('fullscreen')) : null,
         button(texts.invite, 'quiet', invite),
         button(texts.otherDevice, 'quiet', takeKey),
-        button(texts.leave, 'quiet', leave),
+        this.leave,
         licenses(texts.licenses),
       ),
       settings: el(
@@ -204,6 +213,7 @@ export class Menu {
   }
 
   toggle(open: boolean): void {
+    this.leave.textContent = texts.leave
     for (const [box, key] of this.boxes) box.checked = this.settings[key] // keys change some of them
     this.dialog.toggle(open)
   }

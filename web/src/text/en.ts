@@ -41,7 +41,7 @@ export const en = {
     look: ['Mouse, {lookUp} {lookLeft} {lookDown} {lookRight}', 'look around'],
     jump: ['{jump}', 'jump / fly up'],
     fly: ['{fly}, {jump} {jump}', 'fly'],
-    blocks: ['Left / right click, {break} / {place}', 'break / place'],
+    blocks: ['{break}, {place}', 'break, place'],
     inventory: ['{blocks}', 'blocks'],
     chat: ['{chat}', 'chat, /help for commands'],
     map: ['{map}', 'map'],
