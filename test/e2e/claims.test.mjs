@@ -122,6 +122,13 @@ test('a line shows who is left and entered, and walls stand around the claim', a
   )
   await eve.stand()
   await eve.picture('claim-from-outside')
+  // without the walls and ada's name
+  const { drawCalls } = await eve.state()
+  await eve.page.keyboard.press('F1')
+  await eve.until((before) => window.__voxeld.state().drawCalls <= before - 2, drawCalls)
+  await eve.picture('claim-bare')
+  await eve.page.keyboard.press('F1')
+  await eve.until((before) => window.__voxeld.state().drawCalls >= before, drawCalls)
 })
 
 test('members build, and a claim for members only keeps others out', async () => {

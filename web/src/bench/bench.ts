@@ -92,6 +92,7 @@ class Bench {
   ) {
     this.view = new View(canvas, false)
     this.view.add(this.avatars.meshes)
+    this.view.addAid(this.avatars.names)
     this.view.setScale(0.5)
     this.meshes = new MeshScheduler(this.world, this.view.terrain, () => (this.refused = 'a worker has failed'))
     const events: SessionEvents = {

@@ -62,6 +62,7 @@ export function startGame(
   const avatars = new Avatars(world)
   const view = new View(canvas, settings.smoothEdges)
   view.add(avatars.meshes)
+  view.addAid(avatars.names)
   const shown = new ShownChunks(view.terrain)
   const meshes = new MeshScheduler(world, shown, () => hud.messages.toast(texts.landMissing))
   view.onContextLost(

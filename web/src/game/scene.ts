@@ -46,7 +46,7 @@ export class Scene implements System {
     this.camera = camera
     this.submerged = isUnderWater(this.world, camera)
     view.setCamera(camera)
-    const aim = store.screen === 'play' && view.showHand && this.interaction.sight ? this.interaction.aim : null
+    const aim = store.screen === 'play' && this.interaction.sight ? this.interaction.aim : null
     view.outlineBlock(aim, boundsOf(aim ? this.world.get(aim.x, aim.y, aim.z) : AIR))
     this.avatars.update(now, dt, camera, view.originX, view.originZ)
     part?.holdBlock()

@@ -36,6 +36,7 @@ export class Screens {
     if (screen !== 'play') this.controls.release()
     this.hud.show(screen, text)
     this.view.showHand = screen !== 'title' && screen !== 'past' && !this.hud.hidden
+    this.view.showAids = !this.hud.hidden
   }
 
   /** Hides all that is drawn over the world, or shows it again. */
@@ -49,6 +50,7 @@ export class Screens {
   showTitle(error: string | null): void {
     this.session.leave()
     this.hud.messages.setBanner(null)
+    this.hud.hidden = false
     this.show('title')
     if (error) this.hud.title.open(error)
     this.view.setDistance(BACKDROP_VIEW)

@@ -44,6 +44,7 @@ export class Avatars {
   /** Null unless it is shown. */
   self: OwnFigure | null = null
   readonly meshes: readonly Mesh[]
+  readonly names: Mesh
   visible = true
   private others = new Map<string, RemoteAvatar>()
   private readonly figures = new FigureMesh()
@@ -52,7 +53,8 @@ export class Avatars {
 
   constructor(private readonly world: World) {
     this.lamps = new Lamps(world)
-    this.meshes = [this.figures.mesh, this.tags.mesh]
+    this.meshes = [this.figures.mesh]
+    this.names = this.tags.mesh
   }
 
   enter(avatar: Avatar, chunk: ChunkAddress, now: number): void {

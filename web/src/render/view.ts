@@ -37,6 +37,7 @@ export class View {
   private claimWalls: ClaimWalls | null = null
   private readonly renderer: Renderer
   private readonly sources = new Set<Iterable<Mesh>>()
+  private readonly aids: Mesh[] = []
   private readonly camera = new PerspectiveCamera(75, 0.05, 2400)
   private readonly sky = new Sky()
   private readonly outline: Mesh
@@ -49,6 +50,8 @@ export class View {
   originX = 0
   originZ = 0
   showHand = true
+  /** Draws what is not of the world, too: names, the outline of the block aimed at, borders of claims. */
+  showAids = true
   /** A factor on the light at night and in caves. */
   brightness = 1
 
@@ -62,7 +65,8 @@ export class View {
     const program = new Program(OUTLINE_VERTEX, OUTLINE_FRAGMENT)
     this.outline = new Mesh(cubeEdges(1.004), { program, uniforms: {}, transparent: true, primitive: 'lines' }, 2.7)
     this.outline.visible = false
-    for (const source of [this.terrain.meshes, this.sky.meshes, [this.outline]]) this.add(source)
+    for (const source of [this.terrain.meshes, this.sky.meshes]) this.add(source)
+    this.addAid(this.outline)
     window.addEventListener('resize', () => this.resize())
     this.resize()
   }
@@ -95,12 +99,17 @@ export class View {
     this.sources.add(meshes)
   }
 
+  /** Draws a mesh that is not of the world, but shows the player something of it. */
+  addAid(mesh: Mesh): void {
+    this.aids.push(mesh)
+  }
+
   /** Loads what shows the borders of claims, unless it is there. */
   async loadClaimWalls(): Promise<ClaimWalls> {
     const { ClaimWalls } = await import('./claim-walls')
     if (!this.claimWalls) {
       this.claimWalls = new ClaimWalls()
-      this.add([this.claimWalls.mesh])
+      this.addAid(this.claimWalls.mesh)
     }
     return this.claimWalls
   }
@@ -169,7 +178,7 @@ export class View {
 
   private async compileAll(): Promise<void> {
     const programs = new Set<Program>()
-    for (const source of this.sources) for (const { material } of source) programs.add(material.program)
+    for (const source of [...this.sources, this.aids]) for (const { material } of source) programs.add(material.program)
     if (await this.renderer.compile(programs)) this.compiled = true
   }
 
@@ -185,7 +194,9 @@ export class View {
     this.sky.follow(this.camera, camera.x, camera.z, seconds)
     this.hand.update(dt, speed)
     this.renderer.clear()
-    this.renderer.draw(this.hand.carried ? [...this.sources, this.hand.meshes] : this.sources, this.camera)
+    const aids = this.showAids ? this.aids : []
+    const carried = this.hand.carried ? this.hand.meshes : []
+    this.renderer.draw([...this.sources, aids, carried], this.camera)
     if (this.showHand) this.hand.draw(this.renderer, this.camera.aspect)
   }
 
