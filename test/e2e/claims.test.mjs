@@ -133,7 +133,7 @@ test('a line shows who is left and entered, and walls stand around the claim', a
 
 test('members build, and a claim for members only keeps others out', async () => {
   await ada.say('/flag harbour enter members')
-  await ada.untilChat('Only members may enter in ada/harbour.')
+  await ada.untilChat('Only members may enter ada/harbour.')
   const inwards = async () => {
     await eve.page.evaluate(
       ([x, y, z]) => window.__voxeld.lookAt(x, y + 1, z),
