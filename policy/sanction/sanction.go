@@ -67,8 +67,9 @@ func (s *Sanction) Describe(now time.Time) notice.Notice {
 		return notice.New("you_are_banned", "You are banned from this world by {name}[ ({left:duration} left)][: {reason}].", by, s.left(now), reason)
 	case Kick:
 		return notice.New("you_were_kicked", "You were kicked by {name}[: {reason}].", by, reason)
+	default:
+		return notice.New("you_are_muted", "You are muted by {name}[ ({left:duration} left)][: {reason}].", by, s.left(now), reason)
 	}
-	return notice.New("you_are_muted", "You are muted by {name}[ ({left:duration} left)][: {reason}].", by, s.left(now), reason)
 }
 
 // Line returns the sanction as a line of a list.
@@ -79,11 +80,12 @@ func (s *Sanction) Line(now time.Time) notice.Notice {
 		return notice.New("ban", "{target}: banned by {name}[ ({left:duration} left)][: {reason}]", s.Target, by, left, s.Reason)
 	case Kick:
 		return notice.New("kick", "{target}: kicked by {name}[ ({left:duration} left)][: {reason}]", s.Target, by, left, s.Reason)
+	default:
+		return notice.New("mute", "{target}: muted by {name}[ ({left:duration} left)][: {reason}]", s.Target, by, left, s.Reason)
 	}
-	return notice.New("mute", "{target}: muted by {name}[ ({left:duration} left)][: {reason}]", s.Target, by, left, s.Reason)
 }
 
-// left returns for how long the sanction is in force; nil if until it is lifted.
+// left returns for how long the sanction is in force; empty if it is until it is lifted.
 func (s *Sanction) left(now time.Time) any {
 	if s.Until == 0 {
 		return ""
