@@ -32,8 +32,8 @@ type author struct {
 // day returns the day on which the act was entered, since 1970.
 func (by author) day() int64 { return by.entered / (24 * time.Hour).Milliseconds() }
 
-// errUsage is returned for arguments that a command does not have.
-var errUsage = errors.New("wrong arguments")
+// ErrUsage is returned for arguments that a command does not have; Command.WrongUsage tells the player.
+var ErrUsage = errors.New("wrong arguments")
 
 // splitTime returns the duration that the arguments begin with, 0 if with none, and the rest as a text. A word that
 // begins with a digit must be a duration: otherwise a mistyped one would mean for good.

@@ -76,7 +76,7 @@ func (s *State) run(a nodemsg.Act, change bool) (Effect, error) {
 		return Effect{}, notice.New("command_of_role", "/{command} is for the role {needed} and above; yours is {role}", c.Name, c.Role, by.role)
 	}
 	do, err := c.run(s, by, strings.Fields(rest), at)
-	if errors.Is(err, errUsage) {
+	if errors.Is(err, ErrUsage) {
 		err = c.WrongUsage()
 	}
 	if err != nil || !change {

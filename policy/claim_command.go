@@ -152,7 +152,7 @@ func checkLimits(s *State, owner player.ID, box grid.Box) error {
 	}
 	switch {
 	case len(own) >= most:
-		return notice.New("many_claims", "the role {role} may have {most} {most:claim|claims}: there are {count} already", role, most, len(own))
+		return notice.New("many_claims", "the role {role} may have {most} {most:claim|claims}: {count} {count:exists|exist} already", role, most, len(own))
 	case area > mostArea:
 		return notice.New("much_claimed", "the role {role} may claim {most} columns of blocks in all: with this claim it would be {area}", role, mostArea, area)
 	}
@@ -201,7 +201,7 @@ func claimLand(s *State, by author, args []string, at int64) (func() Effect, err
 	case len(args) < 2:
 		return nil, notice.New("claim_corners", "write two corners, as in /claim 10,20 30,40 harbour; in the browser, /claim harbour lets you click at them")
 	case len(args) > 3:
-		return nil, errUsage
+		return nil, ErrUsage
 	case s.NameOf(by.id) == "":
 		return nil, notice.New("register_first", "register your name first, by /register: others see whose claim it is")
 	}
@@ -272,7 +272,7 @@ func ownClaim(s *State, by author, text string) (*Claim, error) {
 // unclaim removes a claim.
 func unclaim(s *State, by author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 1 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	c, err := claimOf(s, by, args[0])
 	switch {
@@ -306,7 +306,7 @@ func keyOwner(s *State, by author, text string) (player.ID, error) {
 // trust adds a member to a claim.
 func trust(s *State, by author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 2 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	c, err := ownClaim(s, by, args[0])
 	if err != nil {
@@ -334,7 +334,7 @@ func trust(s *State, by author, args []string, _ int64) (func() Effect, error) {
 // untrust removes a member from a claim.
 func untrust(s *State, by author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 2 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	c, err := ownClaim(s, by, args[0])
 	if err != nil {
@@ -359,7 +359,7 @@ func untrust(s *State, by author, args []string, _ int64) (func() Effect, error)
 // flagClaim changes what all players may do in a claim.
 func flagClaim(s *State, by author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 3 || args[2] != "all" && args[2] != "members" {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	c, err := ownClaim(s, by, args[0])
 	if err != nil {
@@ -373,7 +373,7 @@ func flagClaim(s *State, by author, args []string, _ int64) (func() Effect, erro
 	case "enter":
 		fresh.Private = !all
 	default:
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	switch {
 	case fresh.Open == c.Open && fresh.Private == c.Private && by.role != operator: // a restore may enter a command twice
@@ -405,7 +405,7 @@ func flagged(build, all bool, label string) notice.Notice {
 // transfer makes another player the owner of a claim.
 func transfer(s *State, by author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 2 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	c, err := ownClaim(s, by, args[0])
 	if err != nil {
@@ -458,7 +458,7 @@ func claimCommands(s *State) (all []string) {
 // the number.
 func importClaim(s *State, _ author, args []string, at int64) (func() Effect, error) {
 	if len(args) != 4 && len(args) != 5 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	number := int64(0)
 	if len(args) == 5 {

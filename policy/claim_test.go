@@ -73,8 +73,8 @@ func TestClaimCommands(t *testing.T) {
 		{"ada", "claim 0,0 9,9", "The claim 1 is yours: 10 × 10 blocks. /trust 1 PLAYER lets others build in it."},
 		{"mod", "unclaim ada/1", "! they have the role owner: only a higher one than theirs may do that"},
 		{"ada", "set claims 1 100", "A builder may have 1 claim with 100 columns of blocks, moderators and above 10 times as much."},
-		{"bob", "claim 200,0 203,3", "! the role builder may have 1 claim: there are 1 already"},
-		{"ada", "transfer 1 bob", "! the player bob may not have that claim: the role builder may have 1 claim: there are 1 already"},
+		{"bob", "claim 200,0 203,3", "! the role builder may have 1 claim: 1 exists already"},
+		{"ada", "transfer 1 bob", "! the player bob may not have that claim: the role builder may have 1 claim: 1 exists already"},
 		{"ada", "set claims 1", "! usage: /set claims COUNT AREA"},
 		{"ada", "set claims 0 0", "A builder may have 0 claims with 0 columns of blocks, moderators and above 10 times as much."},
 	} {

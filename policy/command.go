@@ -28,7 +28,7 @@ func (s *State) outranks(by author, target sanction.Target) error {
 func impose(kind sanction.Kind) func(*State, author, []string, int64) (func() Effect, error) {
 	return func(s *State, by author, args []string, at int64) (func() Effect, error) {
 		if len(args) == 0 {
-			return nil, errUsage
+			return nil, ErrUsage
 		}
 		target, err := s.targetOf(args[0])
 		if err == nil {
@@ -80,7 +80,7 @@ func lift(kinds ...sanction.Kind) func(*State, author, []string, int64) (func() 
 	ban := slices.Contains(kinds, sanction.Ban)
 	return func(s *State, by author, args []string, at int64) (func() Effect, error) {
 		if len(args) != 1 {
-			return nil, errUsage
+			return nil, ErrUsage
 		}
 		target, err := s.targetOf(args[0])
 		if err != nil {
@@ -110,14 +110,14 @@ func lift(kinds ...sanction.Kind) func(*State, author, []string, int64) (func() 
 
 func say(_ *State, by author, args []string, _ int64) (func() Effect, error) {
 	if len(args) == 0 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	return func() Effect { return Effect{Say: by.name + ": " + strings.Join(args, " ")} }, nil
 }
 
 func giveRole(s *State, by author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 2 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	role, err := s.roles.named(args[1])
 	if err != nil {
@@ -153,7 +153,7 @@ func mayGrant(by author, r Role) error {
 // set changes a setting.
 func set(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 	if len(args) == 0 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	if args[0] == "message" {
 		text := strings.Join(args[1:], " ")
@@ -167,14 +167,14 @@ func set(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 	}
 	if change, known := changes[args[0]]; known {
 		do, err := change.run(s, args[1:])
-		if errors.Is(err, errUsage) {
+		if errors.Is(err, ErrUsage) {
 			err = wrongUsage("set "+args[0], change.usage)
 		}
 		return do, err
 	}
 	of := map[string]*Role{"players": &s.settings.Players, "guests": &s.settings.Guests}[args[0]]
 	if of == nil || len(args) != 2 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	role, err := s.roles.named(args[1])
 	if err == nil && role.AtLeast(Moderator) {
@@ -209,7 +209,7 @@ func registerName(s *State, by author, args []string, at int64) (func() Effect, 
 	m := s.members[by.id]
 	switch {
 	case len(args) > 0:
-		return nil, errUsage
+		return nil, ErrUsage
 	case by.role == operator:
 		return nil, notice.New("only_players_register", "only players register names")
 	case taken && owner != by.id:
@@ -242,7 +242,7 @@ func (s *State) giveName(id player.ID, name string, at int64) (before string) {
 // releaseName frees a name. Its player keeps their role.
 func releaseName(s *State, by author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 1 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	owner, registered := s.OwnerOf(args[0])
 	if !registered {
@@ -271,7 +271,7 @@ const maxTokens = 16
 
 func addToken(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 1 || len(args[0]) != hex.EncodedLen(sha256.Size) {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	return func() Effect {
 		if len(s.tokens) >= maxTokens {
@@ -284,7 +284,7 @@ func addToken(s *State, _ author, args []string, _ int64) (func() Effect, error)
 
 func takeOwnership(s *State, by author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 1 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	hash := TokenHash(args[0])
 	valid := false

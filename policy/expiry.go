@@ -60,7 +60,7 @@ func loginOf(a nodemsg.Act) (login player.Login, gateway string, is bool) {
 func seen(s *State, by author, args []string, at int64) (func() Effect, error) {
 	switch {
 	case by.role == operator || len(args) != 3:
-		return nil, errUsage
+		return nil, ErrUsage
 	case by.entering && !s.Unconfirmed(by.id, time.UnixMilli(min(at, by.entered))):
 		return nil, notice.New("nothing_to_confirm", "they have no name or claim that their coming back would confirm")
 	}
@@ -144,7 +144,7 @@ func expire(s *State, by author, args []string, at int64) (func() Effect, error)
 	now := min(at, by.entered) // two nodes' clocks
 	switch {
 	case len(args) > 0:
-		return nil, errUsage
+		return nil, ErrUsage
 	case s.settings.Expiry == 0:
 		return nil, notice.New("no_expiry", "names and claims do not expire in this world (set expiry)")
 	case s.expiring == 0:

@@ -63,7 +63,7 @@ func imported(what string) Effect {
 // take no order of a lower number, and a clock that is behind would give such.
 func importNumber(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 1 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	number, err := strconv.ParseInt(args[0], 10, 64)
 	if err != nil || number < 0 {
@@ -99,7 +99,7 @@ func (s *State) Adapt(text string) string {
 // importMember takes over a player of another policy: ID SEQ ROLE [NAME].
 func importMember(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 	if len(args) < 3 || len(args) > 4 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	id, idErr := player.ParseID(args[0])
 	seq, seqErr := strconv.ParseUint(args[1], 10, 64)
@@ -130,7 +130,7 @@ func importMember(s *State, _ author, args []string, _ int64) (func() Effect, er
 // importSanction takes over a ban or mute of another policy: KIND TARGET AT UNTIL BY [REASON].
 func importSanction(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 	if len(args) < 5 || !slices.Contains([]sanction.Kind{sanction.Ban, sanction.Kick, sanction.Mute}, sanction.Kind(args[0])) || s.sanctions.Full(sanction.Target{}) {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	target, targetErr := s.targetOf(args[1])
 	at, atErr := strconv.ParseInt(args[2], 10, 64)

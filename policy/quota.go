@@ -60,16 +60,24 @@ func (q Quota) Of(k Kind) int {
 
 // Exceeded returns the error for a command of a kind, of which the players of an address have no more today.
 func (q Quota) Exceeded(k Kind) error {
-	var what notice.Notice
+	return notice.New("quota_exceeded", "players of your address have {what} within a day, and that is all they may: go on tomorrow, or ask an operator to raise the quota of your address (set quota)", q.used(k))
+}
+
+// GatewayExceeded returns the error for a command of a kind, of which the players of a gateway have no more today.
+func (q Quota) GatewayExceeded(k Kind) error {
+	return notice.New("gateway_quota", "players of your node have {what} within a day, and that is all they may: go on tomorrow, use another node, or ask an operator to raise the quota of gateways (set quota gateway)", q.used(k))
+}
+
+// used returns what players have done who have used up the quota of a kind.
+func (q Quota) used(k Kind) notice.Notice {
 	switch n := q.Of(k); k {
 	case NewName:
-		what = notice.New("quota_of_names", "registered {count} {count:name|names}", n)
+		return notice.New("quota_of_names", "registered {count} {count:name|names}", n)
 	case NewClaim:
-		what = notice.New("quota_of_claims", "claimed land {count} {count:time|times}", n)
+		return notice.New("quota_of_claims", "claimed land {count} {count:time|times}", n)
 	default:
-		what = notice.New("quota_of_commands", "given {count} commands", n)
+		return notice.New("quota_of_commands", "given {count} commands", n)
 	}
-	return notice.New("quota_exceeded", "players of your address have {what} within a day, and that is all they may: go on tomorrow, or ask an operator to raise the quota of your address (set quota)", what)
 }
 
 // QuotaKind returns what a command takes of the quotas if a player with the role gives it.
@@ -100,7 +108,7 @@ func (s Settings) QuotaOf(address netip.Addr) Quota {
 // NAMES CLAIMS or RANGE default.
 func setQuota(s *State, args []string) (func() Effect, error) {
 	if len(args) < 2 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	var q Quota
 	clear := len(args) == 2 && args[1] == "default"

@@ -8,6 +8,17 @@ import (
 	"pgregory.net/rapid"
 )
 
+func TestExceeded(t *testing.T) {
+	q := Quota{Names: 1, Claims: 2}
+	for kind, want := range map[Kind]string{NewName: "registered 1 name", NewClaim: "claimed land 2 times", AnyCommand: "given 30 commands"} {
+		for who, err := range map[string]error{"address": q.Exceeded(kind), "node": q.GatewayExceeded(kind)} {
+			if !strings.HasPrefix(err.Error(), "players of your "+who+" have "+want+" within a day") {
+				t.Errorf("%s, %v: %v", who, kind, err)
+			}
+		}
+	}
+}
+
 func TestSetQuota(t *testing.T) {
 	s := newTown(t)
 	for _, step := range []struct{ text, want string }{

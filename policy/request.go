@@ -97,7 +97,7 @@ func (s *State) request(by author, at int64, claim *Claim) (func() Effect, error
 // requestOf returns the request that a command names.
 func (s *State) requestOf(args []string) (r Request, err error) {
 	if len(args) == 0 {
-		return r, errUsage
+		return r, ErrUsage
 	}
 	id, err := strconv.Atoi(args[0])
 	i := slices.IndexFunc(s.requests, func(r Request) bool { return r.ID == id })
@@ -114,7 +114,7 @@ func approve(s *State, by author, args []string, at int64) (func() Effect, error
 		return nil, err
 	}
 	if len(args) > 1 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	var give func() notice.Notice
 	if r.Claim == nil {
@@ -155,7 +155,7 @@ func approve(s *State, by author, args []string, at int64) (func() Effect, error
 func deny(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 	r, err := s.requestOf(args)
 	if err == nil && len(args) > 1 {
-		err = errUsage
+		err = ErrUsage
 	}
 	return func() Effect {
 		s.requests = kept(s.requests, func(other Request) bool { return other.ID != r.ID })
@@ -166,11 +166,11 @@ func deny(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 // setApproval sets whether new names, or claims, wait for a moderator: names|claims on|off.
 func setApproval(s *State, args []string) (func() Effect, error) {
 	if len(args) != 2 || args[1] != "on" && args[1] != "off" {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	of := map[string]*bool{"names": &s.settings.ApproveNames, "claims": &s.settings.ApproveClaims}[args[0]]
 	if of == nil {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	what := namesWord
 	if args[0] == "claims" {

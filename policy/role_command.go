@@ -17,7 +17,7 @@ const (
 	defaultRank = 50
 	createRole  = "create"
 	deleteRole  = "delete"
-	roleUsage   = "NAME ROLE | create ROLE BASE [build=yes|no] [edits=NUMBER] [bulk=BLOCKS,HOUR|off] [claims=COUNT,AREA] [allow=COMMAND,…] [deny=COMMAND,…] [rank=NUMBER] | delete ROLE"
+	roleUsage   = "NAME ROLE | create ROLE BASE [build=yes|no] [edits=COUNT] [bulk=BLOCKS,HOUR|off] [claims=COUNT,AREA] [allow=COMMAND,…] [deny=COMMAND,…] [rank=NUMBER] | delete ROLE"
 )
 
 // role gives a player a role, or defines or deletes a role. A player may be called "delete": built-in roles cannot be
@@ -162,8 +162,8 @@ func (d *Definition) set(option, value string, table []Command) bool {
 	return false
 }
 
-// options returns the options that differ from the base, as parse reads them.
-func (d *Definition) options() (all []string) {
+// Options returns the options that differ from the base, as parse reads them.
+func (d *Definition) Options() (all []string) {
 	if d.Build != d.Base.of.Build {
 		all = append(all, "build="+map[bool]string{true: "yes", false: "no"}[d.Build])
 	}
@@ -190,13 +190,13 @@ func (d *Definition) options() (all []string) {
 
 // Line returns the role as a line of a list.
 func (d *Definition) Line() notice.Notice {
-	return notice.New("role", "The role {role} is above {base}[: {options}].", d.Name, d.Base, strings.Join(d.options(), " "))
+	return notice.New("role", "The role {role} is above {base}[: {options}].", d.Name, d.Base, strings.Join(d.Options(), " "))
 }
 
 // roleCommands returns the commands that define the same roles in another policy.
 func roleCommands(r *Roles) (all []string) {
 	for _, d := range r.Defined() {
-		all = append(all, strings.Join(append([]string{"role", createRole, d.Name, d.Base.String()}, d.options()...), " "))
+		all = append(all, strings.Join(append([]string{"role", createRole, d.Name, d.Base.String()}, d.Options()...), " "))
 	}
 	return all
 }

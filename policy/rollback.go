@@ -91,7 +91,7 @@ func (s *State) Rollback(id int) (r Rollback, found bool) {
 // rollbackOf returns the rollback with an ID, or the last one that its author ordered if there are no arguments.
 func rollbackOf(s *State, by author, args []string) (*Rollback, error) {
 	if len(args) > 1 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	if len(args) == 0 {
 		for i := range slices.Backward(s.rollbacks) {
@@ -286,7 +286,7 @@ func (s *State) nextNumber(at int64) int64 {
 // revert orders a rollback: PLAYERS SINCE CORNER CORNER, with Unix seconds.
 func revert(s *State, by author, args []string, at int64) (func() Effect, error) {
 	if len(args) != 4 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	r := Rollback{Of: args[0]}
 	r.Marked = true

@@ -106,7 +106,7 @@ func (b BulkLimits) args(separator string) string {
 // setBulk sets what a role may change by bulk edits: ROLE AT-ONCE HOUR, ROLE off or ROLE default.
 func setBulk(s *State, args []string) (func() Effect, error) {
 	if len(args) < 2 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	role, err := s.roles.named(args[0])
 	if err != nil {
@@ -161,7 +161,7 @@ var changes = map[string]struct {
 }{
 	"border":   {"RADIUS | X,Z X,Z | off", setBorder},
 	"original": {"on | off", setOriginal},
-	"edits":    {"ROLE NUMBER | ROLE default", setEdits},
+	"edits":    {"ROLE COUNT | ROLE default", setEdits},
 	"bulk":     {"ROLE BLOCKS HOUR | ROLE off | ROLE default", setBulk},
 	"floodban": {"TIME | off", setFloodBan},
 	"claims":   {"COUNT AREA", setClaims},
@@ -172,7 +172,7 @@ var changes = map[string]struct {
 
 func setBorder(s *State, args []string) (func() Effect, error) {
 	if len(args) < 1 || len(args) > 2 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	border, err := place.ParseBorder(args)
 	if err == nil && s.settings.Spawn != nil && !border.Contains(*s.settings.Spawn) {
@@ -189,7 +189,7 @@ func setBorder(s *State, args []string) (func() Effect, error) {
 
 func setOriginal(s *State, args []string) (func() Effect, error) {
 	if len(args) != 1 || args[0] != "on" && args[0] != "off" {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	return func() Effect {
 		s.settings.NoOriginal = args[0] == "off"
@@ -202,7 +202,7 @@ func setOriginal(s *State, args []string) (func() Effect, error) {
 
 func setEdits(s *State, args []string) (func() Effect, error) {
 	if len(args) != 2 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	role, err := s.roles.named(args[0])
 	if err != nil {
@@ -213,7 +213,7 @@ func setEdits(s *State, args []string) (func() Effect, error) {
 		n, err = 0, nil
 	}
 	if role.custom() {
-		return nil, notice.New("own_edits", "the role {role} is defined by /role create, with edits=NUMBER", role)
+		return nil, notice.New("own_edits", "the role {role} is defined by /role create, with edits=COUNT", role)
 	}
 	if err != nil || n < 0 || n > maxEdits || n == 0 && args[1] != "default" {
 		return nil, notice.New("edits_bounds", "choose 1 to {most} blocks a second, or default", maxEdits)
@@ -237,7 +237,7 @@ func setEdits(s *State, args []string) (func() Effect, error) {
 // setClaims sets what builders may claim: COUNT AREA.
 func setClaims(s *State, args []string) (func() Effect, error) {
 	if len(args) != 2 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	limits, ok := parseClaimLimits(args)
 	if !ok {
@@ -267,7 +267,7 @@ func timeOrOff(args []string) (length time.Duration, off bool, err error) {
 	length, rest, err := splitTime(args)
 	off = len(args) == 1 && args[0] == "off"
 	if err == nil && !off && (length == 0 || rest != "") {
-		err = errUsage
+		err = ErrUsage
 	}
 	return length, off, err
 }
@@ -294,7 +294,7 @@ var ErrOutside = notice.New("outside_border", "that is outside the border of the
 
 func setSpawn(s *State, by author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 3 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	pos, err := place.ParsePos(args)
 	if err == nil && !s.settings.Border.Contains(pos) {
@@ -331,7 +331,7 @@ func NoWarp(name string) error {
 
 func setWarp(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 4 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	name := strings.ToLower(args[0])
 	if err := player.CheckName(name); err != nil {
@@ -349,7 +349,7 @@ func setWarp(s *State, _ author, args []string, _ int64) (func() Effect, error) 
 
 func deleteWarp(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 	if len(args) != 1 {
-		return nil, errUsage
+		return nil, ErrUsage
 	}
 	name := strings.ToLower(args[0])
 	if _, known := s.warps[name]; !known {

@@ -35,21 +35,22 @@ func (r Role) MayUse(c Command) bool {
 	return r.AtLeast(c.Role) || slices.Contains(r.of.Allow, c.Name)
 }
 
-// Groups are the groups of commands that players may use, in the order in which they are listed.
-var Groups = []string{groupTalk, groupMove, groupBuild, groupClaims, groupModeration, groupAdmin}
+// Groups are the groups of commands that players may use, in the order in which they are listed. None has the name of
+// such a command: /help explains either.
+var Groups = []string{groupTalk, groupMove, groupBuild, groupLand, groupModeration, groupAdmin}
 
 const (
 	groupTalk       = "talk"
 	groupMove       = "move"
 	groupBuild      = "build"
-	groupClaims     = "claims"
+	groupLand       = "land"
 	groupModeration = "moderation"
 	groupAdmin      = "admin"
 )
 
 var commands = []Command{
 	{
-		Name: "help", Group: groupTalk, Usage: "[GROUP | COMMAND]", Role: None, Local: true,
+		Name: "help", Group: groupTalk, Usage: "[" + strings.Join(Groups, "|") + " | COMMAND]", Role: None, Local: true,
 		Help: "list the commands that you may use, or explain some",
 	},
 	{
@@ -141,40 +142,40 @@ var commands = []Command{
 		Example: "abort 3",
 	},
 	{
-		Name: "register", Group: groupClaims, Role: Visitor, run: registerName, quota: NewName,
+		Name: "register", Group: groupLand, Role: Visitor, run: registerName, quota: NewName,
 		Help: "register your name to your key, so that nobody else can use it",
 	},
 	{
-		Name: "claims", Group: groupClaims, Usage: "[PLAYER]", Role: Visitor, Local: true,
+		Name: "claims", Group: groupLand, Usage: "[PLAYER]", Role: Visitor, Local: true,
 		Help: "list your claims, or those of a player, and the one where you stand; as a CLAIM write eve/castle, or castle if it is yours",
 	},
 	{
-		Name: "claim", Group: groupClaims, Usage: "[NAME] | CORNER CORNER [NAME]", Role: Builder, run: limited(claimLand), quota: NewClaim,
+		Name: "claim", Group: groupLand, Usage: "[NAME] | CORNER CORNER [NAME]", Role: Builder, run: limited(claimLand), quota: NewClaim,
 		Help: "keep land for you and those you trust: click at two corners, or write them as X,Z or, for a box, as X,Y,Z",
 	},
 	{
-		Name: "unclaim", Group: groupClaims, Usage: "CLAIM", Role: Builder, run: limited(unclaim),
+		Name: "unclaim", Group: groupLand, Usage: "CLAIM", Role: Builder, run: limited(unclaim),
 		Help:    "give up a claim; moderators name that of another player as PLAYER/NAME",
 		Example: "unclaim eve/castle",
 	},
 	{
-		Name: "trust", Group: groupClaims, Usage: "CLAIM PLAYER", Role: Builder, run: limited(trust),
+		Name: "trust", Group: groupLand, Usage: "CLAIM PLAYER", Role: Builder, run: limited(trust),
 		Help: "let a player build in your claim, and enter it",
 	},
 	{
-		Name: "untrust", Group: groupClaims, Usage: "CLAIM PLAYER", Role: Builder, run: limited(untrust),
+		Name: "untrust", Group: groupLand, Usage: "CLAIM PLAYER", Role: Builder, run: limited(untrust),
 		Help: "let a player build in your claim no longer",
 	},
 	{
-		Name: "flag", Group: groupClaims, Usage: "CLAIM build|enter all|members", Role: Builder, run: limited(flagClaim),
+		Name: "flag", Group: groupLand, Usage: "CLAIM build|enter all|members", Role: Builder, run: limited(flagClaim),
 		Help: "set whether all players, or only members, may build in your claim, or enter it",
 	},
 	{
-		Name: "transfer", Group: groupClaims, Usage: "CLAIM PLAYER", Role: Builder, run: limited(transfer),
+		Name: "transfer", Group: groupLand, Usage: "CLAIM PLAYER", Role: Builder, run: limited(transfer),
 		Help: "give your claim to another player",
 	},
 	{
-		Name: "requests", Group: groupClaims, Role: Visitor, Local: true,
+		Name: "requests", Group: groupLand, Role: Visitor, Local: true,
 		Help: "list the names and claims that wait for a moderator: moderators all, players theirs",
 	},
 	{

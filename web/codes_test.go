@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"go/ast"
 	"go/parser"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
@@ -29,7 +31,7 @@ type codes struct {
 	Refusals []string          `json:"refusals"`
 	Notices  map[string]string `json:"notices"`  // templates in English, by their codes
 	Commands map[string]string `json:"commands"` // what commands of players do, by their names
-	Usages   []string          `json:"usages"`   // their arguments
+	Usages   []string          `json:"usages"`   // their arguments, and those of the settings of /set
 	Groups   []string          `json:"groups"`
 }
 
@@ -45,8 +47,14 @@ func TestCodes(t *testing.T) {
 			t.Errorf("/%s is in the group %q", c.Name, c.Group)
 		}
 		found.Commands[c.Name] = c.Help
+		if slices.Contains(policy.Groups, c.Name) {
+			t.Errorf("/help %s would explain a group, not the command", c.Name)
+		}
 		if c.Usage != "" {
 			found.Usages = append(found.Usages, c.Usage)
+		}
+		if c.Name == "set" {
+			found.Usages = append(found.Usages, usagesOfSettings(c.Usage)...)
 		}
 	}
 	const name = "test/codes.json"
@@ -72,13 +80,25 @@ func TestCodes(t *testing.T) {
 	}
 }
 
+// usagesOfSettings returns the arguments of the settings that /set lists in its own.
+func usagesOfSettings(usage string) (all []string) {
+	settings, _, _ := strings.Cut(usage, " ")
+	for name := range strings.SplitSeq(settings, "|") {
+		why := policy.New().Try(nodemsg.Act{Text: "set " + name, Operator: true, Seq: 1})
+		if n, is := errors.AsType[notice.Notice](why); is && n.Args["command"] == "set "+name {
+			all = append(all, n.Args["usage"])
+		}
+	}
+	return all
+}
+
 // notices returns the templates of all calls of notice.New below a folder. Each code has one call, with as many
 // arguments as placeholders.
 func notices(t *testing.T, root string) map[string]string {
 	all := make(map[string]string)
 	files := token.NewFileSet()
-	constants := make(map[string]string) // string constants of all packages, by name
-	var calls []*ast.CallExpr
+	constants := make(map[string]map[string]string) // string constants, by package and name
+	calls := make(map[string][]*ast.CallExpr)       // by package
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -92,18 +112,27 @@ func notices(t *testing.T, root string) map[string]string {
 		if err != nil {
 			return err
 		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.ValueSpec:
-				for i, value := range n.Values {
-					if text, ok := textOf(value, nil); ok {
-						constants[n.Names[i].Name] = text
+		in := filepath.Dir(name)
+		if constants[in] == nil {
+			constants[in] = make(map[string]string)
+		}
+		for _, d := range file.Decls {
+			if group, ok := d.(*ast.GenDecl); ok && group.Tok == token.CONST {
+				for _, spec := range group.Specs {
+					spec := spec.(*ast.ValueSpec)
+					for i, value := range spec.Values {
+						if text, ok := textOf(value, nil); ok {
+							constants[in][spec.Names[i].Name] = text
+						}
 					}
 				}
-			case *ast.CallExpr:
-				if f, ok := n.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "New" {
+			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				if f, ok := call.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "New" {
 					if of, ok := f.X.(*ast.Ident); ok && of.Name == "notice" {
-						calls = append(calls, n)
+						calls[in] = append(calls[in], call)
 					}
 				}
 			}
@@ -114,21 +143,23 @@ func notices(t *testing.T, root string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, call := range calls {
-		at := files.Position(call.Pos())
-		code, known := textOf(call.Args[0], constants)
-		template, literal := textOf(call.Args[1], constants)
-		if !known || !literal {
-			t.Errorf("%v: the code and the template are to be constants", at)
-			continue
+	for in := range calls {
+		for _, call := range calls[in] {
+			at := files.Position(call.Pos())
+			code, known := textOf(call.Args[0], constants[in])
+			template, literal := textOf(call.Args[1], constants[in])
+			if !known || !literal {
+				t.Errorf("%v: the code and the template are to be constants", at)
+				continue
+			}
+			if all[code] != "" {
+				t.Errorf("%v: the code %s has another call", at, code)
+			}
+			if want := len(notice.Placeholders(template)); len(call.Args)-2 != want {
+				t.Errorf("%v: %s has %d arguments and %d placeholders", at, code, len(call.Args)-2, want)
+			}
+			all[code] = template
 		}
-		if all[code] != "" {
-			t.Errorf("%v: the code %s has another call", at, code)
-		}
-		if want := len(notice.Placeholders(template)); len(call.Args)-2 != want {
-			t.Errorf("%v: %s has %d arguments and %d placeholders", at, code, len(call.Args)-2, want)
-		}
-		all[code] = template
 	}
 	if len(all) < 100 {
 		t.Errorf("found only %d calls of notice.New", len(all))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -177,6 +178,9 @@ func TestPolicy(t *testing.T) {
 		third.ask("roles", &roles)
 		if len(roles.Defined) != 1 || roles.Defined[0].Name != "helper" || roles.Defined[0].Build || len(roles.Members) != 2 || roles.Members[1].Role.String() != "helper" {
 			t.Errorf("roles %+v", roles)
+		}
+		if table := third.operate("roles"); !regexp.MustCompile(`\nROLE +ABOVE +OPTIONS\nhelper +builder +build=no$`).MatchString(table) {
+			t.Errorf("voxeld roles prints:\n%s", table)
 		}
 		ada.command("role delete helper")
 		hal.until("the role of a builder", func() bool { return hal.Permissions.Role == "builder" })

@@ -80,7 +80,7 @@ func (s *Permissions) answer(c policy.Command, rest string, g Gateway) (err erro
 		why = s.setHome(g)
 	case "world", "me":
 		if rest == "" {
-			why = errUsage
+			why = policy.ErrUsage
 		} else if c.Name == "world" {
 			why, err = g.SayToWorld(rest)
 		} else {
@@ -99,7 +99,7 @@ func (s *Permissions) answer(c policy.Command, rest string, g Gateway) (err erro
 	default:
 		s.list(s.lines(c.Name, rest, g))
 	}
-	if errors.Is(why, errUsage) {
+	if errors.Is(why, policy.ErrUsage) {
 		why = c.WrongUsage()
 	}
 	s.Tell(why)

@@ -2,8 +2,6 @@ package moderation
 
 import (
 	"context"
-	"errors"
-	"strings"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/elsewhere"
@@ -45,14 +43,5 @@ type Gateway struct {
 	Charge func(kind policy.Kind, daily int) bool
 }
 
-// errUsage is returned for arguments that a command does not have.
-var errUsage = errors.New("wrong arguments")
-
-// sentence returns an error as a notice, in English as a sentence. A command at its beginning stays as it is.
-func sentence(err error) notice.Notice {
-	n := wire.NoticeOf(err)
-	if !strings.HasPrefix(n.Text, "/") {
-		n.Text = strings.ToUpper(n.Text[:1]) + strings.TrimSuffix(n.Text[1:], ".") + "."
-	}
-	return n
-}
+// sentence returns an error as players are shown it.
+func sentence(err error) notice.Notice { return wire.NoticeOf(err).Sentence() }

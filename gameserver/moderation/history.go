@@ -41,7 +41,7 @@ func (s *Permissions) inspect(args []string, g Gateway) error {
 		return s.inspectBox(args, g)
 	}
 	if len(args) != 1 {
-		return errUsage
+		return policy.ErrUsage
 	}
 	box, err := policy.ParseCorners(args[0], args[0])
 	if err != nil {

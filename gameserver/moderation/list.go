@@ -74,7 +74,10 @@ func helpLines(commands []policy.Command, topic string) (lines []notice.Notice) 
 			lines = append(lines, notice.Plain(strings.TrimSpace("/"+c.Name+" "+c.Usage)+" – "+c.Help))
 		}
 	}
-	if len(lines) > 0 {
+	if topic != "" {
+		if len(lines) == 0 {
+			lines = append(lines, notice.New("no_help", "There is no command or group {topic} that you may use: /help lists those that you may.", topic))
+		}
 		return lines
 	}
 	for _, group := range policy.Groups {
@@ -82,7 +85,7 @@ func helpLines(commands []policy.Command, topic string) (lines []notice.Notice) 
 			lines = append(lines, notice.Plain(group+": "+strings.Join(names, " ")))
 		}
 	}
-	return append(lines, notice.New("help_more", "/help GROUP explains the commands of a group, /help COMMAND one of them."))
+	return append(lines, notice.New("help_more", "/help GROUP explains the commands of a group, such as /help talk; /help COMMAND explains one."))
 }
 
 // requestLines lists the requests that wait for a moderator: to moderators all, to players theirs.

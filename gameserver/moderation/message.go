@@ -16,7 +16,7 @@ func (s *Permissions) message(rest string, g Gateway) error {
 	name, text, _ := strings.Cut(rest, " ")
 	line := nodemsg.PrivateLine{From: s.who.Player, Name: s.who.Name, Guest: s.who.Guest, Text: strings.TrimSpace(text)}
 	if line.Text == "" || (nodemsg.FindPlayer{Name: name}).Valid() != nil {
-		return errUsage
+		return policy.ErrUsage
 	}
 	if why := s.Mute(); why != nil {
 		return why

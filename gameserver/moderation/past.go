@@ -43,7 +43,7 @@ func (s *Permissions) inspectBox(args []string, g Gateway) error {
 // parsePage returns the History that the arguments ask for, without its changes.
 func parsePage(args []string) (page sessionmsg.History, err error) {
 	if len(args) > 4 {
-		return page, errUsage
+		return page, policy.ErrUsage
 	}
 	box, err := policy.ParseCorners(args[0], args[1])
 	if err != nil {

@@ -51,7 +51,7 @@ func parseRollback(args []string) (w wantedRollback, err error) {
 	next(&w.players)
 	next(&ago)
 	if w.players == "" || ago == "" {
-		return w, errUsage
+		return w, policy.ErrUsage
 	}
 	if w.ago, err = policy.ParseDuration(ago); err != nil {
 		return w, err
@@ -64,7 +64,7 @@ func parseRollback(args []string) (w wantedRollback, err error) {
 	next(&radius)
 	switch {
 	case len(plain) > 0 || area != "" && radius != "":
-		return w, errUsage
+		return w, policy.ErrUsage
 	case area != "":
 		w.hasBox = true
 		if w.box, err = grid.ParseBox(area); err == nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/policy"
 )
 
 func TestParseRollback(t *testing.T) {
@@ -28,11 +29,11 @@ func TestParseRollback(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                               errUsage.Error(),
-		"eve":                            errUsage.Error(),
-		"player:eve":                     errUsage.Error(),
-		"eve 2h 5 6 7":                   errUsage.Error(),
-		"eve 2h radius:5 area:-9,-8:7,6": errUsage.Error(),
+		"":                               policy.ErrUsage.Error(),
+		"eve":                            policy.ErrUsage.Error(),
+		"player:eve":                     policy.ErrUsage.Error(),
+		"eve 2h 5 6 7":                   policy.ErrUsage.Error(),
+		"eve 2h radius:5 area:-9,-8:7,6": policy.ErrUsage.Error(),
 		"eve x":                          `"x" is not a time: write 30m, 2h, 7d or 4w`,
 		"eve 2h 0":                       `"0" is not a radius: choose 1 to 1500 blocks, or two corners as X,Y,Z`,
 		"eve 2h area:1,2":                `area "1,2": want X1,Z1:X2,Z2 or X1,Y1,Z1:X2,Y2,Z2 in blocks, such as -64,-64:64,64`,

@@ -54,7 +54,7 @@ func (s *Permissions) destination(command string, args []string, g Gateway) (to 
 	case (command == "tp" || command == "visit") && len(args) == 3:
 		return parsePlace(args)
 	}
-	return to, errUsage
+	return to, policy.ErrUsage
 }
 
 // findPlayer returns where a player is, here or on another node. It waits for the answers of other gateways, a second

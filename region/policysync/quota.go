@@ -9,7 +9,6 @@ import (
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/transport"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
-	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // secondsADay is the time within which a quota is full again.
@@ -55,5 +54,5 @@ func (c *Copy) chargeGateway(peer string, act nodemsg.Act) error {
 		return nil
 	}
 	c.metrics.exceeded.WithLabelValues(kind.String()).Inc()
-	return notice.New("gateway_quota", "players of your node have used up what one node may add to the world in a day: go on tomorrow, use another node, or ask an operator to raise the quota of gateways (set quota gateway)")
+	return quota.GatewayExceeded(kind)
 }

@@ -20,11 +20,12 @@ after(async () => {
   await daemon?.remove()
 })
 
-for (const { language, device, groups, first, banned, refused, unknown } of [
+for (const { language, device, groups, nonsense, first, banned, refused, unknown } of [
   {
     language: 'de',
     device: { viewport: DESK, deviceScaleFactor: 1 },
     groups: ['Reden', 'Reisen', 'Bauen', 'Namen und Grundstücke', 'Moderation', 'Verwaltung'],
+    nonsense: 'Es gibt keinen Befehl und keine Gruppe nonsense für dich.',
     first: '/approve NUMMERgibt einem Spieler den Namen',
     banned: 'eve ist gesperrt: 2 Stunden.',
     refused: 'So geht es: /ban NAME [ZEIT] [GRUND]',
@@ -34,6 +35,7 @@ for (const { language, device, groups, first, banned, refused, unknown } of [
     language: 'en',
     device: { viewport: PHONE, deviceScaleFactor: 1 },
     groups: ['Talk', 'Travel', 'Build', 'Names and claims', 'Moderation', 'Administration'],
+    nonsense: 'There is no command or group nonsense that you may use.',
     first: '/approve NUMBERgive a player the name',
     banned: 'eve is banned for 2 hours.',
     refused: 'Usage: /ban NAME [TIME] [REASON].',
@@ -49,6 +51,10 @@ for (const { language, device, groups, first, banned, refused, unknown } of [
     await ada.say(`/owner ${await daemon.operate('owner')}`)
     await ada.untilChat('/help')
 
+    await ada.say('/help nonsense')
+    await ada.page.waitForSelector(`dialog[open] >> text=${nonsense}`)
+    await ada.page.keyboard.press('Escape')
+    await ada.until(() => window.__voxeld.state().screen === 'play')
     await ada.say('/help')
     await ada.page.waitForSelector('dialog[open] summary')
     assert.deepEqual(await ada.page.locator('dialog[open] summary b').allTextContents(), groups)

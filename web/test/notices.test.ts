@@ -55,7 +55,8 @@ describe.each([
   test('explain its commands', () => {
     expect(Object.keys(commands).sort()).toEqual(Object.keys(codes.commands).sort())
     expect(Object.keys(groups)).toEqual(codes.groups)
-    for (const word of codes.usages.join(' ').match(/[A-Z]{2,}/g) ?? []) expect(words, word).toHaveProperty(word)
+    const capitals = new Set(codes.usages.join(' ').match(/[A-Z]{2,}/g))
+    expect(Object.keys(words).sort()).toEqual([...capitals, 'natural'].sort())
   })
 })
 
@@ -89,10 +90,12 @@ describe('a notice', () => {
 
   test('is in the language of the page, with its arguments and parts', async () => {
     const { noticeText, commandHelp, commandUsage, groupTitle } = await inLanguage('de')
-    expect(noticeText(banned)).toBe('Du bist in dieser Welt gesperrt, von einem Betreiber (noch 1 Stunde 30 Minuten).')
+    expect(noticeText(banned)).toBe(
+      'Du wurdest in dieser Welt von einem Betreiber gesperrt (noch 1 Stunde 30 Minuten).',
+    )
     const args = { name: 'eve', reason: 'Unfug [{name}]' }
     expect(noticeText({ text: '', code: 'you_are_banned', args })).toBe(
-      'Du bist in dieser Welt gesperrt, von eve: Unfug [{name}].',
+      'Du wurdest in dieser Welt von eve gesperrt: Unfug [{name}].',
     )
     const changed = { place: '1,2,3', ago: '10800000', name: 'eve', before: 'natural', after: 'Stone' }
     expect(noticeText({ text: '', code: 'changed_by', args: changed })).toBe(
@@ -108,6 +111,11 @@ describe('a notice', () => {
     expect(commandHelp({ name: 'ban', help: '' })).toMatch(/^sperrt/)
     expect(commandUsage('X,Y,Z CLAIM build|enter')).toBe('X,Y,Z GRUNDSTÜCK build|enter')
     expect(groupTitle('talk')).toBe('Reden')
+  })
+
+  test('is a sentence, whoever it names', async () => {
+    const { noticeText } = await inLanguage('es')
+    expect(noticeText(banned)).toBe('Te ha vetado en este mundo un administrador (tiempo restante: 1 hora 30 minutos).')
   })
 
   test.each([

@@ -263,7 +263,7 @@ describe('session', () => {
 
   test('a refusal says how many edits may be lost', async () => {
     const { session, events } = setup()
-    const banned = { type: 'failure', code: 'banned', message: 'you are banned', notice: { text: 'you are banned' } }
+    const banned = { type: 'failure', code: 'banned', message: 'You are banned.', notice: { text: 'You are banned.' } }
     for (const x of [1, 2, 3]) session.edit(x, 10, 1, 3, 0)
     Socket.last.receive({ type: 'ack', seq: 101, block: 3 })
     Socket.last.receive(banned)

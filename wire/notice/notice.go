@@ -12,7 +12,8 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// Notice is a text for players. It is an error if it says why something is not done. The zero value says nothing.
+// Notice is a text for players. It is an error if it says why something is not done: to be compared by errors.Is, since
+// == of two such errors panics. The zero value says nothing.
 type Notice struct {
 	Text string `json:"text"` // in English
 	// Code names the template of the text; empty if there is none, as for what people write.
@@ -29,6 +30,14 @@ func Plain(text string) Notice { return Notice{Text: text} }
 
 // Error returns the text in English.
 func (n Notice) Error() string { return n.Text }
+
+// Sentence returns the notice with a sentence as its text in English. A command at its beginning stays as it is.
+func (n Notice) Sentence() Notice {
+	if n.Text != "" && n.Text[0] != '/' {
+		n.Text = strings.ToUpper(n.Text[:1]) + strings.TrimSuffix(n.Text[1:], ".") + "."
+	}
+	return n
+}
 
 // Is reports whether another error is a notice with the same code.
 func (n Notice) Is(other error) bool {

@@ -47,6 +47,16 @@ func TestDuration(t *testing.T) {
 	}
 }
 
+func TestSentence(t *testing.T) {
+	for text, want := range map[string]string{
+		"there are 2": "There are 2.", "There are 2.": "There are 2.", "/help lists them": "/help lists them", "": "",
+	} {
+		if got := Plain(text).Sentence().Text; got != want {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}
+
 // Sentinel errors are found in others.
 func TestNoticeIsAnError(t *testing.T) {
 	sentinel := New("repeated", "that was done already")

@@ -261,7 +261,8 @@ func (Failure) serverType() string    { return "failure" }
 func FailureOf(e *wire.Error) Failure {
 	m := Failure{Code: e.Code, Message: e.Message}
 	if e.Why.Code != "" {
-		m.Notice = &e.Why
+		why := e.Why.Sentence()
+		m.Notice = &why
 	}
 	return m
 }

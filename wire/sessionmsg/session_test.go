@@ -233,6 +233,13 @@ var serverMessages = []struct {
 	},
 }
 
+func TestFailureOf(t *testing.T) {
+	m := FailureOf(wire.Stop(wire.FailNameTaken, notice.New("taken", "the name {name} is taken", "ada")))
+	if m.Code != wire.FailNameTaken || m.Notice == nil || m.Notice.Text != "The name ada is taken." || m.Notice.Code != "taken" {
+		t.Errorf("%+v, %+v", m, m.Notice)
+	}
+}
+
 func TestServerMessages(t *testing.T) {
 	for _, c := range serverMessages {
 		got, err := EncodeServer(c.m)

@@ -31,12 +31,13 @@ export class CommandList {
     this.dialog.toggle(open)
   }
 
-  /** Lists the commands. The group of the topic is open, which is a group or a command; without one the first. */
+  /** Lists the commands. The group of the topic is open, which is a group or a command; without one the first, if the topic is empty. */
   show(commands: CommandHelp[], topic: string): void {
     const groups = [...new Set(commands.map(({ group = '' }) => group))]
-    const about = commands.find(({ name }) => name === topic)
-    const open = groups.includes(topic) ? topic : (about?.group ?? groups[0])
+    const about = commands.find(({ name }) => `/${name}` === topic || name === topic)
+    const open = topic === '' ? groups[0] : groups.includes(topic) ? topic : about?.group
     this.groups.replaceChildren(
+      ...(open === undefined ? [el('p', '', texts.none(topic))] : []),
       ...groups.map((group) => {
         const inGroup = commands.filter((command) => (command.group ?? '') === group)
         const names = inGroup.map(({ name }) => `/${name}`).join(' ')

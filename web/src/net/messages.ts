@@ -34,7 +34,7 @@ const FINAL = new Set([
 
 /** Returns why the server ended the session. The notice, if there is one, says more than the code. */
 export function failureMessage({ code, message, notice }: Failure): string {
-  if (notice) return sentence(noticeText(notice))
+  if (notice) return noticeText(notice)
   return textOf(texts.failures, code) ?? (sentence(message) || texts.closed(code))
 }
 

@@ -633,7 +633,10 @@ export const laterTexts: LaterTexts = {
     gone: 'Das Schild ist nicht mehr da. Dein Text wurde nicht geschrieben.',
     tooLong: (lines, characters) => `Das passt nicht: Ein Schild hat ${lines} Zeilen mit ${characters} Zeichen.`,
   },
-  commands: { title: 'Befehle' },
+  commands: {
+    title: 'Befehle',
+    none: (topic) => `Es gibt keinen Befehl und keine Gruppe ${topic} für dich.`,
+  },
   rollback: {
     title: 'Zurücksetzen',
     incomplete: 'Es gibt mehr Änderungen, als das Bild zeigt.',

@@ -327,7 +327,10 @@ export const enLater = {
     tooLong: (lines: number, characters: number) =>
       `That does not fit: a sign has ${lines} lines of ${characters} characters.`,
   },
-  commands: { title: 'Commands' },
+  commands: {
+    title: 'Commands',
+    none: (topic: string) => `There is no command or group ${topic} that you may use.`,
+  },
   rollback: {
     title: 'Rollback',
     incomplete: 'There are more changes than the picture shows.',

@@ -631,7 +631,10 @@ export const laterTexts: LaterTexts = {
     gone: 'El cartel ya no está. Tu texto no se ha escrito.',
     tooLong: (lines, characters) => `No cabe: un cartel tiene ${lines} líneas de ${characters} caracteres.`,
   },
-  commands: { title: 'Comandos' },
+  commands: {
+    title: 'Comandos',
+    none: (topic) => `No hay ningún comando ni grupo ${topic} que puedas usar.`,
+  },
   rollback: {
     title: 'Revertir',
     incomplete: 'Hay más cambios de los que muestra la imagen.',

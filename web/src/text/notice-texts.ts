@@ -16,7 +16,7 @@ let templates: Templates = {
     talk: 'Talk',
     move: 'Travel',
     build: 'Build',
-    claims: 'Names and claims',
+    land: 'Names and claims',
     moderation: 'Moderation',
     admin: 'Administration',
   },

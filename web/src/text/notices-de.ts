@@ -29,8 +29,9 @@ export const templates: Templates = {
     long_line: 'Das ist zu lang: Eine Zeile hat höchstens {most} Bytes.',
     world_chat_busy:
       'Von diesem Knoten wird gerade zu viel an die ganze Welt geschrieben; das wurde nicht gesendet. Versuch es gleich noch einmal.',
-    too_fast: 'Du schreibst zu schnell; das wurde nicht gesendet. Machst du so weiter, wirst du eine Minute stumm.',
-    too_fast_muted: 'Du schreibst zu schnell und bist eine Minute stumm.',
+    too_fast:
+      'Du schreibst zu schnell; das wurde nicht gesendet. Machst du so weiter, wirst du für eine Minute stummgeschaltet.',
+    too_fast_muted: 'Du schreibst zu schnell und bist für eine Minute stummgeschaltet.',
     flood_mute: 'Dieser Knoten hat dich stummgeschaltet (noch {left:duration}): Du hast den Chat überflutet.',
     flood_ban: 'Dieser Knoten hat dich gesperrt (noch {left:duration}): Du hast den Chat überflutet.',
     no_correspondent: 'Dir hat noch niemand geschrieben: /msg NAME TEXT schreibt an einen Spieler.',
@@ -51,7 +52,8 @@ export const templates: Templates = {
     unknown_character:
       'Dieser Befehl enthält ein Zeichen, das dieser Knoten nicht kennt, zum Beispiel ein neues Emoji. Lass es weg.',
     usage: 'So geht es: /{command}[ {usage:usage}]',
-    help_more: '/help GRUPPE erklärt die Befehle einer Gruppe, /help BEFEHL einen davon.',
+    help_more: '/help GRUPPE erklärt die Befehle einer Gruppe, zum Beispiel /help talk; /help BEFEHL erklärt einen.',
+    no_help: 'Es gibt keinen Befehl und keine Gruppe {topic} für dich: /help zeigt die, die du benutzen darfst.',
     more_lines: '… und {count} weitere.',
     commands_wait: 'Warte, bis deine letzten Befehle ausgeführt sind.',
     after_last_command: 'Das wird nach deinem letzten Befehl ausgeführt, auf den noch keine Antwort gekommen ist.',
@@ -69,10 +71,10 @@ export const templates: Templates = {
     commands_of_today: 'Du hast heute {count} Befehle zu {what} gegeben: Mach morgen weiter.',
     commands_used_up: 'In dieser Welt gab es zu viele Befehle zu {what}: Jetzt geben nur noch Moderatoren welche.',
     gateway_quota:
-      'Die Spieler deines Knotens haben aufgebraucht, was ein Knoten am Tag zur Welt hinzufügen darf: Mach morgen weiter, nimm einen anderen Knoten oder bitte einen Betreiber, die Quote der Gateways zu erhöhen (set quota gateway).',
+      'Die Spieler deines Knotens haben an einem Tag {what}, und mehr dürfen sie nicht: Mach morgen weiter, nimm einen anderen Knoten oder bitte einen Betreiber, die Quote der Gateways zu erhöhen (set quota gateway).',
     quota_exceeded:
       'Spieler mit deiner Adresse haben an einem Tag {what}, und mehr dürfen sie nicht: Mach morgen weiter oder bitte einen Betreiber, die Quote deiner Adresse zu erhöhen (set quota).',
-    quota_of_names: '{count} {count:Namen|Namen} registriert',
+    quota_of_names: '{count} Namen registriert',
     quota_of_claims: '{count}-mal Land beansprucht',
     quota_of_commands: '{count} Befehle gegeben',
 
@@ -84,7 +86,7 @@ export const templates: Templates = {
     no_warps: 'Es gibt keine Warps.',
     outside_border: 'Das liegt hinter der Grenze der Welt.',
     members_only_there: 'Das Grundstück dort dürfen nur Mitglieder betreten.',
-    one_visit: 'Nach dem Beitreten darfst du einen Ort besuchen.',
+    one_visit: 'Nach dem Beitreten darfst du nur einen Ort besuchen.',
     travels_often: 'Du reist zu oft: Warte einen Moment.',
     time_of_day: 'In der Welt ist es {time} Uhr.',
 
@@ -148,7 +150,7 @@ export const templates: Templates = {
     no_claims: 'Keine Grundstücke.',
     no_claim: 'Das Grundstück {claim} gibt es nicht: /claims zeigt deine.',
     claimed:
-      'Das Grundstück {claim} gehört dir: {x} × {z} Blöcke. Mit /trust {claim} SPIELER dürfen andere darin bauen.',
+      'Das Grundstück {claim} gehört dir: {x} × {z} Blöcke. Mit /trust {claim} SPIELER dürfen andere darauf bauen.',
     unclaimed: 'Das Land von {claim} ist wieder frei.',
     claim_theirs: 'Das Grundstück {claim} gehört jetzt dem Spieler.',
     claim_not_yours: 'Das Grundstück {claim} gehört dir nicht.',
@@ -160,7 +162,7 @@ export const templates: Templates = {
     small_claim: 'Ein Grundstück ist mindestens {least} Blöcke breit, lang und hoch.',
     large_claim: 'Ein Grundstück ist höchstens {most} Blöcke breit und lang.',
     bad_claim_name: '„{text}“ ist kein Name für ein Grundstück: Nimm 1 bis {most} Buchstaben, Ziffern, _ und -.',
-    many_claims: 'Die Rolle {role} darf {most} {most:Grundstück|Grundstücke} haben: Es sind schon {count}.',
+    many_claims: 'Die Rolle {role} darf {most} {most:Grundstück|Grundstücke} haben: {count} gibt es schon.',
     much_claimed:
       'Die Rolle {role} darf insgesamt {most} Blocksäulen beanspruchen: Mit diesem Grundstück wären es {area}.',
     part_claimed: 'Ein Teil davon ist vergeben: {claim}, von {from} bis {to}.',
@@ -202,9 +204,9 @@ export const templates: Templates = {
 
     // bans and mutes
     an_operator: 'einem Betreiber',
-    you_are_banned: 'Du bist in dieser Welt gesperrt, von {name}[ (noch {left:duration})][: {reason}].',
-    you_were_kicked: 'Du wurdest hinausgeworfen, von {name}[: {reason}].',
-    you_are_muted: 'Du bist stummgeschaltet, von {name}[ (noch {left:duration})][: {reason}].',
+    you_are_banned: 'Du wurdest in dieser Welt von {name} gesperrt[ (noch {left:duration})][: {reason}].',
+    you_were_kicked: 'Du wurdest von {name} hinausgeworfen[: {reason}].',
+    you_are_muted: 'Du wurdest von {name} stummgeschaltet[ (noch {left:duration})][: {reason}].',
     ban: '{target}: gesperrt von {name}[ (noch {left:duration})][: {reason}]',
     kick: '{target}: hinausgeworfen von {name}[ (noch {left:duration})][: {reason}]',
     mute: '{target}: stummgeschaltet von {name}[ (noch {left:duration})][: {reason}]',
@@ -246,7 +248,7 @@ export const templates: Templates = {
 
     // history and rollbacks
     changed_by: '{place}: {ago:ago}, {name}: {before:block} → {after:block}',
-    never_changed: 'Den Block bei {place} hat niemand geändert, so weit die Geschichte reicht.',
+    never_changed: 'Den Block bei {place} hat niemand geändert, so weit der Verlauf zurückreicht.',
     a_rollback: 'Rücksetzung {id}',
     all_changes: 'alle Änderungen',
     changes_of: 'Änderungen von {names}',
@@ -285,10 +287,10 @@ export const templates: Templates = {
     names_too_long: 'Die Namen sind zu lang für einen Befehl: Nenne weniger Spieler auf einmal.',
     name_an_area: 'Um die Änderungen aller zurückzusetzen, nenne ein Gebiet: radius:50 oder zwei Ecken als X,Y,Z.',
     stand_in_your_claim:
-      'Stell dich in ein Grundstück von dir oder wähl zwei Ecken darin: Außerhalb ihrer Grundstücke setzen nur Moderatoren Änderungen zurück.',
-    land_not_yours: 'Dieses Land liegt nicht in einem Grundstück von dir: Frag einen Moderator.',
+      'Stell dich auf eines deiner Grundstücke oder wähl zwei Ecken darauf: Außerhalb ihrer Grundstücke setzen nur Moderatoren Änderungen zurück.',
+    land_not_yours: 'Dieses Land gehört zu keinem deiner Grundstücke: Frag einen Moderator.',
     undo_outside_claims:
-      'Nur die Rolle {role} und höhere dürfen Änderungen außerhalb ihrer Grundstücke zurücksetzen: Wähl zwei Ecken in einem Grundstück von dir.',
+      'Nur die Rolle {role} und höhere dürfen Änderungen außerhalb ihrer Grundstücke zurücksetzen: Wähl zwei Ecken auf einem deiner Grundstücke.',
     undo_everybody: 'Die Änderungen aller zurückzusetzen ist für die Rolle {role} und höhere: Nenne einen Spieler.',
 
     // settings
@@ -297,7 +299,7 @@ export const templates: Templates = {
     border_set: 'Die Grenze der Welt verläuft bei {border}.',
     border_off: 'Die Welt hat keine Grenze.',
     spawn_set: 'Neue Spieler fangen bei {place} an.',
-    spawn_outside: 'Der Startpunkt läge draußen: Verleg ihn erst mit setspawn.',
+    spawn_outside: 'Der Startpunkt läge außerhalb: Verleg ihn erst mit setspawn.',
     height_out_of_world: 'Die Höhe {height} liegt außerhalb der Welt: Schreib X Y Z, mit Y zwischen 0 und {most}.',
     warp_set: '/warp {warp} führt nach {place}.',
     warp_deleted: 'Der Warp {warp} ist gelöscht.',
@@ -308,7 +310,7 @@ export const templates: Templates = {
     edits_set: 'Die Rolle {role} darf {count} {count:Block|Blöcke} pro Sekunde ändern.',
     edits_off: 'Die Rolle {role} darf so viele Blöcke pro Sekunde ändern, wie der Knoten zulässt.',
     edits_bounds: 'Nimm 1 bis {most} Blöcke pro Sekunde, oder default.',
-    own_edits: 'Die Rolle {role} wird mit /role create festgelegt, mit edits=NUMMER.',
+    own_edits: 'Die Rolle {role} wird mit /role create festgelegt, mit edits=ANZAHL.',
     bulk_set: 'Die Rolle {role} darf mit Werkzeugen {once} Blöcke auf einmal ändern, {hour} in einer Stunde.',
     bulk_off: 'Die Rolle {role} darf mit Werkzeugen nichts auf einmal ändern.',
     bulk_bounds:
@@ -319,7 +321,7 @@ export const templates: Templates = {
     claims_bounds:
       'Schreib, wie viele Grundstücke ein Builder haben darf, 0 bis {claims}, und wie viele Blocksäulen insgesamt, 0 bis {area}.',
     floodban_set: 'Wer den Chat überflutet, darf seinem Knoten so lange nicht wieder beitreten: {length:duration}.',
-    floodban_off: 'Wer den Chat überflutet, ist eine Minute stumm.',
+    floodban_off: 'Wer den Chat überflutet, wird für eine Minute stummgeschaltet.',
     floodban_bounds: 'Nimm höchstens {most:duration}.',
     expiry_set: 'Namen und Grundstücke, die nicht benutzt werden, verfallen nach dieser Zeit: {length:duration}.',
     expiry_off: 'Namen und Grundstücke verfallen nicht.',
@@ -329,11 +331,11 @@ export const templates: Templates = {
     expired:
       '{names} {names:Name|Namen}, {claims} {claims:Grundstück|Grundstücke} und {requests} {requests:Anfrage|Anfragen} sind verfallen.',
     quota_all:
-      'Die Spieler einer Adresse dürfen am Tag {names} {names:Namen|Namen} und {claims} {claims:Grundstück|Grundstücke} registrieren.',
+      'Die Spieler einer Adresse dürfen am Tag {names} Namen und {claims} {claims:Grundstück|Grundstücke} registrieren.',
     quota_gateway:
-      'Die Spieler eines Gateways dürfen am Tag {names} {names:Namen|Namen} und {claims} {claims:Grundstück|Grundstücke} registrieren.',
+      'Die Spieler eines Gateways dürfen am Tag {names} Namen und {claims} {claims:Grundstück|Grundstücke} registrieren.',
     quota_range:
-      'Die Spieler jeder Adresse in {range} dürfen am Tag {names} {names:Namen|Namen} und {claims} {claims:Grundstück|Grundstücke} registrieren.',
+      'Die Spieler jeder Adresse in {range} dürfen am Tag {names} Namen und {claims} {claims:Grundstück|Grundstücke} registrieren.',
     quota_default: 'Für {range} gilt die Quote aller Adressen.',
     quota_bounds: 'Schreib, wie viele Namen und wie viele Grundstücke, 0 bis {most}.',
     many_quotas: '{count} Bereiche haben eine eigene Quote: Setz erst einen davon auf default.',
@@ -347,7 +349,7 @@ export const templates: Templates = {
     talk: 'Reden',
     move: 'Reisen',
     build: 'Bauen',
-    claims: 'Namen und Grundstücke',
+    land: 'Namen und Grundstücke',
     moderation: 'Moderation',
     admin: 'Verwaltung',
   },
@@ -368,13 +370,13 @@ export const templates: Templates = {
     time: 'zeigt die Uhrzeit in der Welt',
     register: 'registriert deinen Namen auf deinen Schlüssel, damit ihn niemand sonst benutzen kann',
     claims:
-      'zeigt deine Grundstücke oder die eines Spielers, und das, in dem du stehst; als GRUNDSTÜCK schreib eva/schloss, oder schloss, wenn es deins ist',
+      'zeigt deine Grundstücke oder die eines Spielers, und das, auf dem du stehst; als GRUNDSTÜCK schreib eva/schloss, oder schloss, wenn es deins ist',
     claim:
-      'beansprucht Land für dich und die, denen du traust: Klick auf zwei Ecken, oder schreib sie als X,Z oder, für einen Quader, als X,Y,Z',
+      'beansprucht Land für dich und alle, denen du vertraust: Klick auf zwei Ecken, oder schreib sie als X,Z oder, für einen Quader, als X,Y,Z',
     unclaim: 'gibt ein Grundstück auf; Moderatoren nennen das eines anderen als SPIELER/NAME',
-    trust: 'lässt einen Spieler in deinem Grundstück bauen und es betreten',
-    untrust: 'lässt einen Spieler nicht mehr in deinem Grundstück bauen',
-    flag: 'legt fest, ob alle Spieler oder nur Mitglieder in deinem Grundstück bauen (build) oder es betreten (enter) dürfen',
+    trust: 'lässt einen Spieler auf deinem Grundstück bauen und es betreten',
+    untrust: 'lässt einen Spieler nicht mehr auf deinem Grundstück bauen',
+    flag: 'legt fest, ob alle Spieler oder nur Mitglieder auf deinem Grundstück bauen (build) oder es betreten (enter) dürfen',
     transfer: 'gibt dein Grundstück einem anderen Spieler',
     requests:
       'zeigt die Namen und Grundstücke, die auf einen Moderator warten: Moderatoren alle, Spielern ihre eigenen',
@@ -389,7 +391,7 @@ export const templates: Templates = {
     say: 'zeigt allen Spielern der Welt eine Zeile',
     inspect: 'zeigt, wer einen Block geändert hat; mit zwei Ecken zeigt die Seite, was dazwischen geschah',
     rollback:
-      'zeigt, was passiert, wenn du Änderungen von Spielern seit einer ZEIT wie 2h zurücksetzt: um dich herum, zwischen zwei Ecken, oder wo immer sie sind; Builder in ihren Grundstücken. Auch als player:eva player:bob time:2h radius:50',
+      'zeigt, was passiert, wenn du Änderungen von Spielern seit einer ZEIT wie 2h zurücksetzt: um dich herum, zwischen zwei Ecken, oder wo immer sie sind; Builder auf ihren Grundstücken. Auch als player:eva player:bob time:2h radius:50',
     rollbacks: 'zeigt die letzten Rücksetzungen',
     undo: 'macht eine Rücksetzung rückgängig, ohne Nummer deine letzte; noch einmal wiederholt sie',
     pause: 'hält eine Rücksetzung an; spätere im selben Land warten auf sie',
@@ -406,7 +408,6 @@ export const templates: Templates = {
   },
   words: {
     natural: 'natürlich',
-    GROUP: 'GRUPPE',
     COMMAND: 'BEFEHL',
     TEXT: 'TEXT',
     NAME: 'NAME',

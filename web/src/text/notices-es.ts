@@ -9,7 +9,7 @@ export const templates: Templates = {
     land_back: 'Ya se puede llegar otra vez a este terreno.',
     land_last_confirmed:
       'Ahora mismo no se puede confirmar este terreno: pueden faltar cambios recientes. Se confirmó por última vez a las {time:time}.',
-    recalled: 'Has vuelto al lugar donde lo dejaste: no se conocía cuando entraste.',
+    recalled: 'Has vuelto al lugar donde estabas la última vez: aún no se conocía cuando entraste.',
     short_view_within:
       'Los jugadores de tu dirección de internet están muy lejos unos de otros, así que quizá veas solo el terreno a menos de {blocks} bloques. Acercaos para ver más lejos.',
     brought_inside: 'El mundo acaba aquí: has vuelto dentro de sus límites.',
@@ -30,8 +30,8 @@ export const templates: Templates = {
       'Desde este nodo se escribe demasiado a todo el mundo; no se ha enviado. Inténtalo dentro de un momento.',
     too_fast: 'Escribes demasiado rápido; no se ha enviado. Si sigues así, quedarás en silencio un minuto.',
     too_fast_muted: 'Escribes demasiado rápido y quedas en silencio un minuto.',
-    flood_mute: 'Este nodo te ha silenciado (faltan {left:duration}): has inundado el chat.',
-    flood_ban: 'Este nodo te ha vetado (faltan {left:duration}): has inundado el chat.',
+    flood_mute: 'Este nodo te ha silenciado (tiempo restante: {left:duration}): has inundado el chat.',
+    flood_ban: 'Este nodo te ha vetado (tiempo restante: {left:duration}): has inundado el chat.',
     no_correspondent: 'Nadie te ha escrito todavía: /msg NOMBRE TEXTO escribe a un jugador.',
     no_reader: 'No juega nadie llamado {name} que pueda leer mensajes.',
     who_here: 'En este nodo: {names}[ y {more} más].',
@@ -50,7 +50,8 @@ export const templates: Templates = {
     unknown_character:
       'Ese comando contiene un carácter que este nodo no conoce, como un emoji nuevo. Escríbelo sin él.',
     usage: 'Se usa así: /{command}[ {usage:usage}]',
-    help_more: '/help GRUPO explica los comandos de un grupo, /help COMANDO uno de ellos.',
+    help_more: '/help GRUPO explica los comandos de un grupo, por ejemplo /help talk; /help COMANDO explica uno.',
+    no_help: 'No hay ningún comando ni grupo {topic} que puedas usar: /help muestra los que sí.',
     more_lines: '… y {count} más.',
     commands_wait: 'Espera a que se ejecuten tus últimos comandos.',
     after_last_command: 'Se ejecutará después de tu último comando, que aún no tiene respuesta.',
@@ -62,18 +63,19 @@ export const templates: Templates = {
     bad_command_signature: 'La firma del comando es incorrecta.',
     only_issuers: 'Eso solo pueden hacerlo administradores cuyo nodo reparte tokens: mira voxeld peers.',
     importing:
-      'Este mundo se está restaurando de una copia de seguridad: hasta que vuelvan todos los nombres, quizá unos minutos, solo los moderadores dan comandos.',
+      'Este mundo se está restaurando de una copia de seguridad: hasta que vuelvan todos los nombres, quizá unos minutos, solo los moderadores pueden usar comandos.',
     log_full: 'En este mundo {count} comandos han cambiado las reglas; no admite más.',
     commands_of_node: 'Un nodo puede anotar {rate} comandos por segundo, {most} a la vez: inténtalo más tarde.',
-    commands_of_today: 'Hoy has dado {count} comandos sobre {what}: sigue mañana.',
-    commands_used_up: 'En este mundo ha habido demasiados comandos sobre {what}: ahora solo los dan los moderadores.',
+    commands_of_today: 'Hoy has usado {count} comandos sobre {what}: sigue mañana.',
+    commands_used_up:
+      'En este mundo ha habido demasiados comandos sobre {what}: ahora solo pueden usarlos los moderadores.',
     gateway_quota:
-      'Los jugadores de tu nodo han gastado lo que un nodo puede añadir al mundo en un día: sigue mañana, usa otro nodo o pide a un administrador que suba la cuota de los gateways (set quota gateway).',
+      'En un día los jugadores de tu nodo han {what}, y no se les permite más: sigue mañana, usa otro nodo o pide a un administrador que suba la cuota de los gateways (set quota gateway).',
     quota_exceeded:
-      'En un día los jugadores de tu dirección han {what}, y no pueden más: sigue mañana o pide a un administrador que suba la cuota de tu dirección (set quota).',
+      'En un día los jugadores de tu dirección han {what}, y no se les permite más: sigue mañana o pide a un administrador que suba la cuota de tu dirección (set quota).',
     quota_of_names: 'registrado {count} {count:nombre|nombres}',
     quota_of_claims: 'reclamado terreno {count} {count:vez|veces}',
-    quota_of_commands: 'dado {count} comandos',
+    quota_of_commands: 'usado {count} comandos',
 
     // places
     no_home: 'Aún no tienes casa: /sethome pone tu casa donde estás.',
@@ -85,7 +87,7 @@ export const templates: Templates = {
     members_only_there: 'Solo los miembros pueden entrar en la parcela de ahí.',
     one_visit: 'Después de entrar puedes visitar un lugar.',
     travels_often: 'Viajas demasiado: espera un momento.',
-    time_of_day: 'En el mundo son las {time}.',
+    time_of_day: 'Hora del mundo: {time}.',
 
     // what was written wrongly
     not_whole: '«{text}» no es un número entero.',
@@ -116,7 +118,7 @@ export const templates: Templates = {
     name_of_another: 'El nombre {name} es de otra persona.',
     name_tomorrow: 'Tienes el nombre {name}: registra otro mañana.',
     name_free: 'El nombre {name} está libre. Era de {player}.',
-    name_theirs: 'El nombre {name} ya es suyo.',
+    name_theirs: 'El nombre {name} es ahora suyo.',
     name_of_nobody: 'El nombre {name} no es de nadie.',
     name_of_nobody_yet:
       'El nombre {name} no es de nadie: una página lo registra cuando su jugador construye, escribe o reclama terreno por primera vez. O escribe su id.',
@@ -148,7 +150,7 @@ export const templates: Templates = {
     no_claim: 'La parcela {claim} no existe: /claims muestra las tuyas.',
     claimed: 'La parcela {claim} es tuya: {x} × {z} bloques. /trust {claim} JUGADOR deja que otros construyan en ella.',
     unclaimed: 'El terreno de {claim} vuelve a estar libre.',
-    claim_theirs: 'La parcela {claim} ya es suya.',
+    claim_theirs: 'La parcela {claim} es ahora suya.',
     claim_not_yours: 'La parcela {claim} no es tuya.',
     claim_there: 'La parcela {claim} ya existe: elige otro nombre.',
     claim_corners:
@@ -183,9 +185,9 @@ export const templates: Templates = {
     a_name: 'el nombre {name}',
     a_claim: 'la parcela {claim}, de {from} a {to}',
     request: '{id}: {name} quiere {what}',
-    request_waits: 'Tu solicitud de {what} espera a un moderador. Su número es {id}.',
-    request_approved: 'Tu solicitud de {what} está aprobada.',
-    request_denied: 'Tu solicitud de {what} está rechazada.',
+    request_waits: 'Tu solicitud para {what} espera a un moderador. Su número es {id}.',
+    request_approved: 'Tu solicitud para {what} está aprobada.',
+    request_denied: 'Tu solicitud para {what} está rechazada.',
     approved: 'La solicitud {id} de {name} está aprobada. {done}',
     denied: 'La solicitud {id} de {name}, {what}, está rechazada.',
     request_refused: 'La solicitud {id} no se puede aprobar. {why} Recházala.',
@@ -200,12 +202,12 @@ export const templates: Templates = {
 
     // bans and mutes
     an_operator: 'un administrador',
-    you_are_banned: '{name} te ha vetado en este mundo[ (faltan {left:duration})][: {reason}].',
-    you_were_kicked: '{name} te ha expulsado[: {reason}].',
-    you_are_muted: '{name} te ha silenciado[ (faltan {left:duration})][: {reason}].',
-    ban: '{target}: veto de {name}[ (faltan {left:duration})][: {reason}]',
-    kick: '{target}: expulsión de {name}[ (faltan {left:duration})][: {reason}]',
-    mute: '{target}: silencio de {name}[ (faltan {left:duration})][: {reason}]',
+    you_are_banned: 'Te ha vetado en este mundo {name}[ (tiempo restante: {left:duration})][: {reason}].',
+    you_were_kicked: 'Te ha expulsado {name}[: {reason}].',
+    you_are_muted: 'Te ha silenciado {name}[ (tiempo restante: {left:duration})][: {reason}].',
+    ban: '{target}: veto de {name}[ (tiempo restante: {left:duration})][: {reason}]',
+    kick: '{target}: expulsión de {name}[ (tiempo restante: {left:duration})][: {reason}]',
+    mute: '{target}: silencio de {name}[ (tiempo restante: {left:duration})][: {reason}]',
     kicked: '{name} ha sido expulsado.',
     banned_for: '{name} tiene un veto de {length:duration}.',
     banned_for_good: '{name} tiene un veto permanente.',
@@ -305,7 +307,7 @@ export const templates: Templates = {
     edits_set: 'El rol {role} puede cambiar {count} {count:bloque|bloques} por segundo.',
     edits_off: 'El rol {role} puede cambiar tantos bloques por segundo como permita el nodo.',
     edits_bounds: 'Elige de 1 a {most} bloques por segundo, o default.',
-    own_edits: 'El rol {role} se define con /role create, con edits=NÚMERO.',
+    own_edits: 'El rol {role} se define con /role create, con edits=CANTIDAD.',
     bulk_set: 'El rol {role} puede cambiar con herramientas {once} bloques a la vez, {hour} en una hora.',
     bulk_off: 'El rol {role} no puede cambiar nada a la vez con herramientas.',
     bulk_bounds:
@@ -344,7 +346,7 @@ export const templates: Templates = {
     talk: 'Hablar',
     move: 'Viajar',
     build: 'Construir',
-    claims: 'Nombres y parcelas',
+    land: 'Nombres y parcelas',
     moderation: 'Moderación',
     admin: 'Administración',
   },
@@ -403,7 +405,6 @@ export const templates: Templates = {
   },
   words: {
     natural: 'natural',
-    GROUP: 'GRUPO',
     COMMAND: 'COMANDO',
     TEXT: 'TEXTO',
     NAME: 'NOMBRE',

@@ -104,8 +104,11 @@ func newRoles() *cobra.Command {
 			fmt.Fprintf(w, "%s\t%v\t%v\n", cmp.Or(m.Name, "-"), m.Role, m.Player)
 		}
 		fmt.Fprintf(w, "all others\t%v\t-\nguests\t%v\t-\n", all.Settings.Players, all.Settings.Guests)
+		if len(all.Defined) > 0 {
+			fmt.Fprintln(w, "\nROLE\tABOVE\tOPTIONS")
+		}
 		for _, d := range all.Defined {
-			fmt.Fprintf(w, "the role\t%s\t-\n", d.Line().Text)
+			fmt.Fprintf(w, "%s\t%v\t%s\n", d.Name, d.Base, cmp.Or(strings.Join(d.Options(), " "), "-"))
 		}
 	})
 }
