@@ -127,6 +127,7 @@ test('a key looks closer while it is held, another one hides everything but the 
   await ada.until(() => document.querySelector('.toasts').childElementCount === 0)
   await ada.picture('hands-bare')
   await openMenu()
+  await ada.page.click('#tab-game')
   await ada.page.getByText('Leave', { exact: true }).click()
   await untilScreen('title')
   await ada.play()
