@@ -142,7 +142,7 @@ func (m *Member) newUntil() int64 {
 	}
 }
 
-// Refuse returns why a player may not make an edit, whose proof is right: empty if they may, else a code of wire.
+// Refuse returns why a player may not make an edit, if its proof is right: empty if they may, else a code of wire.
 func (b *Builders) Refuse(e *nodemsg.Intent, now time.Time) string {
 	if until, banned := b.banned[e.Player]; banned && (until == 0 || now.UnixMilli() < until) {
 		return wire.RefusedNotAllowed

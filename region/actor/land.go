@@ -49,7 +49,7 @@ type LandOptions struct {
 	Resolve func(l *Land, s world.Structure, leads bool)
 	// Pinned is called with new bases.
 	Pinned func([]nodemsg.BaseOf)
-	// RefuseEdit returns why a player may not make an edit, whose proof is right, as one of the Refused… codes of wire;
+	// RefuseEdit returns why a player may not make an edit, if its proof is right, as one of the Refused… codes of wire;
 	// empty if they may. If nil, everybody may.
 	RefuseEdit func(*nodemsg.Intent) string
 	// Orders returns the policy's orders that are known here. If nil, there are none.

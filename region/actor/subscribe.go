@@ -49,12 +49,11 @@ func (l *land) handleMessage(s *subscriber, msg nodemsg.ToRegion, proven []bool)
 	}
 	for i, intent := range msg.Edits {
 		why := refused
-		switch { // gateways check it, too; they may lie
-		case why != "":
-		case !proven[i]:
-			why = wire.RefusedUnsigned
-		case l.RefuseEdit != nil:
+		if why == "" && l.RefuseEdit != nil { // gateways check it, too; they may lie, and it is counted
 			why = l.RefuseEdit(&intent)
+		}
+		if why == "" && !proven[i] {
+			why = wire.RefusedUnsigned
 		}
 		l.edits.add(s, intent, why)
 	}

@@ -410,7 +410,7 @@ func (c *Copy) Read(read func(*policy.State)) {
 	read(c.mu.list.state)
 }
 
-// RefuseEdit returns why a player may not make an edit, whose proof is right, empty if they may, for leaders of regions.
+// RefuseEdit returns why a player may not make an edit, if its proof is right, empty if they may, for leaders of regions.
 // It waits for no lock.
 func (c *Copy) RefuseEdit(e *nodemsg.Intent) string {
 	why := c.builders.Load().Refuse(e, c.Now())
