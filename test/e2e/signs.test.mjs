@@ -72,6 +72,10 @@ test('whoever places a sign can write on it, and others read it', async () => {
   )
   await ada.page.setViewportSize({ width: 960, height: 600 })
   await ada.page.getByRole('button', { name: 'Write' }).click()
+  await ada.until(() => document.querySelector('.sign-dialog [role=alert]').textContent !== '')
+  await ada.page.focus('.sign-dialog textarea')
+  for (const _ of ' too long') await ada.page.keyboard.press('Backspace')
+  await ada.page.getByRole('button', { name: 'Write' }).click()
   await ada.until(() => window.__voxeld.state().screen === 'play')
   await ada.settled()
   const text = 'To the\nharbour →\n  a line that is far'
