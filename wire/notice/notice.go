@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
@@ -33,8 +35,9 @@ func (n Notice) Error() string { return n.Text }
 
 // Sentence returns the notice with a sentence as its text in English. A command at its beginning stays as it is.
 func (n Notice) Sentence() Notice {
-	if n.Text != "" && n.Text[0] != '/' {
-		n.Text = strings.ToUpper(n.Text[:1]) + strings.TrimSuffix(n.Text[1:], ".") + "."
+	first, size := utf8.DecodeRuneInString(n.Text)
+	if size > 0 && first != '/' {
+		n.Text = string(unicode.ToUpper(first)) + strings.TrimSuffix(n.Text[size:], ".") + "."
 	}
 	return n
 }

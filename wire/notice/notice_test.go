@@ -49,7 +49,7 @@ func TestDuration(t *testing.T) {
 
 func TestSentence(t *testing.T) {
 	for text, want := range map[string]string{
-		"there are 2": "There are 2.", "There are 2.": "There are 2.", "/help lists them": "/help lists them", "": "",
+		"there are 2": "There are 2.", "There are 2.": "There are 2.", "ähnlich": "Ähnlich.", "/help lists them": "/help lists them", "": "",
 	} {
 		if got := Plain(text).Sentence().Text; got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)
