@@ -45,6 +45,12 @@ func (c Certificate) Validate() error {
 // Expires returns when the certificate ends.
 func (c Certificate) Expires() time.Time { return time.Unix(c.NotAfter, 0) }
 
+// NewerThan reports whether the certificate was issued after another one of the node: of two that end in the same second,
+// the one of the later charter was.
+func (c Certificate) NewerThan(other Certificate) bool {
+	return c.NotAfter > other.NotAfter || c.NotAfter == other.NotAfter && c.Charter > other.Charter
+}
+
 // RenewAt returns when to renew the certificate.
 func (c Certificate) RenewAt() time.Time { return c.Expires().Add(-RenewBefore) }
 

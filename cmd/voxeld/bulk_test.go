@@ -160,6 +160,7 @@ func TestBulkEdits(t *testing.T) {
 	ann, bob := come(all[0], "ann"), come(all[1], "bob")
 	ann.command("register")
 	all[0].operate("role", "ann", "chief")
+	agree(t, all...) // leaders, too, refuse bulk edits of whose role may make none
 	victim, others := leaderOf(t, all, corners[0])
 	for _, p := range []**tester{&ann, &bob} { // nobody plays at the node that is to die
 		if name := (*p).Welcome.Name; (*p).RemoteAddr().String() == victim.Game {

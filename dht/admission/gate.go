@@ -238,7 +238,7 @@ func (g *Gate) judge(id peer.ID, raw []byte) error {
 	before, there := g.mu.admitted[id]
 	if !there {
 		transport.Admit(g.Host, id)
-	} else if before.certificate.Expires().After(v.certificate.Expires()) && g.mu.authority.CheckRead(before.certificate, before.issuer, key, g.now()) == nil {
+	} else if before.certificate.NewerThan(v.certificate) && g.mu.authority.CheckRead(before.certificate, before.issuer, key, g.now()) == nil {
 		return nil // it was renewed, and an answer from before has arrived later
 	}
 	g.mu.admitted[id] = v
