@@ -38,6 +38,7 @@ type fill struct {
 	waiting  []bulkEdit
 	underWay map[uint64]bulkEdit // by number
 	done     []bulkEdit          // what is committed of the last operation
+	last     []bulkEdit          // what /undo takes back: done of the last operation that has changed something
 	refused  int                 // blocks of it
 	why      string              // the last refusal
 }
@@ -61,7 +62,7 @@ func (c *Conn) fillCommand(text string) (answer string, mine bool) {
 	c.Look(func(at Blocks, edits *Edits) {
 		at = edits.Predict(at) // what was asked for before is done before
 		if words[0] == "undo" {
-			changes = at.undo(f.done)
+			changes = at.undo(f.last)
 		} else {
 			changes, answer = at.fill(words[1:], f.atOnce)
 		}
@@ -119,6 +120,9 @@ func (f *fill) answered(m sessionmsg.Ack) (text string, mine bool) {
 	for _, e := range f.done {
 		changed += e.runs.Blocks()
 	}
+	if changed > 0 {
+		f.last = f.done
+	}
 	text = fmt.Sprintf("%d blocks were changed.", changed)
 	if f.refused > 0 {
 		why := refusals[f.why]
@@ -145,7 +149,7 @@ func (f *fill) allow(atOnce int) (told string) {
 func (f *fill) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.atOnce, f.waiting, f.underWay, f.done = 0, nil, nil, nil
+	f.atOnce, f.waiting, f.underWay, f.done, f.last = 0, nil, nil, nil, nil
 }
 
 // blockChange is a block that becomes another one.

@@ -100,6 +100,18 @@ func TestFill(t *testing.T) {
 	}
 }
 
+// An operation that has changed nothing leaves what /undo takes back.
+func TestUndoAfterRefusal(t *testing.T) {
+	a, _, land := filler(t, 5000, "fill 0 1 0 0 1 0 stone", "fill 5 1 5 5 1 5 stone", "undo")
+	send(t, a, sessionmsg.Ack{Seq: readBulk(t, a, land).Seq})
+	refused := readBulk(t, a, land)
+	delete(land, grid.Pos{X: 5, Y: 1, Z: 5})
+	send(t, a, sessionmsg.Ack{Seq: refused.Seq, Error: wire.RefusedClaimed})
+	if readBulk(t, a, land); land[grid.Pos{Y: 1}] != chunk.Air {
+		t.Errorf("what was filled first is %v", land[grid.Pos{Y: 1}])
+	}
+}
+
 // Operations are bounded, one by one, and say what was refused.
 func TestFillIsBounded(t *testing.T) {
 	a, c, land := filler(t, 1<<16, "fill 0 1 0 40 40 30 stone", "fill 0 1 0 0 1 0 lamp")
