@@ -8,6 +8,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -39,12 +40,26 @@ func (g *Gateway) adapted(a Adapted, accounts *games.Accounts) *games.Server {
 	}
 }
 
-// HasPlayed reports whether a name is registered, or that of a guest who has played, as far as this node can find out
-// for a client at an address; if it cannot, they may have.
-func (g *Gateway) HasPlayed(ctx context.Context, remote net.Addr, name string) bool {
-	guest := player.GuestID(name)
-	return g.enforcer.Registered(name) || g.sessions.Of(guest) != nil ||
-		!g.limits.Client(remote).Allow(admission.LogIn) || g.players.Known(ctx, guest)
+// LookUp returns the verifier of the password with which a guest keeps a name, nil if there is none, and reports whether
+// the name is registered, or that of a guest who has played, as far as this node can find out; if it cannot, they may
+// have. It counts an attempt to log in against the address.
+func (g *Gateway) LookUp(ctx context.Context, remote net.Addr, name string) (v *player.Verifier, known bool, err error) {
+	if !g.limits.Client(remote).Allow(admission.LogIn) {
+		return nil, false, wire.Refuse(wire.FailRate, "Too many players are logging in from your address. Try again in a few seconds.")
+	}
+	if g.enforcer.Registered(name) {
+		return nil, true, nil
+	}
+	v, known = g.players.Known(ctx, player.GuestID(name))
+	return v, known || g.sessions.Of(player.GuestID(name)) != nil, nil
+}
+
+// verifierOf returns the verifier of the password that the guest of a connection has proved to know; nil for none.
+func verifierOf(c conn) *player.Verifier {
+	if adapted, is := c.(adaptedConn); is {
+		return adapted.Verifier()
+	}
+	return nil
 }
 
 // adaptedConn is the conn of a client of another game.

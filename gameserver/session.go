@@ -48,6 +48,7 @@ type session struct {
 	toldAlone     bool                    // see nobodyNear
 	surveying     atomic.Bool             // a survey is under way
 	login         *player.Login           // nil: a guest
+	verifier      *player.Verifier        // of the guest's password; nil: none. Set before the player has a place
 	permissions   *moderation.Permissions // of the player, once they are admitted
 	place         place                   // any goroutine's
 	notice        lastNotice              // likewise
@@ -66,7 +67,7 @@ func (s *session) setCodec(c codec.Codec) {
 // presence returns what is saved of the player.
 func (s *session) presence() players.Presence {
 	pose, home, events := s.place.saved()
-	return players.Presence{Player: s.body.Player, Name: s.body.Name, Guest: s.body.Guest, Pose: pose, Home: home, Done: events, Login: s.login}
+	return players.Presence{Player: s.body.Player, Name: s.body.Name, Guest: s.body.Guest, Pose: pose, Home: home, Done: events, Login: s.login, Verifier: s.verifier}
 }
 
 // land returns the land around the player, as they are to find it. It belongs to the session's reader. Mostly the land is in the body's

@@ -47,7 +47,9 @@ func (s *session) countMessage(data []byte) time.Duration {
 // handle handles one message. Most of them are moves.
 func (s *session) handle(data []byte) error {
 	if s.mayBeRecalled {
-		s.recall()
+		if err := s.recall(); err != nil {
+			return err
+		}
 	}
 	if s.codec.IsMove(data) {
 		pose, err := sessionmsg.DecodeMove(data)
@@ -106,19 +108,21 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 	return nil
 }
 
-// recall brings a player to where they left, if the network did not know that when they came, and has said it since.
-func (s *session) recall() {
+// recall brings a player to where they left, if the network did not know that when they came, and has said it since. It
+// ends the session of a guest whose name another one turns out to keep.
+func (s *session) recall() error {
 	_, home, _ := s.place.saved()
 	record, waits := s.g.players.TakeRecall(s.body.Player, home)
 	s.mayBeRecalled = waits
 	if record == nil {
-		return
+		return nil
 	}
 	if record.Home != nil {
 		s.place.setHome(*record.Home)
 	}
 	s.out.Send(sessionmsg.Notice(notice.New("recalled", "You are back where you left: it was not known when you joined.")))
 	s.teleport(record.Pose)
+	return s.checkPassword(record.Verifier)
 }
 
 // After anything but moves and pings the session reads by itself for actedFor, since more of the same is likely and

@@ -127,6 +127,12 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 	if err != nil {
 		return s.g.refuseUnread(ctx, gameOf(s.conn), err)
 	}
+	if err := s.checkPassword(record.Verifier); err != nil {
+		return err
+	}
+	if s.verifier = record.Verifier; !known { // the name is theirs from now on, if they have chosen a password
+		s.verifier = verifierOf(s.conn)
+	}
 	if s.login != nil && record.Login != nil && record.Login.At >= s.login.At { // the clocks of gateways differ
 		if err := s.challenge(s.login.Key[:], record.Login.At+1); err != nil {
 			return err
@@ -235,9 +241,19 @@ func (s *session) challenge(key ed25519.PublicKey, at int64) error {
 	return nil
 }
 
+// checkPassword refuses a guest whose name is kept with a password, unless their client has proved that it knows it. A
+// nil verifier is that of no password.
+func (s *session) checkPassword(v *player.Verifier) error {
+	if proved := verifierOf(s.conn); v == nil || proved != nil && *proved == *v {
+		return nil
+	}
+	return wire.Stop(wire.FailNameTaken, notice.New("taken_with_password",
+		"a guest keeps the name {name} with a password: choose another name", s.body.Name))
+}
+
 // replaceOlder takes the player's place on this gateway. A session that held it is ended first. An error means that the
-// place was not taken. A guest's name proves nothing: a guest is replaced only by one from the same address, as their own new
-// connection.
+// place was not taken. A guest's name proves nothing: without a password, a guest is replaced only by one from the same
+// address, as their own new connection.
 func (s *session) replaceOlder(ctx context.Context) error {
 	for {
 		older, err := s.g.sessions.Take(s.body.Player, s)
@@ -251,7 +267,11 @@ func (s *session) replaceOlder(ctx context.Context) error {
 			s.g.wakeFrameLoop()
 			return nil
 		}
-		if s.body.Guest && !admission.SameAddress(older.conn.remote(), s.conn.remote()) {
+		if older.place.taken() && older.verifier != nil {
+			if err := s.checkPassword(older.verifier); err != nil {
+				return err
+			}
+		} else if s.body.Guest && !admission.SameAddress(older.conn.remote(), s.conn.remote()) {
 			return wire.Stop(wire.FailNameTaken, notice.New("taken_by_guest",
 				"a guest called {name} is playing, from another address: choose another name", s.body.Name))
 		}

@@ -64,18 +64,24 @@ func TestLuantiClientOfDebian(t *testing.T) {
 	if err := os.WriteFile(settings, []byte("enable_sound = false\nenable_shaders = false\nfps_max = 5\nviewing_range = 30\nscreen_w = 320\nscreen_h = 240\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	client, err := process.Start(process.Options{
-		Log: filepath.Join(home, "client.log"), Env: []string{"HOME=" + home, "DISPLAY=:" + strings.TrimSpace(display), "LIBGL_ALWAYS_SOFTWARE=1", "ALSOFT_DRIVERS=null"}, Nice: 5,
-	}, luanti, "--go", "--config", settings, "--address", ip, "--port", luantiPort[1:], "--name", "debian", "--password", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Kill)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the client says: %s", client.Output())
+	play := func(password string) *process.Process {
+		t.Helper()
+		client, err := process.Start(process.Options{
+			Log: filepath.Join(home, password+".log"), Nice: 5,
+			Env: []string{"HOME=" + home, "DISPLAY=:" + strings.TrimSpace(display), "LIBGL_ALWAYS_SOFTWARE=1", "ALSOFT_DRIVERS=null"},
+		}, luanti, "--go", "--config", settings, "--address", ip, "--port", luantiPort[1:], "--name", "Debian", "--password", password)
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
+		t.Cleanup(client.Kill)
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Logf("the client with the password %s says: %s", password, client.Output())
+			}
+		})
+		return client
+	}
+	client := play("secret") // it keeps the name
 	eventually(t, "land is sent, which is when the client has loaded", patience, func() bool {
 		if !client.Running() {
 			t.Fatal("the client has ended")
@@ -95,4 +101,16 @@ func TestLuantiClientOfDebian(t *testing.T) {
 	if log := client.Output(); strings.Contains(log, "WARNING") || strings.Contains(log, "ERROR") {
 		t.Errorf("the client has trouble with what it was sent: %s", log)
 	}
+
+	client = play("guess")
+	eventually(t, "the client is told that this is not its password", patience, func() bool {
+		return strings.Contains(client.Output(), "not the password of Debian")
+	})
+	client.Stop()
+	sent := d.metric("voxeld_luanti_chunks_total")
+	client = play("secret")
+	eventually(t, "the client that knows the password is sent land", patience, func() bool {
+		return client.Running() && d.metric("voxeld_luanti_chunks_total") > sent
+	})
+	client.Stop()
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +12,9 @@ import (
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/test/testkit/classicclient"
 	"github.com/voxelpopuli/voxeld/test/testkit/luanticlient"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -176,6 +180,74 @@ func TestLuantiPlayers(t *testing.T) {
 	walk(t, crowd, w.border, *luantiWalk, func() { w.leader.kill() })
 }
 
+// enterLuanti has a client join for a moment. It returns what its chat had by then, and why it was refused.
+func enterLuanti(t *testing.T, d *daemon, o luanticlient.Options) (chat string, err error) {
+	t.Helper()
+	c, err := luanticlient.Dial(d.ip+luantiPort, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Leave()
+	eventually(t, o.Name+" is in, or not", patience, func() (known bool) {
+		c.Look(func(s *luanticlient.State) {
+			chat = strings.Join(s.Chat, "\n")
+			if known = s.Err != nil || s.Kicked != "" || strings.Contains(chat, "password of your game"); known && (s.Err != nil || s.Kicked != "") {
+				err = fmt.Errorf("%q: %w", s.Kicked, cmp.Or(s.Err, io.EOF))
+			}
+		})
+		return known
+	})
+	return chat, err
+}
+
+// The password of the game's menu keeps a name: on every node and over a restart, in the browser and in other games,
+// others neither get it nor throw out who has it.
+func TestLuantiPasswords(t *testing.T) {
+	t.Parallel()
+	all := gameCluster(t, 2, "--luanti", luantiPort, "--classicube", classicPort)
+	ada := luanticlient.Options{Name: "ada", Password: "correct horse", Register: true}
+	stays := joinLuanti(t, all[0], ada)
+	stays.hears("keeps the name ada for you")
+	open := joinLuanti(t, all[0], luanticlient.Options{Name: "open", Register: true})
+	open.hears("is not checked")
+	open.Leave()
+	ada.Register, ada.Login = false, true
+	wrong := ada
+	wrong.Password = "wrong horse"
+	refused := func(d *daemon) {
+		t.Helper()
+		eventually(t, "the other node knows the password", patience, func() bool {
+			_, err := enterLuanti(t, d, wrong)
+			return err != nil && strings.Contains(err.Error(), "not the password of ada")
+		})
+		if code := dialSession(t, d.Game, "ada", 1).ended(); code != wire.FailNameTaken {
+			t.Errorf("a page with the name ends with %q", code)
+		}
+		cube := joinClassic(t, d, "ada", classicclient.Usual)
+		cube.hears("you are the guest ada-")
+		cube.Leave()
+	}
+	refused(all[0])
+	refused(all[1])
+	stays.Look(func(s *luanticlient.State) {
+		if s.Kicked != "" || s.Err != nil {
+			t.Errorf("ada was thrown out: %q, %v", s.Kicked, s.Err)
+		}
+	})
+	if chat, err := enterLuanti(t, all[0], ada); err != nil || !strings.Contains(chat, "keeps the name ada") { // in place of the first
+		t.Errorf("%v, %s", err, chat)
+	}
+	all[0].terminate()
+	if chat, err := enterLuanti(t, all[1], ada); err != nil || !strings.Contains(chat, "keeps the name ada") {
+		t.Errorf("%v, %s", err, chat)
+	}
+	all[0].start()
+	refused(all[0])
+	if chat, err := enterLuanti(t, all[0], luanticlient.Options{Name: "open", Login: true, Password: "any"}); err != nil || !strings.Contains(chat, "is not checked") {
+		t.Errorf("a name without a password: %v, %s", err, chat)
+	}
+}
+
 // Names that a guest may not have are refused with a reason, and so is another version; the buttons Login and Register
 // do what they say; who plays while their node drains is told where to go on.
 func TestLuantiEnds(t *testing.T) {
@@ -183,18 +255,7 @@ func TestLuantiEnds(t *testing.T) {
 	all := gameCluster(t, 2, "--luanti", luantiPort)
 	stays := joinLuanti(t, all[0], luanticlient.Options{Name: "stays", Register: true})
 	joinLuanti(t, all[0], luanticlient.Options{Name: "back", Register: true}).Leave()
-	presses := func(d *daemon, o luanticlient.Options) (err error) {
-		c, err := luanticlient.Dial(d.ip+luantiPort, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Leave()
-		eventually(t, o.Name+" is in, or not", patience, func() (known bool) {
-			c.Look(func(s *luanticlient.State) { known, err = s.Err != nil || s.Puts > 0, s.Err })
-			return known
-		})
-		return err
-	}
+	presses := func(d *daemon, o luanticlient.Options) error { _, err := enterLuanti(t, d, o); return err }
 	eventually(t, "who has played may log in at another node", patience, func() bool {
 		return presses(all[1], luanticlient.Options{Name: "back", Login: true}) == nil
 	})

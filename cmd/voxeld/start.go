@@ -479,7 +479,7 @@ func (n *node) startGateway(_ context.Context, parts *stack) error {
 		return cli.Usage(err)
 	}
 	listeners := gameserver.Listeners{Game: n.game, HTTP: n.http, Redirect: n.redirect, Proxies: proxies}
-	other, err := luanti.New(n.metrics, n.gateway.HasPlayed)
+	other, err := luanti.New(n.metrics, n.gateway.LookUp)
 	if err != nil {
 		return err
 	}

@@ -32,13 +32,13 @@ func New(r prometheus.Registerer) *Adapter {
 func (a *Adapter) Subprotocol() string { return "ClassiCube" }
 
 // Open reads a connection's handshake.
-func (a *Adapter) Open(_ context.Context, c net.Conn) (games.Client, sessionmsg.Join, error) {
+func (a *Adapter) Open(_ context.Context, c net.Conn) (games.Client, games.Opening, error) {
 	in := newPacketReader(c)
 	l, err := readLogin(c, in)
 	if err != nil {
-		return nil, sessionmsg.Join{}, err
+		return nil, games.Opening{}, err
 	}
-	return newClient(a, c, in, l.features), sessionmsg.Join{Name: l.name, View: viewDistance}, nil
+	return newClient(a, c, in, l.features), games.Opening{Join: sessionmsg.Join{Name: l.name, View: viewDistance}}, nil
 }
 
 // Refuse disconnects a client with a reason.

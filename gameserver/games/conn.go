@@ -35,9 +35,9 @@ type Conn struct {
 	message  []byte // the last result of Read, if it is a move
 	accounts *Accounts
 	mayLogIn func() bool // counts an attempt
-	name     string      // under which the client came
-	attempts int         // to log in
-	names    int         // that were tried for the guest
+	opening  Opening
+	attempts int // to log in
+	names    int // that were tried for the guest
 
 	// Set before a session begins.
 	join    sessionmsg.Join
@@ -63,11 +63,21 @@ const (
 	closed                // the connection ends
 )
 
-func newConn(client Client, accounts *Accounts, mayLogIn func() bool, join sessionmsg.Join) *Conn {
+func newConn(client Client, accounts *Accounts, mayLogIn func() bool, opening Opening) *Conn {
+	join := opening.Join
 	join.Version, join.Encoding = sessionmsg.SessionVersion, sessionmsg.EncodingCBOR
-	c := &Conn{Client: client, ticks: newTicks(), accounts: accounts, mayLogIn: mayLogIn, name: join.Name, join: join}
+	c := &Conn{Client: client, ticks: newTicks(), accounts: accounts, mayLogIn: mayLogIn, opening: opening, join: join}
 	c.told = "You are a guest. /register PASSWORD keeps your name for you, /login PASSWORD makes you who you were."
 	return c
+}
+
+// Verifier returns the verifier of the password that the client has proved to know, or has chosen, for the guest of the
+// session that begins; nil if there is none.
+func (c *Conn) Verifier() *player.Verifier {
+	if c.key != nil || c.join.Name != c.opening.Name {
+		return nil
+	}
+	return c.opening.Verifier
 }
 
 // follows reports whether another session follows.
@@ -163,7 +173,7 @@ func (c *Conn) logIn(text string) (answer string, mine bool) {
 	if !login && (!register || c.key != nil) {
 		return "", false
 	}
-	name, password := c.name, words[len(words)-1]
+	name, password := c.opening.Name, words[len(words)-1]
 	switch {
 	case c.key != nil:
 		return "You are logged in.", true
@@ -273,8 +283,8 @@ func (c *Conn) Send(message []byte) error {
 	case sessionmsg.Failure:
 		if c.welcome.Player == "" && m.Code == wire.FailNameTaken && c.key == nil && c.names < maxNames {
 			c.names++
-			c.join.Name = player.Namesake(c.name, rand.Text(), c.names)
-			c.told = fmt.Sprintf("The name %s is taken: you are the guest %s. If it is yours, type /login PASSWORD.", c.name, c.join.Name)
+			c.join.Name = player.Namesake(c.opening.Name, rand.Text(), c.names)
+			c.told = fmt.Sprintf("The name %s is taken: you are the guest %s. If it is yours, type /login PASSWORD.", c.opening.Name, c.join.Name)
 			c.state.CompareAndSwap(lastSession, anotherSession)
 			return nil
 		}

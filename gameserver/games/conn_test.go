@@ -90,7 +90,7 @@ func connFor(name string, owners map[string]player.ID, typed ...string) (*Conn, 
 		id, known := owners[strings.ToLower(name)]
 		return id, known
 	})
-	return newConn(c, accounts, func() bool { return true }, sessionmsg.Join{Name: name}), c
+	return newConn(c, accounts, func() bool { return true }, Opening{Join: sessionmsg.Join{Name: name}}), c
 }
 
 // A session that ends while its player logs in ends the connection: nobody comes back after a kick.

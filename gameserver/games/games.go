@@ -23,20 +23,27 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // Protocol is the protocol of a game.
 type Protocol interface {
-	// Open reads a new connection's handshake, under the deadline that the connection has. The Join has the name and
-	// the view distance. The caller closes the connection.
-	Open(ctx context.Context, c net.Conn) (Client, sessionmsg.Join, error)
+	// Open reads a new connection's handshake, under the deadline that the connection has. The caller closes the
+	// connection.
+	Open(ctx context.Context, c net.Conn) (Client, Opening, error)
 	// Subprotocol is that of the game's WebSockets, which carry the same bytes as TCP; empty if it has none.
 	Subprotocol() string
 	// Refuse answers a connection that is not served with the reason, if the protocol has a message for it.
 	Refuse(c net.Conn, why string)
 	// Clients is the metric of connected clients.
 	Clients() prometheus.Gauge
+}
+
+// Opening is what a client's handshake says.
+type Opening struct {
+	sessionmsg.Join                  // the name and the view distance
+	Verifier        *player.Verifier // of the password that the client has proved to know, or has chosen for a new name; nil: of none
 }
 
 // PacketConn is a connection that carries packets, and knows how much of what was sent has not arrived.

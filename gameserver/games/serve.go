@@ -82,7 +82,7 @@ func (s *Server) serveClient(ctx context.Context, c net.Conn, remote net.Addr) e
 		return err
 	}
 	stop := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // the reads in Open report it
-	client, join, err := s.Protocol.Open(ctx, c)
+	client, opening, err := s.Protocol.Open(ctx, c)
 	stop()
 	if err != nil {
 		if refused, ok := errors.AsType[*wire.Error](err); ok {
@@ -99,7 +99,7 @@ func (s *Server) serveClient(ctx context.Context, c net.Conn, remote net.Addr) e
 	var runner sync.WaitGroup
 	defer runner.Wait()
 	defer end()
-	conn := newConn(client, s.Accounts, func() bool { return s.MayLogIn(remote) }, join)
+	conn := newConn(client, s.Accounts, func() bool { return s.MayLogIn(remote) }, opening)
 	runner.Go(func() {
 		defer s.Panics.Recover("connection", client.Cut, "remote", remote.String())
 		conn.run(running)

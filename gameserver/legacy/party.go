@@ -232,8 +232,9 @@ func (c *guest) nearer(than *guest, at grid.ChunkPos) bool {
 // add creates a new player, and registers them on the connection, unless that is nil.
 func (p *party) add(ctx context.Context, at grid.ChunkPos, r *registration, name string) *guest {
 	label, last := p.labelFor(ctx, name, at)
-	for number := 0; p.of.Registered(label) || !p.of.Reserve(player.GuestID(label)); number++ {
-		label, last = player.Namesake(name, p.key.from.String(), number), nodemsg.PlayerRecord{}
+	for number := 0; p.of.Registered(label) || last.Verifier != nil || !p.of.Reserve(player.GuestID(label)); number++ {
+		label = player.Namesake(name, p.key.from.String(), number)
+		last = p.of.loadGuests(ctx, label)[0]
 	}
 	who := &guest{
 		party: p, id: player.GuestID(label), label: label, home: last.Home, edits: rate.NewLimiter(p.of.Edits(), p.of.Burst),

@@ -11,6 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -33,15 +34,19 @@ type landKey struct {
 // Adapter is the games.Protocol of Luanti.
 type Adapter struct {
 	games.Metrics
-	known       func(ctx context.Context, remote net.Addr, name string) bool
+	look        Look
 	columns     *games.Shared[landKey, [][]byte]
 	definitions definitions
 	uniform     uniforms
 	arranged    *lru.Cache[string, []chunk.Block] // the slots of those who have arranged them, by their id
 }
 
-// New returns an Adapter. Known reports whether somebody has played under a name before, to a client at an address.
-func New(r prometheus.Registerer, known func(ctx context.Context, remote net.Addr, name string) bool) (*Adapter, error) {
+// Look returns the verifier of the password with which a guest keeps a name, nil if there is none, and reports whether
+// somebody has played under it before, to a client at an address.
+type Look func(ctx context.Context, remote net.Addr, name string) (v *player.Verifier, known bool, err error)
+
+// New returns an Adapter.
+func New(r prometheus.Registerer, look Look) (*Adapter, error) {
 	d, err := define()
 	if err != nil {
 		return nil, fmt.Errorf("textures for Luanti: %w", err)
@@ -54,7 +59,7 @@ func New(r prometheus.Registerer, known func(ctx context.Context, remote net.Add
 	return &Adapter{
 		Metrics:     games.NewMetrics(r, "luanti", "Luanti", land),
 		columns:     games.NewShared[landKey](maxColumns, maxColumn, games.SizeOf),
-		definitions: d, known: known, arranged: arranged,
+		definitions: d, look: look, arranged: arranged,
 	}, nil
 }
 
@@ -62,16 +67,20 @@ func New(r prometheus.Registerer, known func(ctx context.Context, remote net.Add
 func (a *Adapter) Subprotocol() string { return "" }
 
 // Open reads a connection's handshake.
-func (a *Adapter) Open(ctx context.Context, c net.Conn) (games.Client, sessionmsg.Join, error) {
+func (a *Adapter) Open(ctx context.Context, c net.Conn) (games.Client, games.Opening, error) {
 	to, ok := c.(games.PacketConn)
 	if !ok {
-		return nil, sessionmsg.Join{}, fmt.Errorf("%T is not a connection of a luanti.Listener", c)
+		return nil, games.Opening{}, fmt.Errorf("%T is not a connection of a luanti.Listener", c)
 	}
-	name, err := readLogin(c, func(name string) bool { return a.known(ctx, c.RemoteAddr(), name) })
+	name, verifier, err := readLogin(c, func(name string) (*player.Verifier, bool, error) { return a.look(ctx, c.RemoteAddr(), name) })
 	if err != nil {
-		return nil, sessionmsg.Join{}, err
+		return nil, games.Opening{}, err
 	}
-	return newClient(a, to), sessionmsg.Join{Name: name, View: viewDistance}, nil
+	cl := newClient(a, to)
+	if verifier != nil {
+		cl.kept = name
+	}
+	return cl, games.Opening{Join: sessionmsg.Join{Name: name, View: viewDistance}, Verifier: verifier}, nil
 }
 
 // Refuse disconnects a client with a reason.

@@ -15,6 +15,7 @@ import (
 type Client struct {
 	a      *Adapter
 	c      games.PacketConn
+	kept   string // the name that the password keeps, which never changes; empty for none
 	buffer []byte // a packet; the reader's
 
 	packets, looks *rate.Limiter // the reader's

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"math/big"
 	"net"
 	"net/netip"
 	"slices"
@@ -27,24 +28,24 @@ import (
 )
 
 func TestLogin(t *testing.T) {
-	first := [][]byte{initOf("ada", 37, 39), initOf("ada", 37, 39), begin(fromFirstSRP).text("salt").text("verifier").u8(0)}
 	for name, c := range map[string]struct {
 		sent [][]byte
 		code string
 	}{
 		"again":          {loginOf("ada"), ""},
-		"first":          {first, ""},
 		"newer client":   {[][]byte{initOf("ada", 40, 46)}, wire.FailWrongVersion},
 		"older client":   {[][]byte{initOf("ada", 13, 38)}, wire.FailWrongVersion},
 		"a bad name":     {[][]byte{initOf("ada lovelace", 37, 41)}, wire.FailBadName},
 		"no name":        {[][]byte{begin(fromSRPBytesA)}, wire.FailUnexpected},
+		"no number":      {[][]byte{initOf("ada", 37, 41), begin(fromSRPBytesM).text("M")}, wire.FailUnexpected},
+		"registers":      {[][]byte{initOf("ada", 37, 41), begin(fromFirstSRP).text("salt").text("verifier").u8(0)}, wire.FailUnexpected},
 		"too early":      {[][]byte{initOf("ada", 37, 41), begin(fromChatMessage)}, wire.FailUnexpected},
 		"cut off":        {[][]byte{initOf("ada", 37, 41)[:8]}, wire.FailBadValue},
 		"never logs in":  {append(slices.Repeat([][]byte{{}}, maxTries), loginOf("ada")...), wire.FailUnexpected},
 		"ends at a byte": {[][]byte{{1}, initOf("ada", 99, 99)}, wire.FailWrongVersion},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := readLogin(&script{in: c.sent}, isKnown)
+			got, _, err := readLogin(&script{in: c.sent}, isKnown)
 			refused, _ := errors.AsType[*wire.Error](err)
 			if c.code == "" && (err != nil || got != "ada") || c.code != "" && (refused == nil || refused.Code != c.code) {
 				t.Fatalf("%q, %v, want %q", got, err, c.code)
@@ -53,11 +54,60 @@ func TestLogin(t *testing.T) {
 	}
 }
 
+// The menu's password keeps a name that nobody has played under, unless it is empty: then only who knows it has the name.
+func TestPassword(t *testing.T) {
+	choose := func(name, password string, empty byte) (*player.Verifier, error) {
+		salt, number := luanticlient.NewSRP(name, password).Choose()
+		s := &script{in: [][]byte{initOf(name, 37, 39), begin(fromFirstSRP).bytes(salt).bytes(number).u8(empty)}}
+		_, v, err := readLogin(s, func(string) (*player.Verifier, bool, error) { return nil, false, nil })
+		return v, err
+	}
+	v, err := choose("Ada", "secret", 0)
+	if v == nil || err != nil {
+		t.Fatalf("%v, %v", v, err)
+	}
+	if none, err := choose("ada", "", 1); none != nil || err != nil {
+		t.Errorf("an empty password is kept as %v, %v", none, err)
+	}
+	for name, sent := range map[string]packet{
+		"salt":  begin(fromFirstSRP).text("salt").text("verifier").u8(0),
+		"zero":  begin(fromFirstSRP).bytes(make([]byte, player.SaltSize)).bytes(make([]byte, 256)).u8(0),
+		"prime": begin(fromFirstSRP).bytes(make([]byte, player.SaltSize)).bytes(srpPrime.Bytes()).u8(0),
+		"short": begin(fromFirstSRP).bytes(make([]byte, player.SaltSize)),
+	} {
+		_, got, err := readLogin(&script{in: [][]byte{initOf("ada", 37, 39), sent}}, func(string) (*player.Verifier, bool, error) { return nil, false, nil })
+		if refused, _ := errors.AsType[*wire.Error](err); got != nil || refused == nil || refused.Code != wire.FailBadValue {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	for _, c := range []struct {
+		name, password string
+		proves         bool
+	}{{"Ada", "secret", true}, {"Ada", "Secret", false}, {"Ada", "", false}, {"bob", "secret", false}} {
+		client := luanticlient.NewSRP(c.name, c.password)
+		l, err := newSRPLogin("Ada", string(client.A()), v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if proof := string(client.Prove(l.salt, l.b)); l.proves(proof) != c.proves || l.proves(proof[1:]) || l.proves("") {
+			t.Errorf("%+v: proved %v", c, l.proves(proof))
+		}
+	}
+	for _, a := range [][]byte{{}, {0}, srpPrime.Bytes(), new(big.Int).Lsh(srpPrime, 1).Bytes()} {
+		if l, err := newSRPLogin("Ada", string(a), v); err == nil {
+			t.Errorf("the number %x is taken: %v", a, l)
+		}
+	}
+	if p := new(big.Int).Rsh(srpPrime, 1); srpPrime.BitLen() != 8*srpBytes || !srpPrime.ProbablyPrime(5) || !p.ProbablyPrime(5) {
+		t.Error("not the safe prime of RFC 5054")
+	}
+}
+
 // A client whose name is known is asked to log in, another one to register: its game has a button for each.
 func TestLoginOrRegister(t *testing.T) {
 	for name, way := range map[string]byte{"ada": authSRP, "bob": authFirstSRP} {
 		s := &script{in: [][]byte{initOf(name, 37, 39)}}
-		if _, err := readLogin(s, func(name string) bool { return name == "ada" }); err != io.EOF {
+		if _, _, err := readLogin(s, func(name string) (*player.Verifier, bool, error) { return nil, name == "ada", nil }); err != io.EOF {
 			t.Fatal(err)
 		}
 		if hello := s.sent(toHello); len(hello) != 1 || !bytes.Equal(hello[0][5:9], []byte{0, 0, 0, way}) {
@@ -590,7 +640,7 @@ func TestLoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if name, err := readLogin(c, isKnown); err != nil || name != "ada" {
+	if name, _, err := readLogin(c, isKnown); err != nil || name != "ada" {
 		t.Fatalf("%q, %v", name, err)
 	}
 	const lines = 100

@@ -17,6 +17,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/games/gamestest"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
+	"github.com/voxelpopuli/voxeld/player"
 )
 
 // script is a connection whose client has sent everything already.
@@ -63,11 +64,11 @@ func (s *script) sent(command uint16) (bodies []packet) {
 
 // testAdapter is the adapter of all tests.
 var testAdapter = sync.OnceValues(func() (*Adapter, error) {
-	return New(prometheus.NewRegistry(), func(context.Context, net.Addr, string) bool { return true })
+	return New(prometheus.NewRegistry(), func(context.Context, net.Addr, string) (*player.Verifier, bool, error) { return nil, true, nil })
 })
 
-// isKnown is of a world where everybody has played.
-func isKnown(string) bool { return true }
+// isKnown is of a world where everybody has played, and nobody has a password.
+func isKnown(string) (*player.Verifier, bool, error) { return nil, true, nil }
 
 func initOf(name string, oldest, newest uint16) packet {
 	return begin(fromInit).u8(29).u16(0).u16(oldest).u16(newest).text(name)
@@ -128,14 +129,23 @@ func FuzzClient(f *testing.F) {
 	f.Add([]byte(initOf("ada", 37, 41)), []byte(moveTo(start)))
 	f.Add([]byte(initOf("ada", 40, 41)), []byte(interact(interactPlaced, 2, grid.Pos{X: 1, Y: 9, Z: 3}, grid.Pos{X: 1, Y: 10, Z: 3})))
 	f.Add([]byte(begin(fromFirstSRP)), []byte(interact(interactDug, 0, grid.Pos{X: 1, Y: 9, Z: 3}, grid.Pos{})))
+	f.Add([]byte(begin(fromFirstSRP).bytes(make([]byte, player.SaltSize)).text("V").u8(0)), []byte{})
+	f.Add([]byte(begin(fromSRPBytesA).text("A").u8(1)), []byte{})
 	f.Add([]byte{}, []byte(begin(fromChatMessage).wide("/help ✓")))
 	f.Add([]byte{0, 2}, []byte(begin(fromDeletedBlocks).u8(2).node(node{0, 0, 0})))
 	f.Add([]byte{0}, []byte(append(begin(fromInventoryAction), "Move 1 current_player main 0 current_player main 9"...)))
 	f.Add([]byte{0}, []byte(begin(fromRequestMedia).u16(65535).text("x")))
 	f.Add([]byte{0}, []byte(moveTo(motion.Pose{X: 1, Y: -100, Z: 1})))
 	f.Fuzz(func(t *testing.T, login, sent []byte) {
-		if name, err := readLogin(&script{in: [][]byte{login}}, isKnown); err == nil {
-			t.Errorf("one packet is a login of %q", name)
+		for v, known := range map[*player.Verifier]bool{nil: true, {1, 2}: true, new(player.Verifier): false} {
+			look := func(string) (*player.Verifier, bool, error) { return v, known, nil }
+			if name, _, err := readLogin(&script{in: [][]byte{login}}, look); err == nil {
+				t.Errorf("one packet is a login of %q", name)
+			}
+			after := [][]byte{initOf("ada", 37, 41), login, begin(fromSRPBytesM).text("M")}
+			if _, proved, err := readLogin(&script{in: after}, look); err == nil && known && proved != nil {
+				t.Error("a password is proved")
+			}
 		}
 		cl, _ := playing(t)
 		for _, p := range [][]byte{moveTo(start), sent, sent} {

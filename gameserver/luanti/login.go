@@ -1,7 +1,6 @@
 package luanti
 
 import (
-	"crypto/rand"
 	"net"
 
 	"github.com/voxelpopuli/voxeld/player"
@@ -14,21 +13,21 @@ const (
 	authFirstSRP = 1 << 2 // by sending such a verifier
 )
 
-// srpBytes is the length of a number in SRP, and saltBytes that of a salt.
-const srpBytes, saltBytes = 256, 16
-
 // maxTries is how many packets of a handshake are read.
 const maxTries = 32
 
-// readLogin reads the client's handshake, and returns the name. Players are guests: whatever their password is, it is
-// not checked, and nothing of it is kept. Clients cannot go without, so they are sent numbers with which they can make
-// their proof; those whose name is not known send a verifier.
-func readLogin(c net.Conn, known func(name string) bool) (name string, err error) {
+// readLogin reads the client's handshake, and returns the name, and the verifier of the password that the client has
+// proved to know, or has chosen for a name that is not known. There is none for an empty password, nor for a name that
+// is known without: clients cannot go without, so these are sent random numbers with which to make their proof.
+func readLogin(c net.Conn, look func(name string) (*player.Verifier, bool, error)) (name string, proved *player.Verifier, err error) {
+	var verifier *player.Verifier
+	var known bool
+	var login *srpLogin
 	buffer := make([]byte, maxPacket)
 	for range maxTries {
 		n, err := c.Read(buffer)
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		f := fields{rest: buffer[:n]}
 		command := f.u16()
@@ -37,32 +36,41 @@ func readLogin(c net.Conn, known func(name string) bool) (name string, err error
 			// The first packet of a connection, or one that was sent again.
 		case command == fromInit:
 			if name, err = readInit(&f); err != nil {
-				return "", err
+				return "", nil, err
+			}
+			if verifier, known, err = look(name); err != nil {
+				return "", nil, err
 			}
 			way := uint32(authFirstSRP)
-			if known(name) {
+			if known {
 				way = authSRP
 			}
 			hello := begin(toHello).u8(serialization).u16(0).u16(protocolVersion).u32(way).text(name)
 			if _, err := c.Write(hello); err != nil {
-				return "", err
+				return "", nil, err
 			}
 		case name == "":
-			return "", wire.Refuse(wire.FailUnexpected, "Your client did not say who you are.")
-		case command == fromSRPBytesA:
-			random := make([]byte, saltBytes+srpBytes)
-			rand.Read(random)
-			random[saltBytes] = 1 + random[saltBytes]&0x7f // less than the group's prime, and not 0
-			if _, err := c.Write(begin(toSRPBytesB).bytes(random[:saltBytes]).bytes(random[saltBytes:])); err != nil {
-				return "", err
+			return "", nil, wire.Refuse(wire.FailUnexpected, "Your client did not say who you are.")
+		case command == fromFirstSRP && !known:
+			proved, err = chosen(&f)
+			return name, proved, err
+		case command == fromSRPBytesA && known && login == nil:
+			if login, err = newSRPLogin(name, f.text(), verifier); err != nil {
+				return "", nil, err
 			}
-		case command == fromSRPBytesM, command == fromFirstSRP:
-			return name, nil
+			if _, err := c.Write(begin(toSRPBytesB).bytes(login.salt).bytes(login.b)); err != nil {
+				return "", nil, err
+			}
+		case command == fromSRPBytesM && login != nil:
+			if !login.proves(f.text()) {
+				return "", nil, wire.Refuse(wire.FailNameTaken, "That is not the password of %s. If the name is not yours, choose another one.", name)
+			}
+			return name, verifier, nil
 		default:
-			return "", wire.Refuse(wire.FailUnexpected, "Your client sent packet %d before it had logged in.", command)
+			return "", nil, wire.Refuse(wire.FailUnexpected, "Your client sent packet %d before it had logged in.", command)
 		}
 	}
-	return "", wire.Refuse(wire.FailUnexpected, "Your client did not log in.")
+	return "", nil, wire.Refuse(wire.FailUnexpected, "Your client did not log in.")
 }
 
 // readInit reads a client's first packet.

@@ -101,6 +101,11 @@ func (cl *Client) enter() {
 	cl.put(objects(nil, []packet{own}))
 	cl.place(now)
 	cl.showTime(now)
+	if cl.kept != "" && cl.kept == cl.mu.welcome.Name {
+		cl.notice("The password of your game's menu keeps the name " + cl.kept + " for you, until you have been away for 30 days. " +
+			"For claims and roles, and to sign what you build, type /register PASSWORD.")
+		return
+	}
 	cl.notice("The password of your game's menu is not checked: anybody can play under your name until it is registered.")
 }
 

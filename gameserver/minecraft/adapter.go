@@ -41,23 +41,23 @@ func New(r prometheus.Registerer, status func() Status) *Adapter {
 func (a *Adapter) Subprotocol() string { return "" }
 
 // Open reads a connection's handshake: it is for the status, or for a login.
-func (a *Adapter) Open(_ context.Context, c net.Conn) (games.Client, sessionmsg.Join, error) {
+func (a *Adapter) Open(_ context.Context, c net.Conn) (games.Client, games.Opening, error) {
 	in := newFrameReader(c)
 	if first, err := in.in.Peek(1); err == nil && first[0] == oldPing {
-		return nil, sessionmsg.Join{}, answerOldPing(c, a.status())
+		return nil, games.Opening{}, answerOldPing(c, a.status())
 	}
 	version, want, err := readHandshake(in)
 	if err != nil {
-		return nil, sessionmsg.Join{}, err
+		return nil, games.Opening{}, err
 	}
 	if want == wantStatus {
-		return nil, sessionmsg.Join{}, answerStatus(c, in, a.status())
+		return nil, games.Opening{}, answerStatus(c, in, a.status())
 	}
 	name, err := readLogin(in, version)
 	if err != nil {
-		return nil, sessionmsg.Join{}, err
+		return nil, games.Opening{}, err
 	}
-	return newClient(a, c, in), sessionmsg.Join{Name: name, View: maxView}, nil
+	return newClient(a, c, in), games.Opening{Join: sessionmsg.Join{Name: name, View: maxView}}, nil
 }
 
 // Refuse disconnects a client that is logging in, with a reason.

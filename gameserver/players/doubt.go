@@ -30,7 +30,7 @@ type doubt struct {
 }
 
 // merge sets the home of the player's record to that of the network's newer record, unless they have chosen another
-// since, and the place if they are about to be brought there. A nil doubt changes nothing.
+// since, the place if they are about to be brought there, and a guest's password. A nil doubt changes nothing.
 func (d *doubt) merge(r *nodemsg.PlayerRecord) {
 	if d == nil || d.newer == nil {
 		return
@@ -41,6 +41,9 @@ func (d *doubt) merge(r *nodemsg.PlayerRecord) {
 	}
 	if sameHome(r.Home, d.began.Home) {
 		r.Home = d.newer.Home
+	}
+	if d.newer.Verifier != nil {
+		r.Verifier = d.newer.Verifier
 	}
 	if d.recalled != nil {
 		r.Pose = *d.recalled

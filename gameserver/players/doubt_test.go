@@ -22,6 +22,8 @@ func elsewhere(name string, login int64, x float64) nodemsg.PlayerRecord {
 	r.Gateway, r.Home = "peerOther", homeAt(x)
 	if login > 0 {
 		r.Guest, r.Login = false, &player.Login{At: login}
+	} else {
+		r.Verifier = &player.Verifier{byte(x)}
 	}
 	return r
 }
@@ -126,6 +128,9 @@ func playInDoubt(t *testing.T, login int64) {
 		r, err := g.network.Player(t.Context(), here[i].Player)
 		if err != nil || (r.Home == nil) != (home == 0) || r.Home != nil && r.Home.X != home {
 			t.Errorf("the home of %s is %v, %v; want %v", names[i], r.Home, err, home)
+		}
+		if kept := login == 0 && names[i] != "new"; (r.Verifier != nil) != kept {
+			t.Errorf("%s keeps the password: %t, want %t", names[i], r.Verifier != nil, kept)
 		}
 	}
 	g.place("keeps", 2)

@@ -42,6 +42,8 @@ type Presence struct {
 	Home   *motion.Pose  // never changed, only replaced; nil: none
 	Done   uint64        // how many events they have sent (vclock.Owner.Done); 0 if these are not counted
 	Login  *player.Login // nil: a guest
+	// Verifier is of the password with which a guest keeps the name; nil: none.
+	Verifier *player.Verifier
 }
 
 // lastPublished is where and when a player who is here was published last.

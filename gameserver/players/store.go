@@ -140,16 +140,20 @@ func (ps *Store) Load(ctx context.Context, id player.ID) (newest nodemsg.PlayerR
 	return newest, newest.Seq > 0, nil
 }
 
-// Known reports whether there may be a record of a player who is not here. If the network does not answer, there may be.
-func (ps *Store) Known(ctx context.Context, id player.ID) bool {
+// Known returns the verifier of a guest's password, nil if there is none, and reports whether there may be a record of
+// them. If the network does not answer, there may be.
+func (ps *Store) Known(ctx context.Context, id player.ID) (v *player.Verifier, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	stored, err := ps.own(id)
 	if err != nil || stored.Seq > 0 && !stored.Expired(ps.Wall()) {
-		return true
+		return stored.Verifier, true
 	}
 	remembered, err := ps.Network.Player(ctx, id)
-	return err == nil && !remembered.Expired(ps.Wall()) || err != nil && !errors.Is(err, nodemsg.ErrNoRecord)
+	if err == nil && remembered.Expired(ps.Wall()) || errors.Is(err, nodemsg.ErrNoRecord) {
+		return nil, false
+	}
+	return remembered.Verifier, true
 }
 
 // own returns this node's record of a player, which may still be on its way to the disk.
@@ -445,7 +449,7 @@ func (ps *Store) records(people []Presence) []nodemsg.PlayerRecord {
 		seq := max(ps.mu.seqs[p.Player]+1, uint64(now))
 		records[i] = nodemsg.PlayerRecord{
 			Player: p.Player, Name: p.Name, Guest: p.Guest,
-			Seq: seq, Pose: p.Pose, Home: p.Home, Gateway: ps.Peer, SavedAt: now, Login: p.Login,
+			Seq: seq, Pose: p.Pose, Home: p.Home, Gateway: ps.Peer, SavedAt: now, Login: p.Login, Verifier: p.Verifier,
 		}
 		if done := max(ps.mu.done[p.Player], p.Done); done > records[i].Counted() {
 			records[i].Done = min(done, wire.MaxDone)

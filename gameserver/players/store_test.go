@@ -592,7 +592,8 @@ func TestKnown(t *testing.T) {
 	network, disk := playerstest.NewMemory(), playerstest.NewMemory()
 	ps := newTestStore(network, disk)
 	put := func(name string, ago time.Duration) {
-		r := nodemsg.PlayerRecord{Player: player.GuestID(name), Name: name, Guest: true, Seq: 1, SavedAt: time.Now().Add(-ago).UnixMilli(), Gateway: "peerOther"}
+		r := nodemsg.PlayerRecord{Player: player.GuestID(name), Name: name, Guest: true, Seq: 1, SavedAt: time.Now().Add(-ago).UnixMilli(), Gateway: "peerOther",
+			Verifier: &player.Verifier{1}}
 		if err := network.PutPlayer(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
@@ -600,12 +601,12 @@ func TestKnown(t *testing.T) {
 	put("ada", time.Hour)
 	put("old", 40*24*time.Hour)
 	for name, want := range map[string]bool{"ada": true, "old": false, "bob": false} {
-		if ps.Known(t.Context(), player.GuestID(name)) != want {
-			t.Errorf("%s is known: %v", name, !want)
+		if v, known := ps.Known(t.Context(), player.GuestID(name)); known != want || (v != nil) != want {
+			t.Errorf("%s is known: %v, with %v", name, known, v)
 		}
 	}
 	network.FailLookups(errors.New("nobody answers"))
-	if !ps.Known(t.Context(), player.GuestID("bob")) {
+	if v, known := ps.Known(t.Context(), player.GuestID("bob")); !known || v != nil {
 		t.Error("bob is not known, though nobody answers")
 	}
 }

@@ -60,8 +60,8 @@ func nodeMessages() []interface{ Valid() error } {
 // laterMessages are those that were added since: their bytes are at the end of the file.
 func laterMessages() []interface{ Valid() error } {
 	act := Act{At: 1700000000000, Key: make([]byte, 32), Seq: 5, Name: "ada", Text: "ban bob", Signature: make([]byte, 64)}
-	home := aRecord()
-	home.Home = &aPose
+	home, kept := aRecord(), aRecord()
+	home.Home, kept.Verifier = &aPose, &player.Verifier{1, 2}
 	seen := SignedIncarnation{Incarnation: Incarnation{ID: [16]byte{1}, Count: 2}, Signature: []byte{3, 4}}
 	return []interface{ Valid() error }{
 		seen,
@@ -116,6 +116,7 @@ func laterMessages() []interface{ Valid() error } {
 		RegionStatus{Region: 7, State: StateOpen, Structure: &Structure{Vacated: 5}},
 		Answer{Region: &Region{ID: 7, Cell: aCell, Epoch: 1, Term: 1, Members: aRegion().Members, Founded: 3}},
 		bulkEdit(),
+		kept,
 	}
 }
 

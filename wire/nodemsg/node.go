@@ -273,6 +273,8 @@ type PlayerRecord struct {
 	// Login shows that the owner of the player's key opened a session at the gateway. It is left out on the gateway's
 	// own disk and in backups.
 	Login *player.Login `cbor:"10,keyasint,omitempty"`
+	// Verifier is of the password with which a guest keeps the name; nil for none.
+	Verifier *player.Verifier `cbor:"11,keyasint,omitempty"`
 }
 
 // ErrNoRecord means that none of the nodes asked has the record of a region or a player, or that there is no node to

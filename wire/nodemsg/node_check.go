@@ -163,6 +163,9 @@ func (p PlayerRecord) Valid() error {
 	if p.Login != nil && (p.Login.At <= 0 || p.Login.Player() != p.Player) {
 		return wire.Refuse(wire.FailBadValue, "the login is not the player's")
 	}
+	if p.Verifier != nil && !p.Guest {
+		return wire.Refuse(wire.FailBadValue, "only a guest has a verifier")
+	}
 	return checkPeer(p.Gateway)
 }
 

@@ -288,6 +288,18 @@ func TestDecodingRefuses(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
+	kept := aRecord()
+	kept.Verifier = &player.Verifier{1, 2}
+	if good, err = EncodePlayerRecord(kept); err != nil {
+		t.Fatal(err)
+	}
+	for name, swap := range map[string]string{"short": "59010f" + strings.Repeat("00", 269), "long": "590111" + strings.Repeat("00", 271)} {
+		at := bytes.LastIndex(good, []byte{11, 0x59, 1, 16, 1, 2}) + 1
+		rest, _ := hex.DecodeString(swap[:6] + "0102" + swap[6:])
+		if p, err := DecodePlayerRecord(append(bytes.Clone(good[:at]), rest...)); wiretest.CodeOf(t, err) != wire.FailBadValue {
+			t.Errorf("a %s verifier: %+v, %v", name, p, err)
+		}
+	}
 	if _, err := DecodeAnswer(make([]byte, wire.MaxQuestion+1)); wiretest.CodeOf(t, err) != wire.FailTooLong {
 		t.Errorf("a long answer: %v", err)
 	}
@@ -327,6 +339,7 @@ func TestValid(t *testing.T) {
 		"high":                   record(func(p *PlayerRecord) { p.Pose.Y = motion.MaxY + 1 }),
 		"before 1970":            record(func(p *PlayerRecord) { p.SavedAt = -1 }),
 		"no gateway":             record(func(p *PlayerRecord) { p.Gateway = "" }),
+		"a player's verifier":    record(func(p *PlayerRecord) { p.Guest, p.Player, p.Verifier = false, player.ID{1}, &player.Verifier{} }),
 		"another's login":        record(func(p *PlayerRecord) { p.Login = &player.Login{At: 1} }),
 		"hello 0":                Hello{}.Valid(),
 		"long error":             Answer{Error: strings.Repeat("a", wire.MaxErrorText+1)}.Valid(),

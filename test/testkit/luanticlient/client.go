@@ -9,7 +9,6 @@ import (
 	"compress/zlib"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -22,6 +21,7 @@ import (
 // Options are how a client joins.
 type Options struct {
 	Name     string
+	Password string
 	Version  uint16 // of the protocol; 0: 39
 	Login    bool   // with the button Login: a name that is not known is refused
 	Register bool   // with the button Register: a name that is known is refused
@@ -52,6 +52,7 @@ type State struct {
 type Client struct {
 	socket *net.UDPConn
 	o      Options
+	srp    *SRP
 
 	mu       sync.Mutex
 	state    State
@@ -85,7 +86,7 @@ func Dial(address string, o Options) (*Client, error) {
 // New joins over a socket that is connected to a server.
 func New(socket *net.UDPConn, o Options) (*Client, error) {
 	o.Version = cmp.Or(o.Version, 39)
-	c := &Client{socket: socket, o: o, flying: make(map[[2]uint16][]byte), state: State{
+	c := &Client{socket: socket, o: o, srp: NewSRP(o.Name, o.Password), flying: make(map[[2]uint16][]byte), state: State{
 		Blocks: make(map[Node]*[4096]uint16), Players: make(map[uint16]string), Media: make(map[string]int),
 		Packets: make(map[uint16]int),
 	}}
@@ -292,17 +293,18 @@ func (c *Client) handle(packet []byte) error {
 		case !known && c.o.Login:
 			return errUnregistered
 		case known:
-			c.reliable(1, append(text([]byte{0, 81}, string(bytes.Repeat([]byte{3}, 256))), 1))
+			c.reliable(1, append(text([]byte{0, 81}, string(c.srp.A())), 1))
 		default:
-			b := text([]byte{0, 80}, "salt")
-			c.reliable(1, append(text(b, "verifier"), 0))
+			salt, verifier := c.srp.Choose()
+			empty := byte(0)
+			if c.o.Password == "" {
+				empty = 1
+			}
+			c.reliable(1, append(text(text([]byte{0, 80}, string(salt)), string(verifier)), empty))
 		}
 	case 96:
-		f.text()
-		if b := f.text(); len(b) != 256 {
-			return fmt.Errorf("the number B has %d bytes", len(b))
-		}
-		c.reliable(1, text([]byte{0, 82}, string(make([]byte, 32))))
+		salt := f.text()
+		c.reliable(1, text([]byte{0, 82}, string(c.srp.Prove([]byte(salt), []byte(f.text())))))
 	case 3: // accepted
 		s.Self = f.place()
 		c.reliable(1, text([]byte{0, 17}, ""))

@@ -132,6 +132,7 @@ export const templates: Templates = {
     shown_as: 'Ein anderer Spieler hat den Namen {name} registriert: Tritt noch einmal bei, dann heißt du {shown}.',
     taken_by_player: 'Der Name {name} gehört einem Spieler: Nimm einen anderen.',
     taken_by_guest: 'Ein Gast namens {name} spielt gerade von einer anderen Adresse aus: Nimm einen anderen Namen.',
+    taken_with_password: 'Ein Gast hat den Namen {name} mit einem Passwort geschützt: Nimm einen anderen.',
     taken_by_original: 'Ein Gast namens {name} spielt gerade mit dem Client von VoxelPopuli: Nimm einen anderen Namen.',
     seen: 'Der Spieler ist wieder da.',
     nothing_to_confirm: 'Es gibt keinen Namen und kein Grundstück, die eine Rückkehr bestätigen würde.',

@@ -131,6 +131,7 @@ export const templates: Templates = {
     shown_as: 'Otra persona ha registrado el nombre {name}: entra de nuevo y te llamarás {shown}.',
     taken_by_player: 'El nombre {name} es de un jugador: elige otro.',
     taken_by_guest: 'Un invitado llamado {name} juega desde otra dirección: elige otro nombre.',
+    taken_with_password: 'Un invitado protege el nombre {name} con una contraseña: elige otro nombre.',
     taken_by_original: 'Un invitado llamado {name} juega con el cliente de VoxelPopuli: elige otro nombre.',
     seen: 'El jugador ha vuelto.',
     nothing_to_confirm: 'No tiene ningún nombre ni parcela que su vuelta confirme.',
