@@ -33,6 +33,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 COPY --from=client /src/web/dist/ web/dist/
+COPY --from=client /src/web/node_modules/quickjs-wasi/quickjs.wasm script/engine/
 ARG VERSION=
 RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X main.buildVersion=$VERSION" -o /out/voxeld ./cmd/voxeld && mkdir /out/data /out/tmp /out/token
 

@@ -36,7 +36,7 @@ build: client daemon ## the client bundle and bin/voxeld
 daemon: # stripped, as releases are: panics keep their traces
 	go build -trimpath -ldflags "-s -w -X main.buildVersion=$(VERSION) -X main.buildCommit=$(COMMIT)" -o bin/voxeld ./cmd/voxeld
 
-client: web/dist/index.html ## the browser client into web/dist
+client: web/dist/index.html script/engine/quickjs.wasm ## the browser client into web/dist, and the engine for scripts
 
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	@echo '== client dependencies'
@@ -47,6 +47,10 @@ web/dist/index.html: web/node_modules/.package-lock.json $(CLIENT_SOURCES)
 	@echo '== client bundle'
 	npm --prefix web run --silent build
 	@touch $@ web/dist/.gitkeep
+
+script/engine/quickjs.wasm: web/node_modules/.package-lock.json
+	cp web/node_modules/quickjs-wasi/quickjs.wasm $@
+	@touch $@
 
 TEST_STEPS := client-test lint test-go research chart fuzz-short containers e2e
 
@@ -229,7 +233,7 @@ evening: release ## an operator's first evening with the packages, on three fres
 
 clean: ## remove build output; the world in ./data stays
 	rm -rf bin web/node_modules test/e2e/minecraft/node_modules
-	find web/dist -mindepth 1 -not -name .gitkeep -delete
+	find web/dist script/engine -mindepth 1 -not -name .gitkeep -delete
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18

@@ -19,6 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/configcmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/historycmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/joining"
+	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/modcmd"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/operate"
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/top"
 	"github.com/voxelpopuli/voxeld/internal/backup"
@@ -91,7 +92,7 @@ func newRoot() *cobra.Command {
 		cli.GroupRun:     {running, newInit(), configcmd.New()},
 		cli.GroupOperate: append(append(operate.Commands(), backupcmd.Commands(restoreWorld)...), top.New()),
 		cli.GroupPlayers: append(operate.Moderation(), historycmd.Commands()...),
-		cli.GroupOther:   {newMan(root)},
+		cli.GroupOther:   {modcmd.New(), newMan(root)},
 		cli.GroupTest:    {newBot()},
 	} {
 		for _, c := range commands {

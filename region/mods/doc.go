@@ -1,0 +1,2 @@
+// Package mods runs the scripts of mods.
+package mods
