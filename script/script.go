@@ -23,6 +23,7 @@ import (
 	"github.com/voxelpopuli/voxeld/script/meter"
 )
 
+// Bounds of a script.
 const (
 	MaxMemory   = 8 << 20   // bytes of an instance
 	MaxText     = 64 << 10  // bytes of what a call is passed, and returns
@@ -31,6 +32,7 @@ const (
 	engineBytes = "c0bd8f296e18cf074969f6401b9ecb72609a1323818ec2b9bf7a8f8d740d1363"
 )
 
+// Errors of scripts that exceed their bounds, and of a build without the engine.
 var (
 	ErrSteps  = errors.New("the script has used up its steps")
 	ErrMemory = errors.New("the script needs more than 8 MB of memory")

@@ -32,11 +32,7 @@ func load(t testing.TB, text string) *script.Instance {
 	if err != nil {
 		t.Fatalf("instance: %v", err)
 	}
-	t.Cleanup(func() {
-		if err := i.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	t.Cleanup(i.Close)
 	return i
 }
 
