@@ -33,6 +33,7 @@ type setup struct {
 	storage   *nettest.Memory
 	listen    string // default: TCP on any port of the node's own loopback address
 	bootstrap []string
+	host      *transport.Host // default: one that has just been started
 	options   Options
 }
 
@@ -47,9 +48,13 @@ func startNode(t testing.TB, x int, s setup) *node {
 		s.listen = fmt.Sprintf("/ip4/127.%d.0.1/tcp/0", x)
 	}
 	n := &node{storage: s.storage, metrics: prometheus.NewRegistry()}
-	host, err := transport.NewHost(transport.Options{
-		Storage: s.storage, Listen: []string{s.listen}, Bootstrap: s.bootstrap, Registerer: n.metrics,
-	})
+	host := s.host
+	var err error
+	if host == nil {
+		host, err = transport.NewHost(transport.Options{
+			Storage: s.storage, Listen: []string{s.listen}, Bootstrap: s.bootstrap, Registerer: n.metrics,
+		})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
-	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/voxelpopuli/voxeld/dht/address"
 	"github.com/voxelpopuli/voxeld/dht/redial"
@@ -211,7 +210,9 @@ func (d *DHT) dial(ctx context.Context, bootstrap bool, id peer.ID, targets []ad
 }
 
 // fillTable adds connected nodes of this world that answer to the routing table, if they are missing. kad-dht adds a
-// peer when it connects, and drops it after one failed query; only a new connection would bring it back.
+// peer when it connects, and drops it after one failed query; only a new connection would bring it back. A node that joins
+// the world after it has connected may be missing, too: libp2p can take in the protocols that a peer had before after
+// those that it has now, so what it says of a peer is not asked here.
 func (d *DHT) fillTable(ctx context.Context) {
 	added := false
 	table := d.kad.RoutingTable()
@@ -219,15 +220,11 @@ func (d *DHT) fillTable(ctx context.Context) {
 	for _, id := range table.ListPeers() {
 		inside[id] = struct{}{}
 	}
-	proto := protocol.ID("/voxeld/" + d.opts.World[:16] + "/kad/1.0.0")
 	for _, id := range d.lib.Network().Peers() {
 		if ctx.Err() != nil {
 			return
 		}
 		if _, there := inside[id]; there || !table.UsefulNewPeer(id) { // its Find sorts a bucket for each
-			continue
-		}
-		if speaks, err := d.lib.Peerstore().SupportsProtocols(id, proto); err != nil || len(speaks) == 0 {
 			continue
 		}
 		pingCtx, cancel := context.WithTimeout(ctx, redialTimeout)
