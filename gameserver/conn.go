@@ -61,7 +61,7 @@ type streamConn struct {
 // page is what the page of a WebSocket has said of itself.
 type page struct {
 	chunkHashes bool        // it understands ChunkHash
-	skins       bool        // it understands skins in tick frames
+	looks       codec.Looks // that it understands in tick frames
 	skin        player.Skin // that the player has chosen
 }
 

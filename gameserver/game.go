@@ -96,7 +96,7 @@ func (g *Gateway) serveConnection(ctx context.Context, c net.Conn) error {
 		}
 		defer release()
 		stream := &streamConn{Conn: c, in: in, framing: prefixed{}}
-		if codec.Of(h.Join.Encoding, false).IsText() {
+		if codec.Of(h.Join.Encoding, codec.Looks{}).IsText() {
 			stream.framing = lines{}
 		}
 		defer stream.detach()()

@@ -166,6 +166,7 @@ type client struct {
 		corrections int
 		reason      string          // of the last correction
 		order       []grid.ChunkPos // of the whole chunks
+		enters      int             // avatars that have entered, or entered again, in JSON
 		failure     sessionmsg.Failure
 		reconnect   *sessionmsg.Reconnect // the last one
 		acksBefore  int                   // acknowledgements that had arrived before it
@@ -360,6 +361,7 @@ func (c *client) apply(p sessionmsg.Piece) {
 		c.t.Errorf("news of chunk %v, which is not in view", p.Chunk)
 		return
 	}
+	c.mu.enters += len(p.Enter)
 	for _, a := range p.Enter {
 		c.mu.avatars[a.Player], c.mu.seenIn[a.Player] = a, p.Chunk
 	}

@@ -24,9 +24,10 @@ type session struct {
 	g             *Gateway
 	conn          conn
 	out           *outbox.Outbox
-	body          nodemsg.Body  // except its pose: see place; otherwise never changes
-	proof         nodemsg.Proof // of the player, without a signature; never changes
-	codec         codec.Codec   // set before its first subscription
+	body          nodemsg.Body   // never changes, except its stance, which is the reader's; without its pose: see place
+	stance        nodemsg.Stance // that the client has sent last; the reader's
+	proof         nodemsg.Proof  // of the player, without a signature; never changes
+	codec         codec.Codec    // set before its first subscription
 	client        clientState
 	view          viewDistance
 	motion        *player.Motion

@@ -56,6 +56,7 @@ func (s *session) handle(data []byte) error {
 		if err != nil {
 			return err
 		}
+		s.changeStance()
 		return s.move(pose)
 	}
 	msg, err := s.codec.Decode(data)
@@ -74,6 +75,7 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 		if s.view.change(s.g.now()) {
 			s.updateView()
 		}
+		s.changeStance()
 	}()
 	switch m := msg.(type) {
 	case sessionmsg.Move:
@@ -92,6 +94,8 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 		s.handleGift(m)
 	case sessionmsg.View:
 		s.handleView(m)
+	case sessionmsg.Stance:
+		s.handleStance(m)
 	case sessionmsg.ChunkRequest:
 		s.handleChunkRequest(m)
 	case sessionmsg.Ping:

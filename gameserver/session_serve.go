@@ -37,20 +37,21 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 	}
 	s.out.Owner = s
 	if stream, ok := c.(*streamConn); ok {
-		s.client.chunks.On, s.client.skins, s.body.Skin = stream.page.chunkHashes, stream.page.skins, stream.page.skin
+		s.client.chunks.On, s.client.looks, s.body.Skin = stream.page.chunkHashes, stream.page.looks, stream.page.skin
 		if socket := stream.webSocket(); socket != nil {
 			socket.wake = s.out.Wake
 		}
 	}
 	if _, adapted := c.(adaptedConn); adapted {
 		s.out.Pace = int(games.TickEvery / region.TickEvery)
+		s.client.looks = codec.Looks{Skins: true, Stances: true} // as pages, so that frames are encoded once
 	}
 	s.silenceTimer = time.AfterFunc(wire.HandshakeTimeout, func() { s.out.End(failureOf(errSilent)) })
 	defer s.silenceTimer.Stop()
 	var writer sync.WaitGroup
 	writer.Go(func() { g.runWriter(writing, s.out, c) })
 	if join != nil {
-		s.setCodec(codec.Of(join.Encoding, false))
+		s.setCodec(codec.Of(join.Encoding, s.client.looks))
 	}
 	stop := context.AfterFunc(ctx, func() { s.out.End(stoppingFailure()) })
 	defer stop()
@@ -99,7 +100,7 @@ func (s *session) serve(ctx context.Context, opening *sessionmsg.Join) error {
 			return err
 		}
 		opening = &join
-		s.setCodec(codec.Of(join.Encoding, s.client.skins))
+		s.setCodec(codec.Of(join.Encoding, s.client.looks))
 	}
 	join := *opening
 	if s.g.shuttingDown() {
@@ -294,7 +295,7 @@ func (s *session) welcome() sessionmsg.Welcome {
 		Pose:    s.place.pose(), View: int(s.view.chunks.Load()), Reach: g.rules.Reach,
 		TickMS:    int(region.TickEvery.Milliseconds()),
 		TimeOfDay: g.timeOfDay(), DayMS: g.World.DayLength().Milliseconds(),
-		Gateway: g.Peer, URL: g.HTTP, ServerName: g.Version, Map: g.hasMap(), People: g.hasMap(), Signed: !s.body.Guest,
+		Gateway: g.Peer, URL: g.HTTP, ServerName: g.Version, Map: g.hasMap(), People: g.hasMap(), Stances: true, Signed: !s.body.Guest,
 	}
 }
 

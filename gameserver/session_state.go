@@ -9,6 +9,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/checks"
+	"github.com/voxelpopuli/voxeld/gameserver/codec"
 	"github.com/voxelpopuli/voxeld/gameserver/offers"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
@@ -27,14 +28,15 @@ const (
 	commandsPerSecond, commandsAtOnce = 1, 10
 	hitsPerSecond, hitsAtOnce         = 2, 4
 	giftsPerSecond, giftsAtOnce       = 1, 5
+	stancesPerSecond, stancesAtOnce   = 4, 4 // each is sent to all who see the player
 	pingsPerSecond, pingsAtOnce       = 10, 50
 	surveysPerSecond, surveysAtOnce   = 10, 40 // a map has 25 tiles
 )
 
 // actionLimits limit how often a client does what. The session's reader owns them, but survey, which its survey owns.
 type actionLimits struct {
-	move, edit, chat, world, command, hit, gift, ping, survey *rate.Limiter
-	view                                                      *rate.Limiter // requests for what is missing in view, while the player stands still
+	move, edit, chat, world, command, hit, gift, stance, ping, survey *rate.Limiter
+	view                                                              *rate.Limiter // requests for what is missing in view, while the player stands still
 
 	client admission.Client // all clients of the address
 }
@@ -43,7 +45,7 @@ type actionLimits struct {
 type clientState struct {
 	version int           // of the protocol, as sent by the client
 	chunks  offers.Chunks // any goroutine's
-	skins   bool          // it understands skins in tick frames
+	looks   codec.Looks   // that it understands in tick frames
 }
 
 // viewDistance is how far a client sees. The session's reader owns it, except where it says otherwise.
@@ -84,10 +86,11 @@ func newActionLimits(edits rate.Limit, client admission.Client) actionLimits {
 		move: rate.NewLimiter(movesPerSecond, movesAtOnce),
 		edit: rate.NewLimiter(edits, editsAtOnce),
 		chat: rate.NewLimiter(chatPerSecond, chatAtOnce), world: rate.NewLimiter(worldPerSecond, worldAtOnce), command: rate.NewLimiter(commandsPerSecond, commandsAtOnce),
-		hit:  rate.NewLimiter(hitsPerSecond, hitsAtOnce),
-		gift: rate.NewLimiter(giftsPerSecond, giftsAtOnce),
-		ping: rate.NewLimiter(pingsPerSecond, pingsAtOnce),
-		view: rate.NewLimiter(1, 1),
+		hit:    rate.NewLimiter(hitsPerSecond, hitsAtOnce),
+		gift:   rate.NewLimiter(giftsPerSecond, giftsAtOnce),
+		stance: rate.NewLimiter(stancesPerSecond, stancesAtOnce),
+		ping:   rate.NewLimiter(pingsPerSecond, pingsAtOnce),
+		view:   rate.NewLimiter(1, 1),
 
 		survey: rate.NewLimiter(surveysPerSecond, surveysAtOnce),
 	}

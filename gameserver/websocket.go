@@ -60,7 +60,7 @@ func (g *Gateway) serveSocket(ctx context.Context, w http.ResponseWriter, r *htt
 	defer accept.HangUp(conn, accept.AdmittedTime)
 	c := &streamConn{
 		Conn: conn, in: in, framing: &webSocket{text: true}, addr: remote,
-		page: page{chunkHashes: query.Has("hashes"), skins: query.Has("skin"), skin: skin},
+		page: page{chunkHashes: query.Has("hashes"), looks: codec.Looks{Skins: query.Has("skin"), Stances: query.Has("stance")}, skin: skin},
 	}
 	defer c.detach()()
 	g.serveSession(ctx, c, nil)

@@ -11,6 +11,8 @@ const (
 	CBORArray    = 4 << 5
 	CBORMap      = 5 << 5
 	cborSimple   = 7 << 5 // booleans, null, floats
+	cborFalse    = 20     // a simple value
+	cborTrue     = 21
 	cborMajor    = 7 << 5 // mask of the major type
 )
 

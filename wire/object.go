@@ -38,7 +38,8 @@ type field struct {
 type kind uint8
 
 const (
-	kindOther    kind = iota // null, a boolean, an array or an object
+	kindOther    kind = iota // null, an array or an object
+	kindBool                 // n is 0 or 1
 	kindText                 // a string
 	kindBroken               // a string with an unpaired surrogate, which UTF-8 cannot represent
 	kindLiteral              // a number in JSON
@@ -121,6 +122,15 @@ func (o *Object) LenientText(name string) string {
 		return string(f.text)
 	}
 	return ""
+}
+
+// Bool decodes a boolean.
+func (o *Object) Bool(name string) bool {
+	f := o.need(name)
+	if f != nil && f.kind != kindBool {
+		o.Fail(Refuse(FailBadType, "%q must be true or false", name))
+	}
+	return o.Err == nil && f.n == 1
 }
 
 // number returns a field that is a number. If there is none, it records an error and returns nil.

@@ -59,8 +59,11 @@ func cutCBORText(b []byte) (text, rest []byte, ok bool) {
 
 // cutSimple decodes a finite float, a boolean or null.
 func (f *field) cutSimple(b []byte) (rest []byte, ok bool) {
-	_, rest, ok = CutCBORHead(b, cborSimple)
+	value, rest, ok := CutCBORHead(b, cborSimple)
 	if !ok || len(b)-len(rest) == 1 {
+		if value == cborFalse || value == cborTrue {
+			f.kind, f.n = kindBool, value-cborFalse
+		}
 		return rest, ok
 	}
 	if len(b)-len(rest) == 2 { // another simple value, which the decoder below would take for a number

@@ -48,6 +48,10 @@ func (o *Object) ParseJSON(data []byte) *Error {
 			} else {
 				f.kind = kindBroken
 			}
+		case c == 't':
+			f.kind, f.n = kindBool, 1
+		case c == 'f':
+			f.kind = kindBool
 		case c == '-' || c >= '0' && c <= '9':
 			f.kind = kindLiteral
 		}

@@ -83,7 +83,9 @@ func FuzzParseCBOR(f *testing.F) {
 				same = field.kind == kindFloat && math.Float64frombits(field.n) == v
 			case string:
 				same = field.kind == kindText && string(field.text) == v
-			default: // booleans, null, and negative numbers of 65 bits
+			case bool:
+				same = field.kind == kindBool && field.n == 1 == v
+			default: // null, and negative numbers of 65 bits
 				same = field.kind == kindOther || field.kind == kindNegative && field.n > math.MaxInt64
 			}
 			if !same {

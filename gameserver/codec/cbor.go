@@ -4,10 +4,11 @@ import (
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-type cborCodec struct{ skins bool }
+type cborCodec struct{ looks Looks }
 
 func (cborCodec) IsText() bool        { return false }
 func (cborCodec) HasTickFrames() bool { return true }
@@ -42,10 +43,15 @@ func (c cborCodec) Occupants(of *mirror.Chunk, index Index) []byte {
 
 // encode returns the piece of a delta.
 func (c cborCodec) encode(n sessionmsg.TickDelta) []byte {
-	if !c.skins {
+	if c.looks != (Looks{Skins: true, Stances: true}) {
 		n.Enter = slices.Clone(n.Enter)
 		for i := range n.Enter {
-			n.Enter[i].Skin = 0
+			if !c.looks.Skins {
+				n.Enter[i].Skin = 0
+			}
+			if !c.looks.Stances {
+				n.Enter[i].Stance = nodemsg.Stance{}
+			}
 		}
 	}
 	return sessionmsg.AppendDelta(nil, &n)

@@ -2,20 +2,19 @@ package codec
 
 import "github.com/voxelpopuli/voxeld/wire/sessionmsg"
 
-// JSON and CBOR are the codecs. SkinnedCBOR is CBOR for clients that understand skins in tick frames.
+// JSON and CBOR are the codecs; CBOR is that of clients that understand only what the first ones did.
 var (
-	JSON        Codec = jsonCodec{}
-	CBOR        Codec = cborCodec{}
-	SkinnedCBOR Codec = cborCodec{skins: true}
+	JSON Codec = jsonCodec{}
+	CBOR Codec = cborCodec{}
 )
 
-// Of returns the codec of the encoding that a Join requests, for a client that understands skins or not.
-func Of(encoding string, skins bool) Codec {
-	switch {
-	case encoding != sessionmsg.EncodingCBOR:
-		return JSON
-	case skins:
-		return SkinnedCBOR
+// Looks are the parts of an avatar that a client understands in tick frames.
+type Looks struct{ Skins, Stances bool }
+
+// Of returns the codec of the encoding that a Join requests.
+func Of(encoding string, looks Looks) Codec {
+	if encoding == sessionmsg.EncodingCBOR {
+		return cborCodec{looks}
 	}
-	return CBOR
+	return JSON
 }

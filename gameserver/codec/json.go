@@ -50,7 +50,9 @@ func PieceOf(n nodemsg.ChunkDelta) sessionmsg.Piece {
 		p.Leave = append(p.Leave, id.String())
 	}
 	for _, b := range n.Enter {
-		p.Enter = append(p.Enter, sessionmsg.Avatar{Player: b.Player.String(), Name: b.Name, Guest: b.Guest, Pose: b.Pose, Skin: b.Skin})
+		p.Enter = append(p.Enter, sessionmsg.Avatar{
+			Player: b.Player.String(), Name: b.Name, Guest: b.Guest, Pose: b.Pose, Skin: b.Skin, Held: uint16(b.Stance.Held), Sneaks: b.Stance.Sneaks,
+		})
 	}
 	for _, m := range n.Moves {
 		p.Moves = append(p.Moves, sessionmsg.AvatarMove{Player: m.Player.String(), Pose: m.Pose})

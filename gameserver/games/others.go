@@ -7,6 +7,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -24,12 +25,13 @@ type Others[T any] struct {
 
 // Other is another player in view.
 type Other[T any] struct {
-	ID    player.ID
-	Name  string
-	Pose  motion.Pose // as of the last Update
-	As    T
-	index uint32 // of their avatar
-	seen  uint64 // the Update that saw them last
+	ID     player.ID
+	Name   string
+	Stance nodemsg.Stance
+	Pose   motion.Pose // as of the last Update
+	As     T
+	index  uint32 // of their avatar
+	seen   uint64 // the Update that saw them last
 }
 
 // NewOthers returns an empty view. It calls changed with the changes of a chunk that a frame has, except motion.
@@ -86,7 +88,7 @@ func (o *Others[T]) enter(n *sessionmsg.TickDelta) {
 			o.indexed[a.Index] = v
 			o.all = append(o.all, v)
 		}
-		v.Name = a.Name
+		v.Name, v.Stance = a.Name, a.Stance
 	}
 }
 

@@ -173,7 +173,7 @@ func (ix *Index) avatar(id player.ID) *avatar {
 }
 
 func tickAvatar(index uint32, b *nodemsg.Body, p sessionmsg.Place) sessionmsg.TickAvatar {
-	return sessionmsg.TickAvatar{Index: index, Player: b.Player, Name: b.Name, Guest: b.Guest, Skin: b.Skin, Place: p}
+	return sessionmsg.TickAvatar{Index: index, Player: b.Player, Name: b.Name, Guest: b.Guest, Skin: b.Skin, Stance: b.Stance, Place: p}
 }
 
 func (ix *Index) enter(at grid.ChunkPos, b *nodemsg.Body) sessionmsg.TickAvatar {

@@ -36,6 +36,9 @@ type Client struct {
 		line    string    // that it shows of that
 		edits   games.Edits
 		slots   []chunk.Block // of the inventory
+		held    int           // the slot in the player's hand
+		sneaks  bool
+		stance  games.Stance
 		avatars avatars
 		ended   bool // the reason for the end was sent
 		closed  bool // nothing more is read

@@ -168,6 +168,22 @@ func TestClientIsIgnoredUntilItIsWhereItWasPut(t *testing.T) {
 	}
 }
 
+// What is in the hand, and that the player sneaks, is sent to the session when it changes.
+func TestStance(t *testing.T) {
+	sneak := slices.Clone(moveTo(start))
+	sneak[len(sneak)-3] = keySneak // the last byte of the keys
+	cl, _ := playing(t, sneak, begin(fromPlayerItem).u16(3), begin(fromPlayerItem).u16(slotsAcross), moveTo(start), begin(fromNothing))
+	for _, want := range []sessionmsg.Stance{
+		{Held: uint16(chunk.Stone), Sneaks: true},
+		{Held: uint16(chunk.Dirt), Sneaks: true},
+		{Held: uint16(chunk.Dirt)},
+	} {
+		if got := gamestest.Read[sessionmsg.Stance](t, cl); got != want {
+			t.Errorf("the client sends %#v; want %#v", got, want)
+		}
+	}
+}
+
 // A client that stands still sends nothing; its session is sent moves all the same, until it is closed.
 func TestClientThatStandsStill(t *testing.T) {
 	cl, _ := playing(t, nil, moveTo(start))
@@ -190,7 +206,10 @@ func TestFlood(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cl, s := playing(t, slices.Repeat([][]byte{packet}, 2*games.PacketsAtOnce)...)
-			_, err := cl.Read()
+			var err error
+			for err == nil { // what is in the hand is said first
+				_, err = cl.Read()
+			}
 			if refused, _ := errors.AsType[*wire.Error](err); refused == nil || refused.Code != wire.FailRate {
 				t.Errorf("the read returns %v", err)
 			}

@@ -79,9 +79,17 @@ func (cl *Client) translate(data []byte, now time.Time) (sessionmsg.FromClient, 
 	}
 	switch command {
 	case fromPlayerPos:
-		return cl.readMove(f, now), nil
+		if m := cl.readMove(f, now); m != nil {
+			return m, nil
+		}
 	case fromInteract:
-		return cl.readInteract(f, now)
+		if m, err := cl.readInteract(f, now); m != nil || err != nil {
+			return m, err
+		}
+	case fromPlayerItem:
+		if slot := int(f.u16()); slot < slotsAcross {
+			cl.mu.held = slot
+		}
 	case fromInventoryAction:
 		if cl.looks.AllowN(now, 1) {
 			move(cl.mu.slots, string(f.rest))
@@ -91,7 +99,7 @@ func (cl *Client) translate(data []byte, now time.Time) (sessionmsg.FromClient, 
 	case fromDeletedBlocks:
 		cl.noteHoles(f)
 	}
-	return nil, nil
+	return cl.mu.stance.Change(cl.mu.slots[cl.mu.held], cl.mu.sneaks), nil
 }
 
 // load answers what a client sends before it is in the game.
@@ -133,7 +141,9 @@ func (cl *Client) load(command uint16, f *fields) error {
 // readMove returns the move to a place, unless the client has not gone on from where it was put.
 func (cl *Client) readMove(f *fields, now time.Time) sessionmsg.FromClient {
 	at := games.InWorld(cl.mu.origin.pose(readPlace(f)))
-	if !cl.mu.player.Move(at, !f.short, now, moveAtLeast) {
+	known := !f.short
+	cl.mu.sneaks = f.u32()&keySneak != 0
+	if !cl.mu.player.Move(at, known, now, moveAtLeast) {
 		return nil
 	}
 	pose := cl.mu.player.Pose
@@ -152,6 +162,9 @@ func readPlace(f *fields) (at place) {
 	at.pitch, at.yaw = float64(f.s32())/fine, float64(f.s32())/fine
 	return at
 }
+
+// keySneak is the bit of the key with which a player sneaks.
+const keySneak = 1 << 6
 
 // noteHoles notes which chunks the client has dropped a part of.
 func (cl *Client) noteHoles(f *fields) {

@@ -65,6 +65,7 @@ func (cl *Client) accept(m sessionmsg.Welcome) error {
 	cl.mu.welcome, cl.mu.since = m, now
 	cl.mu.player.Begin(m.Pose, now)
 	cl.mu.edits.Begin(m.NextSeq, now)
+	cl.mu.stance = games.Stance{}
 	if slots, kept := cl.a.arranged.Get(m.Player); kept {
 		cl.mu.slots = slices.Clone(slots)
 	}

@@ -39,6 +39,7 @@ const (
 	fromDeletedBlocks   = 37
 	fromInventoryAction = 49
 	fromChatMessage     = 50
+	fromPlayerItem      = 55
 	fromInteract        = 57
 	fromRequestMedia    = 64
 	fromClientReady     = 67

@@ -4,9 +4,11 @@ import (
 	"math"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -26,6 +28,7 @@ type avatars struct {
 type shown struct {
 	entity int32 // 0: not yet
 	at     place
+	stance nodemsg.Stance
 }
 
 // unit is that of a place, in a block.
@@ -83,6 +86,9 @@ func (a *avatars) move(now time.Time, put func(packet)) {
 		case v.As.at != at:
 			v.As.move(at, a.next[:0], put)
 		}
+		if v.As.stance != v.Stance {
+			v.As.take(v.Stance, put)
+		}
 	}
 }
 
@@ -94,6 +100,25 @@ func (a *avatars) show(v *games.Other[shown], at place, put func(packet)) {
 	x, y, z := at.position()
 	put(append(begin(packetSpawnEntity).varint(int(a.last)), v.ID[:]...).varint(entityPlayer).f64(x, y, z).
 		u8(at.pitch, at.yaw, at.yaw).varint(0).i16(0).i16(0).i16(0))
+}
+
+// take shows a player in another stance.
+func (s *shown) take(stance nodemsg.Stance, put func(packet)) {
+	if stance.Held != s.stance.Held {
+		var item int32 // none, if it is a block of a later version
+		if stance.Held.Known() {
+			item = int32(blocktable.MinecraftItem(stance.Held))
+		}
+		put(begin(packetEquipment).varint(int(s.entity)).u8(handSlot).item(item, 1))
+	}
+	if stance.Sneaks != s.stance.Sneaks {
+		flags, pose := byte(0), poseStands
+		if stance.Sneaks {
+			flags, pose = flagSneaks, poseSneaks
+		}
+		put(begin(packetEntityData).varint(int(s.entity)).u8(entityFlags, dataByte, flags, entityPose, dataPose).varint(pose).u8(dataEnd))
+	}
+	s.stance = stance
 }
 
 // move shows a player at another place: from the last one if it is near. Next is scratch.

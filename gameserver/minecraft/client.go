@@ -60,6 +60,7 @@ type Client struct {
 		requests requests
 		hands    hands
 		sneaks   bool
+		stance   games.Stance
 		form     signForm
 	}
 }

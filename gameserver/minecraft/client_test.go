@@ -282,7 +282,22 @@ func TestOthersAreShown(t *testing.T) {
 	if got := received(t, s, true); len(got) != 1 || got[0][0] != packetTeleportEntity {
 		t.Errorf("a jump is shown as %x", got)
 	}
-	frame(4, sessionmsg.TickDelta{Leave: []uint32{4}})
+	sneaking, standing := enter(24), enter(24)
+	sneaking.Enter[0].Stance = nodemsg.Stance{Held: chunk.Brick, Sneaks: true}
+	standing.Enter[0].Stance = nodemsg.Stance{Held: math.MaxUint16} // of a later version
+	data := func(flags, pose byte) packet {
+		return begin(packetEntityData).varint(2).u8(entityFlags, dataByte, flags, entityPose, dataPose, pose, dataEnd)
+	}
+	frame(4, sneaking)
+	brick := begin(packetEquipment).varint(2).u8(0, 1).varint(int(blocktable.MinecraftItem(chunk.Brick))).u8(1, 0)
+	if got := received(t, s, true); len(got) != 2 || !has(got, brick) || !has(got, data(flagSneaks, poseSneaks)) {
+		t.Errorf("a player who sneaks with a brick is shown as %x", got)
+	}
+	frame(4, standing)
+	if got := received(t, s, true); len(got) != 2 || !has(got, begin(packetEquipment).varint(2).u8(0, 0)) || !has(got, data(0, poseStands)) {
+		t.Errorf("a player who stands again is shown as %x", got)
+	}
+	frame(5, sessionmsg.TickDelta{Leave: []uint32{4}})
 	if got := received(t, s, true); !has(got, begin(packetRemoveEntities).varint(1).varint(2)) || len(cl.mu.avatars.entities) > 0 {
 		t.Errorf("a player who has gone is shown as %x", got)
 	}
@@ -316,6 +331,7 @@ func TestChat(t *testing.T) {
 		{begin(packetCommand).text("tp 1 2 3").i64(0), sessionmsg.Command{Text: "tp 1 2 3"}},
 	} {
 		cl, _ := playing(t, sent(chatPacket(" "), c.sent))
+		gamestest.Read[sessionmsg.Stance](t, cl)
 		if got, err := cl.Read(); err != nil || got != c.want {
 			t.Errorf("%q becomes %#v, %v", c.sent, got, err)
 		}
@@ -697,6 +713,27 @@ func TestSneaking(t *testing.T) {
 	gamestest.Tick(t, cl, time.Now())
 	if got := received(t, s, true); !has(got, begin(packetOpenSign).position(sign).u8(1)) {
 		t.Errorf("the client is sent %q", got)
+	}
+}
+
+// What is in the hand, and that the player sneaks, is sent to the session when it changes.
+func TestStance(t *testing.T) {
+	action := func(number int) packet { return begin(packetPlayerAction).varint(selfEntity).varint(number).varint(0) }
+	empty := begin(packetSetCreativeSlot).i16(firstBarSlot + 1).u8(0)
+	cl, _ := playing(t, sent(confirm(), action(actionSneak), action(actionSneak), begin(packetSelectSlot).i16(1), empty, action(actionStand), chatPacket("x")))
+	for _, want := range []sessionmsg.Stance{
+		{Held: uint16(chunk.Stone)},
+		{Held: uint16(chunk.Stone), Sneaks: true},
+		{Held: uint16(chunk.Cobble), Sneaks: true},
+		{Sneaks: true},
+		{},
+	} {
+		if got, err := cl.Read(); err != nil || got != want {
+			t.Errorf("the client sends %#v, %v; want %#v", got, err, want)
+		}
+	}
+	if got, err := cl.Read(); err != nil || got != (sessionmsg.Chat{Text: "x"}) {
+		t.Errorf("then the client sends %#v, %v", got, err)
 	}
 }
 

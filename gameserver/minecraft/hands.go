@@ -67,10 +67,13 @@ func (h *hands) readSlot(f *fields, put func(packet)) {
 
 // putSlot shows what is in a slot.
 func putSlot(slot int16, item int32, count byte, put func(packet)) {
-	p := begin(packetSlot).u8(0).varint(0).i16(slot)
+	put(begin(packetSlot).u8(0).varint(0).i16(slot).item(item, count))
+}
+
+// item appends some of an item; 0 is none.
+func (p packet) item(item int32, count byte) packet {
 	if item == 0 {
-		put(p.u8(0))
-		return
+		return p.u8(0)
 	}
-	put(p.u8(1).varint(int(item)).u8(count, 0))
+	return p.u8(1).varint(int(item)).u8(count, 0)
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/wire"
@@ -60,7 +61,10 @@ func (cl *Client) translate(frame []byte, now time.Time) (m sessionmsg.FromClien
 			m = cl.readSettings(&f)
 		}
 	case inPlay:
-		m, err = cl.readPlay(kind, &f, now)
+		if m, err = cl.readPlay(kind, &f, now); m == nil && err == nil {
+			held, _ := blocktable.FromMinecraft(cl.mu.hands.item(0))
+			m = cl.mu.stance.Change(held, cl.mu.sneaks)
+		}
 	case isOver:
 		return nil, nil
 	}

@@ -68,6 +68,7 @@ func (cl *Client) enter(m sessionmsg.Welcome) error {
 	cl.mu.welcome, cl.mu.since = m, now
 	cl.mu.player.Begin(m.Pose, now)
 	cl.mu.requests.begin(m.NextSeq, now)
+	cl.mu.stance = games.Stance{}
 	if cl.mu.state == inPlay {
 		for at := range cl.mu.lands {
 			cl.hideChunk(at)

@@ -87,6 +87,8 @@ const (
 	packetTurnHead       = 0x44
 	packetCentre         = 0x50
 	packetSpawnPoint     = 0x52
+	packetEntityData     = 0x54
+	packetEquipment      = 0x57
 	packetHealth         = 0x59
 	packetTime           = 0x60
 	packetSystemChat     = 0x67
@@ -96,6 +98,15 @@ const (
 	playerAddAndList     = 0x01 | 0x04 | 0x08 // actions of packetPlayers: add, with the game mode, in the list
 	abilityCreative      = 0x01 | 0x04 | 0x08 // invulnerable, may fly, breaks at once
 	interactAttack       = 1
+	entityFlags          = 0    // in packetEntityData, as a byte
+	entityPose           = 6    // likewise
+	dataByte             = 0    // the type
+	dataPose             = 20   // likewise
+	dataEnd              = 0xff // after the last
+	flagSneaks           = 0x02
+	poseStands           = 0
+	poseSneaks           = 5
+	handSlot             = 0 // in packetEquipment
 	digStart             = 0
 	actionSneak          = 0
 	actionStand          = 1

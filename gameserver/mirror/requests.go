@@ -111,6 +111,17 @@ func (sub *Subscription) enter(entering nodemsg.Body, owner Subscriber) bool {
 	return true
 }
 
+// SetStance sets the stance of a subscriber's body, which enters again with it. said is the number of the player's last
+// chat line.
+func (sub *Subscription) SetStance(id player.ID, stance nodemsg.Stance, said uint64, owner Subscriber) {
+	sub.mu.Lock()
+	defer sub.unlock()
+	if b := sub.mu.bodies[id]; b != nil && b.owner == owner {
+		b.Stance, b.Said = stance, max(b.Said, said)
+		b.enter()
+	}
+}
+
 // Leave removes a subscriber's body.
 func (sub *Subscription) Leave(id player.ID, owner Subscriber) {
 	sub.mu.Lock()

@@ -116,3 +116,30 @@ func TestClockIsSetBack(t *testing.T) {
 		})
 	}
 }
+
+// A stance that a region sends is shown, where the overlay has the avatar.
+func TestStancesAreShown(t *testing.T) {
+	d := NewDriver(Options{Overlay: PSense, Peer: "peerThisNodeA", MaxView: 2, Rules: player.Rules{Height: 32}.WithDefaults(), Registerer: prometheus.NewRegistry()})
+	bob := nodemsg.Body{Player: player.GuestID("bob"), Name: "bob", Pose: motion.Pose{X: 5, Y: 25}, Gateway: "peerThisNodeB"}
+	enter := func() []nodemsg.Body {
+		n := nodemsg.ChunkDelta{Chunk: bob.Pose.Chunk(), Enter: []nodemsg.Body{bob}}
+		d.Merge(&n, nil)
+		return n.Enter
+	}
+	enter()
+	known := d.mu.remotes.byID[numberOf(bob.Player)]
+	known.fresh = true
+	known.body.Pose.X = 6
+	if shown := enter(); len(shown) > 0 {
+		t.Errorf("what is older than the overlay's is shown: %+v", shown)
+	}
+	bob.Stance.Sneaks = true
+	if shown := enter(); len(shown) != 1 || !shown[0].Stance.Sneaks || shown[0].Pose.X != 6 {
+		t.Errorf("bob sneaks, and is shown as %+v", shown)
+	}
+	known.chunk.X++
+	bob.Stance.Held = 1
+	if shown := enter(); len(shown) > 0 || known.body.Stance.Held != 1 {
+		t.Errorf("bob, who is in another chunk, is shown as %+v, and then as %+v", shown, known.body)
+	}
+}

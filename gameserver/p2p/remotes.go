@@ -181,11 +181,13 @@ func (r *remoteAvatars) noteEntered(at grid.ChunkPos, bodies []nodemsg.Body, who
 		case !a.fresh || !a.shown:
 			a.body, a.chunk, a.shown = b, at, true
 			shown = append(shown, b)
-		case a.chunk == at && whole:
+		case a.chunk == at && (whole || a.body.Stance != b.Stance):
 			pose := a.body.Pose
 			a.body = b
 			a.body.Pose = pose
 			shown = append(shown, a.body)
+		default:
+			a.body.Stance = b.Stance // shown when the overlay has them enter another chunk
 		}
 	}
 	return shown

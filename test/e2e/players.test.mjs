@@ -81,6 +81,32 @@ test('a player chooses how they look, and the other one sees it', async () => {
   await ada.page.keyboard.press('KeyV')
 })
 
+test('what a player holds, and that they sneak, is seen by the other one', async () => {
+  const sees = (held, sneaks) =>
+    bob.until(
+      ([held, sneaks]) => {
+        const state = window.__voxeld.state()
+        const ada = state.others.find(({ name }) => name === 'ada')
+        return ada?.held === held && ada.sneaks === sneaks && state.heldBlocks === 1
+      },
+      [held, sneaks],
+    )
+  const { hotbar } = await ada.state()
+  await ada.page.keyboard.press('Digit3')
+  await sees(hotbar[2], false)
+  await aimAt(bob, ada)
+  await bob.nextFrames(3)
+  await bob.picture('players-holds')
+  await ada.page.keyboard.down('ShiftLeft')
+  await sees(hotbar[2], true)
+  await bob.nextFrames(20)
+  await bob.picture('players-sneaks')
+  await ada.page.keyboard.press('Digit1')
+  await sees(hotbar[0], true)
+  await ada.page.keyboard.up('ShiftLeft')
+  await sees(hotbar[0], false)
+})
+
 test('the list of players shows who is near, on whichever node', async () => {
   await ada.page.keyboard.down('Tab')
   await ada.until(() => window.__voxeld.state().nearby.length === 2)

@@ -36,6 +36,27 @@ test('a player is removed by leaving the chunk that they entered last, and by no
   expect(avatars.list()).toEqual([])
 })
 
+test('a player who enters again in another stance is shown in it, and not anew', () => {
+  const context = new Proxy({}, { get: () => () => ({ width: 60 }), set: () => true }) // of a canvas
+  vi.stubGlobal('document', { createElement: () => ({ getContext: () => context }) })
+  const avatars = new Avatars(new World())
+  const show = vi.fn<(held: { held: number; figure: { sneaks: boolean }; tag: { faint: boolean } }[]) => void>()
+  avatars.held = { show: show as never }
+  const bob = { player: 'b0', name: 'bob', x: 3, y: 12, z: 1, yaw: 0, pitch: 0 }
+  const shown = () => {
+    avatars.update(0, 0.05, { x: 0, y: 12, z: 0, yaw: 0, pitch: 0 }, 0, 0)
+    return show.mock.lastCall![0][0]!
+  }
+  avatars.enter({ ...bob, stance: { held: 7, sneaks: true } }, [0, 0], 0)
+  const first = shown()
+  expect([first.held, first.figure.sneaks, first.tag.faint]).toEqual([7, true, true])
+  avatars.enter(bob, [0, 0], 50)
+  const again = shown()
+  expect(again).toBe(first)
+  expect([again.held, again.figure.sneaks, again.tag.faint]).toEqual([0, false, false])
+  expect(avatars.list()).toMatchObject([{ held: 0, sneaks: false }])
+})
+
 test('of tags in one place the nearest is shown, and what nearer ones hide hides nothing', () => {
   const box = (left: number, wasClear = true, bottom = 0) => ({
     left,
@@ -62,6 +83,7 @@ test('somebody behind the camera hides no names', () => {
     y: 2,
     z,
     distance: Math.abs(z),
+    faint: false,
     shown: 1,
   })
   const [ahead, behind, hidden] = [at(8), at(-2), at(9)]

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { skinOf } from '../src/hud/skin-dialog'
-import { Figure, PATTERNS, appearanceOf, setOwnSkin, setSkin, skins } from '../src/render/figure'
+import { Figure, LEAN, PATTERNS, appearanceOf, setOwnSkin, setSkin, skins } from '../src/render/figure'
+import { handOf } from '../src/render/third-person'
+import { transform } from '../src/gl/matrix'
 import { isSecond } from '../src/render/portrait'
 
 describe('the appearance of a player', () => {
@@ -56,6 +58,21 @@ describe('a skin', () => {
     expect(drawn[0]).not.toContain('1')
     for (const rows of drawn) expect(rows.slice(0, 32)).toBe(rows.slice(64))
   })
+})
+
+test('who sneaks crouches, and looks ahead all the same; the hand is lower', () => {
+  const figure = new Figure('ada')
+  const hand = () => transform(handOf(figure), 0, 0, 0)
+  figure.pose(0, 0, 0, 0.05)
+  const [, standing] = hand()
+  figure.sneaks = true
+  for (let t = 0; t < 1; t += 0.05) figure.pose(0, 0, 0, 0.05)
+  expect(figure.state[3]).toBeCloseTo(1, 3)
+  expect(figure.limbs[0]).toBeCloseTo(-LEAN, 3)
+  expect(hand()[1]).toBeLessThan(standing - 0.15)
+  figure.sneaks = false
+  for (let t = 0; t < 1; t += 0.05) figure.pose(0, 0, 0, 0.05)
+  expect(hand()[1]).toBeCloseTo(standing, 2)
 })
 
 test('who waves raises an arm, and lowers it again', () => {

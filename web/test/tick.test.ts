@@ -21,9 +21,16 @@ const TICK = 50
 describe('tick frames', () => {
   test('decode to the same deltas as in JSON', () => {
     const decoder = new AvatarDecoder(TICK)
-    const times = [0, 50, 250, 300, 350]
+    const times = [0, 50, 250, 300, 350, 400]
     const frames = golden.frames.map((hex, i) => decoder.decode(bytesOf(hex), times[i]!))
-    const [first, second, still, last, back] = frames as [TickFrame, TickFrame, TickFrame, TickFrame, TickFrame]
+    const [first, second, still, last, back, held] = frames as [
+      TickFrame,
+      TickFrame,
+      TickFrame,
+      TickFrame,
+      TickFrame,
+      TickFrame,
+    ]
 
     const delta = first.chunks[0]!
     expect(delta.chunk).toEqual([-1, 2])
@@ -61,6 +68,10 @@ describe('tick frames', () => {
     expect(last.chunks[1]!.leave).toEqual([bob, ann])
     expect(back.chunks[0]!.enter).toMatchObject([
       { name: 'ann', guest: true, skin: 0x83fa10cd, x: -20.5, y: 64, z: 70.25 },
+    ])
+    expect(held.chunks[0]!.enter).toMatchObject([
+      { name: 'ann', skin: 0x83fa10cd, stance: { held: 1, sneaks: true }, x: -20.5, y: 64, z: 70.25 },
+      { name: 'bob', stance: { held: 202, sneaks: false }, x: -20.5, y: 64, z: 70.25 },
     ])
     expect(decoder.extrapolate(1000)).toEqual([])
   })

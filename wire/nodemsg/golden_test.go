@@ -117,6 +117,9 @@ func laterMessages() []interface{ Valid() error } {
 		Answer{Region: &Region{ID: 7, Cell: aCell, Epoch: 1, Term: 1, Members: aRegion().Members, Founded: 3}},
 		bulkEdit(),
 		kept,
+		ToRegion{Enter: []Body{{
+			Player: player.GuestID("bob"), Name: "bob", Guest: true, Pose: aPose, Stance: Stance{Held: chunk.Stone, Sneaks: true},
+		}}},
 	}
 }
 

@@ -110,6 +110,15 @@ type Body struct {
 	Velocity motion.Velocity `cbor:"7,keyasint,omitzero"`
 	// Skin is how the player has chosen to look.
 	Skin player.Skin `cbor:"8,keyasint,omitempty"`
+	// Stance is that of the player. When it changes, the body enters again.
+	Stance Stance `cbor:"9,keyasint,omitzero"`
+}
+
+// Stance is what others see of a player besides where they are: the block in their hand, which may be of a later version,
+// and whether they sneak.
+type Stance struct {
+	Held   chunk.Block `cbor:"1,keyasint,omitempty"`
+	Sneaks bool        `cbor:"2,keyasint,omitempty"`
 }
 
 // BodyMove is an avatar's newest pose between nodes, and its velocity from there.

@@ -66,6 +66,8 @@ func decodeFields(o *wire.Object, name string) FromClient {
 		}
 	case "view":
 		return View{View: int(o.Integer("view", 1, wire.MaxView))}
+	case "stance":
+		return Stance{Held: uint16(o.Integer("held", 0, math.MaxUint16)), Sneaks: o.Bool("sneaks")}
 	case "ping":
 		return Ping{Nonce: o.Unsigned("nonce")}
 	case "nearby":

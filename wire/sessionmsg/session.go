@@ -86,19 +86,26 @@ type View struct {
 	View int `json:"view"`
 }
 
+// Stance says what the player holds, and whether they sneak, for others to see. At first they hold nothing and stand.
+type Stance struct {
+	Held   uint16 `json:"held"` // a block
+	Sneaks bool   `json:"sneaks"`
+}
+
 // Ping requests a Pong with the same nonce.
 type Ping struct {
 	Nonce uint64 `json:"nonce"`
 }
 
-func (Join) clientType() string  { return "join" }
-func (Prove) clientType() string { return "prove" }
-func (Move) clientType() string  { return "move" }
-func (Edit) clientType() string  { return "edit" }
-func (Bulk) clientType() string  { return "bulk" }
-func (Chat) clientType() string  { return "chat" }
-func (View) clientType() string  { return "view" }
-func (Ping) clientType() string  { return "ping" }
+func (Join) clientType() string   { return "join" }
+func (Prove) clientType() string  { return "prove" }
+func (Move) clientType() string   { return "move" }
+func (Edit) clientType() string   { return "edit" }
+func (Bulk) clientType() string   { return "bulk" }
+func (Chat) clientType() string   { return "chat" }
+func (View) clientType() string   { return "view" }
+func (Stance) clientType() string { return "stance" }
+func (Ping) clientType() string   { return "ping" }
 
 // FromServer is any message that a session's server may send.
 type FromServer interface {
@@ -125,14 +132,15 @@ type Welcome struct {
 	View       int         `json:"view"` // granted, at most MaxView
 	Reach      float64     `json:"reach"`
 	TickMS     int         `json:"tick_ms"`
-	TimeOfDay  float64     `json:"time_of_day"`      // game minutes since midnight, now
-	DayMS      int64       `json:"day_ms"`           // how long 1440 game minutes last
-	Gateway    string      `json:"gateway"`          // peer id of the serving node
-	URL        string      `json:"url,omitempty"`    // which others open to reach this gateway's page
-	ServerName string      `json:"server_version"`   // version of the daemon
-	Map        bool        `json:"map,omitempty"`    // this gateway answers NearbyRequest and MapRequest
-	Signed     bool        `json:"signed,omitempty"` // players with a key sign their edits
-	People     bool        `json:"people,omitempty"` // this gateway answers PeopleRequest
+	TimeOfDay  float64     `json:"time_of_day"`       // game minutes since midnight, now
+	DayMS      int64       `json:"day_ms"`            // how long 1440 game minutes last
+	Gateway    string      `json:"gateway"`           // peer id of the serving node
+	URL        string      `json:"url,omitempty"`     // which others open to reach this gateway's page
+	ServerName string      `json:"server_version"`    // version of the daemon
+	Map        bool        `json:"map,omitempty"`     // this gateway answers NearbyRequest and MapRequest
+	Signed     bool        `json:"signed,omitempty"`  // players with a key sign their edits
+	People     bool        `json:"people,omitempty"`  // this gateway answers PeopleRequest
+	Stances    bool        `json:"stances,omitempty"` // this gateway takes Stance
 }
 
 // Frame holds the changes of one tick in the chunks in view. Each element of Chunks is an encoded Piece, made once for
@@ -158,7 +166,9 @@ type Avatar struct {
 	Name   string `json:"name"`
 	Guest  bool   `json:"guest,omitempty"`
 	motion.Pose
-	Skin player.Skin `json:"skin,omitempty"`
+	Skin   player.Skin `json:"skin,omitempty"`
+	Held   uint16      `json:"held,omitempty"` // the block in their hand
+	Sneaks bool        `json:"sneaks,omitempty"`
 }
 
 // AvatarMove is a known avatar's newest pose.

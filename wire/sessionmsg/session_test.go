@@ -53,6 +53,7 @@ var clientMessages = []struct {
 	{`{"type":"hit","player":"` + aPlayer + `"}`, Hit{Player: aPlayer}},
 	{`{"type":"gift","player":"` + aPlayer + `","block":16,"count":3}`, Gift{Player: aPlayer, Block: 16, Count: 3}},
 	{`{"type":"view","view":8}`, View{View: 8}},
+	{`{"type":"stance","held":65535,"sneaks":true}`, Stance{Held: 65535, Sneaks: true}},
 	{`{"type":"ping","nonce":18446744073709551615}`, Ping{Nonce: math.MaxUint64}},
 }
 
@@ -132,6 +133,9 @@ func TestDecodeClientRefuses(t *testing.T) {
 		{`{"type":"edit","seq":1,"x":0.5,"y":0,"z":0,"block":0}`, wire.FailBadValue, `"x"`},
 		{`{"type":"edit","seq":1,"x":0,"y":0,"z":0,"block":65536}`, wire.FailBadValue, `"block"`},
 		{`{"type":"edit","seq":1,"x":0,"y":0,"z":0,"block":` + aSign + `,"text":"` + strings.Repeat("x", wire.MaxSignText+1) + `"}`, wire.FailBadValue, `"text"`},
+		{`{"type":"stance","held":65536,"sneaks":true}`, wire.FailBadValue, `"held"`},
+		{`{"type":"stance","held":1,"sneaks":1}`, wire.FailBadType, `"sneaks"`},
+		{`{"type":"stance","held":1}`, wire.FailMissingField, `"sneaks"`},
 		{`{"type":"chat","text":""}`, wire.FailBadValue, "must not be blank"},
 		{`{"type":"chat","text":" \u00a0 "}`, wire.FailBadValue, "must not be blank"},
 		{`{"type":"chat","text":"a\u0007"}`, wire.FailBadValue, "U+0007"},

@@ -61,6 +61,7 @@ const (
 	chunkUnits = grid.ChunkSize * PlaceUnit
 	guestBit   = 0x80 // in the length byte of a name
 	skinBit    = 0x40 // in the length byte of a name: a skin follows the name
+	stanceBit  = 0x20 // likewise: a stance, after the skin
 )
 
 // Place is the quantised pose of an avatar in tick frames. X, Y and Z are in 1/32 of a block: X and Z from the chunk's
@@ -127,7 +128,8 @@ type TickAvatar struct {
 	Player player.ID
 	Name   string
 	Guest  bool
-	Skin   player.Skin // 0 for clients that do not understand skins
+	Skin   player.Skin    // 0 for clients that do not understand skins
+	Stance nodemsg.Stance // likewise
 	Place
 }
 
@@ -197,9 +199,19 @@ func appendAvatar(dst []byte, a *TickAvatar) []byte {
 	if a.Skin != 0 {
 		length |= skinBit
 	}
+	if a.Stance != (nodemsg.Stance{}) {
+		length |= stanceBit
+	}
 	dst = append(append(dst, length), a.Name...)
 	if a.Skin != 0 {
 		dst = binary.LittleEndian.AppendUint32(dst, uint32(a.Skin))
+	}
+	if length&stanceBit != 0 {
+		dst = binary.LittleEndian.AppendUint16(dst, uint16(a.Stance.Held))
+		dst = append(dst, 0)
+		if a.Stance.Sneaks {
+			dst[len(dst)-1] = 1
+		}
 	}
 	dst = binary.LittleEndian.AppendUint16(dst, a.X)
 	dst = binary.LittleEndian.AppendUint16(dst, a.Y)

@@ -191,11 +191,14 @@ func (r *tickBytes) avatar() TickAvatar {
 	a := TickAvatar{Index: uint32(r.number(MaxAvatarIndex)), Player: r.id()}
 	length := r.u8()
 	a.Guest = length&guestBit != 0
-	a.Name = r.name(length &^ (guestBit | skinBit))
+	a.Name = r.name(length &^ (guestBit | skinBit | stanceBit))
 	if length&skinBit != 0 {
 		if a.Skin = player.Skin(r.u32()); a.Skin == 0 {
 			r.fail("a skin that is none")
 		}
+	}
+	if length&stanceBit != 0 {
+		a.Stance = nodemsg.Stance{Held: chunk.Block(r.u16()), Sneaks: r.u8()&1 != 0}
 	}
 	a.X, a.Y, a.Z = r.u16(), r.u16(), r.u16()
 	if a.X >= chunkUnits || a.Z >= chunkUnits {

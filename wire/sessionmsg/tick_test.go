@@ -65,6 +65,7 @@ func anyDelta(t *rapid.T) TickDelta {
 		n.Enter = append(n.Enter, TickAvatar{
 			Index: index.Draw(t, "index"), Player: player.GuestID(name), Name: name, Guest: rapid.Bool().Draw(t, "guest"),
 			Skin: player.Skin(rapid.Uint32().Draw(t, "skin")), Place: anyPlace(t),
+			Stance: nodemsg.Stance{Held: chunk.Block(rapid.Uint16().Draw(t, "held")), Sneaks: rapid.Bool().Draw(t, "sneaks")},
 		})
 	}
 	n.Leave = rapid.SliceOfN(index, 0, 3).Draw(t, "leave")
@@ -418,6 +419,13 @@ func goldenFrames() [][]byte {
 	frames = append(frames, AppendDelta(frame, &TickDelta{Chunk: at, Leave: []uint32{300, 3}}))
 	frames = append(frames, AppendDelta(AppendTick(nil, 65543), &TickDelta{Chunk: at, Enter: []TickAvatar{
 		{Index: 3, Player: player.GuestID("ann"), Name: "ann", Guest: true, Skin: 0x83fa10cd, Place: PlaceOf(at, motion.Pose{X: -20.5, Y: 64, Z: 70.25})},
+	}}))
+	frames = append(frames, AppendDelta(AppendTick(nil, 65544), &TickDelta{Chunk: at, Enter: []TickAvatar{
+		{
+			Index: 3, Player: player.GuestID("ann"), Name: "ann", Skin: 0x83fa10cd, Stance: nodemsg.Stance{Held: chunk.Stone, Sneaks: true},
+			Place: PlaceOf(at, motion.Pose{X: -20.5, Y: 64, Z: 70.25}),
+		},
+		{Index: 4, Player: player.GuestID("bob"), Name: "bob", Stance: nodemsg.Stance{Held: chunk.Sign}, Place: PlaceOf(at, motion.Pose{X: -20.5, Y: 64, Z: 70.25})},
 	}}))
 	return frames
 }

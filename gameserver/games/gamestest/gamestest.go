@@ -137,18 +137,21 @@ func Tick(t testing.TB, c games.Client, now time.Time) {
 	}
 }
 
-// Read returns the next message of a client.
+// Read returns the next message of a client; stances in between are left out.
 func Read[M sessionmsg.FromClient](t testing.TB, c games.Client) M {
 	t.Helper()
-	m, err := c.Read()
-	if err != nil {
-		t.Fatal(err)
+	for {
+		m, err := c.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := m.(M); ok {
+			return got
+		}
+		if _, ok := m.(sessionmsg.Stance); !ok {
+			t.Fatalf("the client sends %#v", m)
+		}
 	}
-	got, ok := m.(M)
-	if !ok {
-		t.Fatalf("the client sends %#v", m)
-	}
-	return got
 }
 
 // ReadEdits reads the first edits of a session, which must make some changes.

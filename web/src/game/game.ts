@@ -306,6 +306,7 @@ export function startGame(
     parts.players.use()
     parts.claims.use((part) => part.update())
     parts.signs.use() // it shows them
+    parts.stances.use()
   }
 
   function applySettings(): void {
@@ -344,6 +345,7 @@ export function startGame(
     parts.rollback,
     parts.past,
     parts.signs,
+    parts.stances,
     parts.build,
     quality,
     horizon,

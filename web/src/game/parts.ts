@@ -91,6 +91,7 @@ export function createParts(core: Core) {
         createSigns(store, world, body, session, interaction, screens, hud, view),
       ),
     ),
+    stances: lazy(() => import('./stances').then(({ Stances }) => new Stances(store, body, session, avatars, view))),
     build: lazy(() =>
       import('./build-control').then(
         ({ BuildControl }) =>

@@ -63,7 +63,18 @@ export interface TestState {
   /** Names in the latest list of players nearby; number of tiles of the map, or of the picture of a rollback. */
   nearby: string[]
   mapTiles: number
-  others: { player: string; name: string; x: number; y: number; z: number }[]
+  others: {
+    player: string
+    name: string
+    guest: boolean
+    held: number
+    sneaks: boolean
+    x: number
+    y: number
+    z: number
+  }[]
+  /** The number of others whose block is drawn. */
+  heldBlocks: number
   fps: number
   ping: number
   camera: Camera & { mode: CameraMode }
@@ -143,7 +154,8 @@ export function testHookOf(shown: Shown): TestHook {
       build: parts.build.part?.state ?? null,
       nearby: (session.surroundings.nearby?.players ?? []).map(({ name }) => name),
       mapTiles: panels.map?.panel.map.land.progress.there ?? parts.rollback.part?.tiles ?? 0,
-      others: avatars.list().map(({ player, name, x, y, z }) => ({ player, name, x, y, z })),
+      others: avatars.list(),
+      heldBlocks: parts.stances.part?.held.meshes.length ?? 0,
       fps: counter.rate,
       ping: session.connection.traffic.ping,
       camera: { mode: parts.thirdPerson.part?.mode ?? 'first', ...scene.camera },

@@ -131,10 +131,11 @@ export class Link {
   }
 }
 
-/** Returns the address of a gateway for a player with a skin, at which the client gets hashes of chunks first. Older gateways ignore both. */
+/** Returns the address of a gateway for a player with a skin. It says what the client understands; older gateways ignore that. */
 export function addressFor(address: string, skin: number): string {
   const url = new URL(address)
   url.searchParams.set('hashes', '')
+  url.searchParams.set('stance', '')
   url.searchParams.set('skin', skin ? skin.toString(16) : '')
   return url.href
 }

@@ -26,6 +26,7 @@ export type FromClient =
   | { type: 'hit'; player: string }
   | { type: 'gift'; player: string; block: number; count: number }
   | { type: 'view'; view: number }
+  | { type: 'stance'; held: number; sneaks: boolean }
   | { type: 'ping'; nonce: number }
   | { type: 'nearby' }
   | { type: 'people' }
@@ -55,6 +56,8 @@ export interface Welcome {
   server_version: string
   /** The gateway answers `nearby`, and has surface tiles. */
   map?: boolean
+  /** The gateway takes `stance`. */
+  stances?: boolean
   /** The gateway answers `people`. */
   people?: boolean
   /** Players with a key sign their edits. */
@@ -152,6 +155,15 @@ export interface Avatar extends Pose {
   guest?: boolean
   /** Absent if the player has chosen none. */
   skin?: number
+  /** Absent if they hold nothing and stand. */
+  stance?: Stance
+}
+
+/** What others see of a player besides where they are. */
+export interface Stance {
+  /** The block in their hand, which may be one that only newer clients have. */
+  held: number
+  sneaks: boolean
 }
 
 export interface AvatarMove extends Pose {

@@ -134,8 +134,9 @@ export class AvatarDecoder {
     const index = reader.varint()
     const player = reader.id()
     const length = reader.u8()
-    const name = reader.text(length & 0x3f)
+    const name = reader.text(length & 0x1f)
     const skin = length & 0x40 ? { skin: reader.u16() + reader.u16() * 0x10000 } : {}
+    const stance = length & 0x20 ? { stance: { held: reader.u16(), sneaks: (reader.u8() & 1) === 1 } } : {}
     const x = chunk[0] * CHUNK + reader.u16() / POSITION_UNIT
     const y = reader.u16() / POSITION_UNIT + MIN_Y
     const z = chunk[1] * CHUNK + reader.u16() / POSITION_UNIT
@@ -147,7 +148,7 @@ export class AvatarDecoder {
     if (before) this.glide(motion, before.motion.at(time), time)
     this.avatars.set(index, { player, chunk, motion, yaw, pitch })
     const guest = length & 0x80 ? { guest: true } : {}
-    return { player, name, ...guest, ...skin, ...motion.at(time), yaw, pitch }
+    return { player, name, ...guest, ...skin, ...stance, ...motion.at(time), yaw, pitch }
   }
 
   /** After an update, has an avatar glide from where it was shown at a time. */

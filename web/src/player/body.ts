@@ -57,6 +57,8 @@ export class Body {
   onGround = false
   inWater = false
   private blockedSideways = false
+  /** The player sneaks, as others see it. */
+  sneaks = false
   private walks = false // and may step up
   private autoJump = false // of the intent
   private jumps = false // with the next step, by itself
@@ -89,6 +91,7 @@ export class Body {
   step(blocks: Blocks, intent: Intent, dt: number): void {
     const { vx, vz } = this // the body moves with the mean of the velocities before and after
     this.inWater = blocks.get(Math.floor(this.x), Math.floor(this.y + 0.4), Math.floor(this.z)) === WATER
+    this.sneaks = intent.down && !this.flying && !this.inWater
     this.steer(intent, dt)
     let rise: number // blocks/s
     if (this.flying) rise = this.fly(intent, dt)

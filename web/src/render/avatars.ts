@@ -6,12 +6,13 @@ import type { TargetPlayer } from '../player/block-interaction'
 import { castBody, type Vector } from '../player/ray'
 import { InterpolationBuffer } from '../motion/interpolation-buffer'
 import type { Pose } from '../motion/pose'
-import { kindOf } from '../world/blocks'
+import { AIR, kindOf } from '../world/blocks'
 import { Lamps } from '../world/lamps'
 import type { World } from '../world/world'
 import type { Camera } from './camera'
 import { Figure, setSkin, skins } from './figure'
 import { FigureMesh } from './figure-mesh'
+import type { HeldBlocks } from './held-blocks'
 import { NameTags, type NameTag } from './name-tags'
 
 const TAG_HEIGHT = 2
@@ -22,6 +23,7 @@ const LIGHT_MS = 500 // between two searches
 
 interface RemoteAvatar {
   name: string
+  held: number // a block
   guest: boolean
   chunk: ChunkAddress // the one that they entered last
   buffer: InterpolationBuffer
@@ -36,7 +38,7 @@ interface RemoteAvatar {
 export interface OwnFigure {
   player: string
   figure: Figure
-  body: { x: number; y: number; z: number; yaw: number; pitch: number; walkingSpeed: number }
+  body: { x: number; y: number; z: number; yaw: number; pitch: number; walkingSpeed: number; sneaks: boolean }
   litAt: number
 }
 
@@ -46,6 +48,8 @@ export class Avatars {
   readonly meshes: readonly Mesh[]
   readonly names: Mesh
   visible = true
+  /** Shows the blocks that others hold, once it is loaded. */
+  held: Pick<HeldBlocks, 'show'> | null = null
   private others = new Map<string, RemoteAvatar>()
   private readonly figures = new FigureMesh()
   private readonly tags = new NameTags()
@@ -60,22 +64,37 @@ export class Avatars {
   enter(avatar: Avatar, chunk: ChunkAddress, now: number): void {
     const known = this.others.get(avatar.player)
     const skin = avatar.skin ?? 0
+    const { held, sneaks } = avatar.stance ?? { held: AIR, sneaks: false }
     if (known && known.name === avatar.name && skin === (skins.get(avatar.player) ?? 0)) {
       known.chunk = chunk
       known.buffer.add(avatar, now)
+      known.held = held
+      known.tag.faint = known.figure.sneaks = sneaks
       return
     }
     this.others.delete(avatar.player)
     setSkin(avatar.player, skin)
     const figure = new Figure(avatar.player)
+    figure.sneaks = sneaks
     const guest = avatar.guest ?? false
     this.others.set(avatar.player, {
       name: avatar.name,
+      held,
       guest,
       chunk,
       buffer: new InterpolationBuffer(avatar, now),
       figure,
-      tag: { text: avatar.name, guest, colour: figure.appearance.css, x: 0, y: 0, z: 0, distance: Infinity, shown: 1 },
+      tag: {
+        text: avatar.name,
+        guest,
+        colour: figure.appearance.css,
+        x: 0,
+        y: 0,
+        z: 0,
+        distance: Infinity,
+        faint: sneaks,
+        shown: 1,
+      },
       shown: { x: avatar.x, y: avatar.y, z: avatar.z },
       speed: 0,
       litAt: 0,
@@ -101,8 +120,24 @@ export class Avatars {
   }
 
   /** Returns all players in view, and where they are shown. */
-  list(): { player: string; name: string; guest: boolean; x: number; y: number; z: number }[] {
-    return [...this.others].map(([player, { name, guest, shown }]) => ({ player, name, guest, ...shown }))
+  list(): {
+    player: string
+    name: string
+    guest: boolean
+    held: number
+    sneaks: boolean
+    x: number
+    y: number
+    z: number
+  }[] {
+    return [...this.others].map(([player, { name, guest, held, figure, shown }]) => ({
+      player,
+      name,
+      guest,
+      held,
+      sneaks: figure.sneaks,
+      ...shown,
+    }))
   }
 
   /** Reports whether touches is true for any player's feet. */
@@ -155,9 +190,12 @@ export class Avatars {
       this.pose(other, pose, other.speed, now, dt, originX, originZ)
     }
     const others = [...this.others.values()]
-    const figures = others.filter(({ shown }) => !isAround(shown, camera)).map(({ figure }) => figure)
+    const seen = others.filter(({ shown }) => !isAround(shown, camera))
+    const figures = seen.map(({ figure }) => figure)
+    this.held?.show(this.visible ? seen : [], originX, originZ)
     const { self } = this
     if (self) {
+      self.figure.sneaks = self.body.sneaks
       this.pose(self, self.body, self.body.walkingSpeed, now, dt, originX, originZ)
       figures.push(self.figure)
     }

@@ -5,7 +5,7 @@ import { Attribute, Geometry } from '../gl/geometry'
 import { Mesh } from '../gl/mesh'
 import { Program } from '../gl/program'
 import { boxTriangles } from '../gl/shapes'
-import { PATTERNS, PIXEL, type Figure } from './figure'
+import { HIPS, LEAN, LOWER, PATTERNS, PIXEL, type Figure } from './figure'
 import { PAINTS, PARTS, type Vector } from './figure-parts'
 import { FOG_GLSL, SKY_GLSL, air } from './glsl'
 
@@ -18,7 +18,7 @@ in vec3 position, normal, joint;
 in vec3 paint;        // part, colour, brightness
 in vec4 place;        // of the figure, relative to the render origin, and its yaw
 in vec4 limbs;        // angles: head, legs, right arm, both arms outwards
-in vec3 state;        // roofed, warmth, hurt
+in vec4 state;        // roofed, warmth, hurt, crouch
 in vec4 shirt, trousers, skin, hair, accent;
 out vec3 relative, facing, colour, condition, second;
 out vec2 cloth;       // pixels
@@ -38,13 +38,20 @@ vec3 bend(vec3 v) {
   return v;
 }
 
+// Lowers the hips of who crouches: the legs are shorter, and the rest leans forward.
+vec3 crouched(vec3 v) {
+  float low = 1.0 - ${LOWER} * state.w, part = paint.x;
+  vec3 hips = vec3(0, ${HIPS}, 0);
+  return part == 2.0 || part == 3.0 ? v * vec3(1, low, 1) : turnX(v - hips, ${LEAN} * state.w) + hips * low;
+}
+
 vec3 turn(vec3 v) {
   float c = cos(place.w), s = sin(place.w);
   return vec3(v.x * c - v.z * s, v.y, v.x * s + v.z * c);
 }
 
 void main() {
-  vec3 at = place.xyz + turn(joint + bend(position));
+  vec3 at = place.xyz + turn(crouched(joint + bend(position)));
   relative = at - cameraPosition;
   facing = turn(bend(normal));
   int which = int(paint.y), chosen = int(accent.a * 255.0 + 0.5);
@@ -57,7 +64,7 @@ void main() {
   bool flank = abs(normal.x) > 0.5;
   float side = joint.x != 0.0 ? sign(joint.x) : flank ? sign(position.x) : 0.0; // so that each half is on one side
   cloth = vec2((flank ? position.z : position.x) / ${PIXEL} + 4.0 + 2.0 * side, (abs(normal.y) > 0.5 ? position.z : position.y) / ${PIXEL});
-  condition = state;
+  condition = state.xyz;
   gl_Position = projectionMatrix * (viewMatrix * vec4(at, 1.0));
 }
 `
@@ -115,7 +122,7 @@ function boxAttributes(): Record<string, Attribute> {
 }
 
 const PROGRAM = new Program(VERTEX, FRAGMENT)
-const MOTION = { place: 4, limbs: 4, state: 3 } as const // written each frame
+const MOTION = { place: 4, limbs: 4, state: 4 } as const // written each frame
 const COLOURS = ['shirt', 'trousers', 'skin', 'hair', 'accent'] as const
 
 export class FigureMesh {

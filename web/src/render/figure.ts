@@ -5,6 +5,10 @@ import type { Colour } from './pixels'
 
 /** In blocks: a figure is 32 pixels high. */
 export const PIXEL = 1.8 / 32
+/** Of who crouches: how far the hips, this high, are lower, as a share of that; and how far the body bends forward, in radians. */
+export const HIPS = 12 * PIXEL
+export const LOWER = 0.25
+export const LEAN = 0.4
 
 /** Converts hue, saturation and lightness (each 0 to 1) to a colour. */
 function hsl(h: number, s: number, l: number): Colour {
@@ -111,8 +115,9 @@ export class Figure {
   readonly place: [x: number, y: number, z: number, yaw: number] = [0, 0, 0, 0]
   /** The angles of the head, the legs and the right arm, and that of both arms outwards. */
   readonly limbs: [head: number, legs: number, rightArm: number, outwards: number] = [0, 0, 0, 0]
-  /** Whether there is a roof, the light of nearby lamps, and the red of a hit: 0 to 1 each. */
-  readonly state: [roofed: number, warmth: number, hurt: number] = [0, 0, 0]
+  /** Whether there is a roof, the light of nearby lamps, the red of a hit, and how far the figure crouches: 0 to 1 each. */
+  readonly state: [roofed: number, warmth: number, hurt: number, crouch: number] = [0, 0, 0, 0]
+  sneaks = false
   private swing = 0
   private gait = 0
   private hurt = 0 // 1 at a hit, then fading
@@ -129,10 +134,13 @@ export class Figure {
     this.swing += dt * (3 + 1.5 * Math.min(speed, 7))
     const angle = Math.sin(this.swing) * 0.85 * this.gait
     this.place[3] = yaw
-    this.limbs[0] = -pitch * 0.8
+    this.state[3] += (Number(this.sneaks) - this.state[3]) * (1 - Math.exp(-14 * dt))
+    const lean = LEAN * this.state[3] // which the head and the hand with the block do not share
+    this.limbs[0] = -pitch * 0.8 - lean
     this.limbs[1] = angle
     const raised = Math.min(1, 5 * this.waving, 5 * (1 - this.waving))
-    this.limbs[2] = angle - 1.6 * Math.sin(Math.PI * this.armSwing) - raised * (2.6 + 0.4 * Math.sin(32 * this.waving))
+    this.limbs[2] =
+      angle - lean - 1.6 * Math.sin(Math.PI * this.armSwing) - raised * (2.6 + 0.4 * Math.sin(32 * this.waving))
     this.waving = Math.max(0, this.waving - dt / 2)
     this.limbs[3] = 0.05 + Math.sin(this.swing * 0.35) * 0.03
     this.armSwing = Math.max(0, this.armSwing - dt / 0.3)

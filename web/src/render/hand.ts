@@ -10,12 +10,38 @@ import { WORDS_PER_QUAD, meshSection } from '../mesh/mesher'
 import { LAYER, WIDTH, markRows, newVolume } from '../mesh/volume'
 import { AIR, kindOf } from '../world/blocks'
 import { air } from './glsl'
-import { Batch, QuadBuffer } from './terrain-buffer'
+import { Batch, PAGE_QUADS, QuadBuffer } from './terrain-buffer'
 import { makeTerrainMaterials, type TerrainMaterials, type TerrainUniforms } from './terrain-material'
 
 const SWING = 0.24 // seconds
 const HELD = 0.32 // the size of the block
 const MIDDLE = -1.5 * HELD // the block's centre is at 1.5 in the section
+
+/** The quads of a block that is held, in a buffer. */
+export interface HeldBlock {
+  batch: Batch
+  from: number
+  to: number
+}
+
+/** Writes the quads of a block into a buffer. Null if there are none, or the GPU has no memory left. */
+export function makeHeld(block: number, buffer: QuadBuffer, materials: TerrainMaterials): HeldBlock | null {
+  const volume = newVolume()
+  volume.blocks[2 * (LAYER + WIDTH + 1)] = block // at (1, 1, 1)
+  volume.shade.fill(OPEN)
+  markRows(volume)
+  const faces = meshSection(volume)
+  const pass = faces.opaque.length ? 'opaque' : faces.cutout.length ? 'cutout' : 'water'
+  const pages = buffer.put(0, 0, [faces[pass]], null)
+  if (!pages) return null
+  const from = pages.first * PAGE_QUADS
+  return { batch: new Batch(buffer, materials[pass], 0), from, to: from + faces[pass].length / WORDS_PER_QUAD }
+}
+
+/** Returns the place of a block that a figure holds, from that of its hand. */
+export function inHand(hand: Matrix): Matrix {
+  return product(hand, translation(MIDDLE, MIDDLE, MIDDLE), scaling(HELD))
+}
 
 export class Hand {
   /** The block, or nothing. */
@@ -49,15 +75,10 @@ export class Hand {
     this.batch?.dispose()
     this.batch = null
     if (block === AIR) return
-    const volume = newVolume()
-    volume.blocks[2 * (LAYER + WIDTH + 1)] = block // at (1, 1, 1)
-    volume.shade.fill(OPEN)
-    markRows(volume)
-    const faces = meshSection(volume)
-    const pass = faces.opaque.length ? 'opaque' : faces.cutout.length ? 'cutout' : 'water'
-    this.buffer.put(0, 0, [faces[pass]], null)
-    this.batch = new Batch(this.buffer, this.materials[pass], 0)
-    this.batch.addRange(0, faces[pass].length / WORDS_PER_QUAD)
+    const held = makeHeld(block, this.buffer, this.materials)
+    if (!held) return
+    this.batch = held.batch
+    this.batch.addRange(held.from, held.to)
     this.batch.finish()
     this.meshes.add(this.batch.mesh)
   }
@@ -83,7 +104,7 @@ export class Hand {
     const { mesh } = this.batch
     mesh.visible = carried !== 'hidden'
     if (carried) {
-      if (carried !== 'hidden') mesh.matrix = product(carried, translation(MIDDLE, MIDDLE, MIDDLE), scaling(HELD))
+      if (carried !== 'hidden') mesh.matrix = inHand(carried)
       return
     }
     const swing = Math.sin((this.swung / SWING) * Math.PI)

@@ -19,6 +19,7 @@ const GROWS_FROM = 6 // in blocks: beyond this distance its size on the screen i
 const FADES_FROM = 48
 const GONE_FROM = 64
 const FADE_S = 0.15
+const FAINT = 0.35
 const LEAST_DEPTH = 0.1 // in blocks: what is nearer to the camera's plane, or behind it, is not in the picture
 /** The share of a tag that nearer ones may cover: more than MOST_COVERED hides it, and it is back below LEAST_COVERED. */
 const MOST_COVERED = 0.35
@@ -62,6 +63,8 @@ export interface NameTag {
   y: number
   z: number
   distance: number
+  /** Of a player who sneaks. */
+  faint: boolean
   /** 0 while nearer ones cover it, otherwise 1; in between while it fades. */
   shown: number
 }
@@ -160,7 +163,8 @@ export class NameTags {
   private place(tag: NameTag, i: number): void {
     const slot = this.slots.get(tag)
     if (!slot) return
-    const opacity = tag.shown * Math.min(1, (GONE_FROM - tag.distance) / (GONE_FROM - FADES_FROM))
+    const far = Math.min(1, (GONE_FROM - tag.distance) / (GONE_FROM - FADES_FROM))
+    const opacity = tag.shown * far * (tag.faint ? FAINT : 1)
     const left = (slot.index % COLUMNS) / COLUMNS
     const top = Math.floor(slot.index / COLUMNS) * this.uniforms.rowHeight.value
     const values = {

@@ -5,7 +5,7 @@ import type { Blocks } from '../player/body'
 import { castRay, direction } from '../player/ray'
 import { boxesOf, isSolid } from '../world/blocks'
 import type { Camera } from './camera'
-import { PIXEL, type Figure } from './figure'
+import { HIPS, LEAN, LOWER, PIXEL, type Figure } from './figure'
 
 const DISTANCE = 4 // blocks from the eyes
 /** In blocks: how near the camera comes to a block. It is more than the near plane reaches at the widest field of view. */
@@ -31,12 +31,15 @@ export function cameraAround(blocks: Blocks, eyes: Camera, front: boolean): Came
 }
 
 /** Returns the place of the right hand of a figure, as figure-mesh.ts draws it; like the figure's, it is relative to the render origin. */
-export function handOf({ place: [x, y, z, yaw], limbs }: Figure): Matrix {
+export function handOf({ place: [x, y, z, yaw], limbs, state }: Figure): Matrix {
   const [, , arm, outwards] = limbs
+  const crouch = state[3]
   return product(
     translation(x, y, z),
     rotationY(-yaw),
-    translation(-6 * PIXEL, 23 * PIXEL, 0),
+    translation(0, HIPS * (1 - LOWER * crouch), 0),
+    rotationX(LEAN * crouch),
+    translation(-6 * PIXEL, 23 * PIXEL - HIPS, 0),
     rotationX(arm),
     rotationZ(-outwards),
     translation(0, -10.5 * PIXEL, 3.5 * PIXEL),

@@ -71,6 +71,11 @@ export class View {
     this.resize()
   }
 
+  /** For those who fill buffers themselves. */
+  get context(): WebGL2RenderingContext {
+    return this.renderer.context
+  }
+
   /** Calls lost when the browser has taken the WebGL context away, and restored when it is back: then the land has to be shown again. */
   onContextLost(lost: () => void, restored: () => void): void {
     this.renderer.onLoss(
