@@ -23,6 +23,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/p2p"
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
+	"github.com/voxelpopuli/voxeld/gameserver/services"
 	"github.com/voxelpopuli/voxeld/gameserver/sessions"
 	"github.com/voxelpopuli/voxeld/gameserver/surroundings"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
@@ -122,6 +123,7 @@ type Gateway struct {
 	mirror       *mirror.Mirror
 	chat         *chat.Sequencer // of those near each other
 	world        *worldChat
+	services     *services.Server
 	p2p          *p2p.Driver
 	players      *players.Store
 	poller       *park.Poller

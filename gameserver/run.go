@@ -25,6 +25,7 @@ import (
 	"github.com/voxelpopuli/voxeld/gameserver/park"
 	"github.com/voxelpopuli/voxeld/gameserver/players"
 	"github.com/voxelpopuli/voxeld/gameserver/realip"
+	"github.com/voxelpopuli/voxeld/gameserver/services"
 	"github.com/voxelpopuli/voxeld/gameserver/sessions"
 	"github.com/voxelpopuli/voxeld/gameserver/surroundings"
 	"github.com/voxelpopuli/voxeld/gameserver/wake"
@@ -81,6 +82,11 @@ func New(o Options) *Gateway {
 		Chat:   func(from *mirror.Subscription, events []nodemsg.ChatEvent) { g.chat.Enqueue(from, events) },
 		Ticked: g.requestFrame, LedByOthers: func(cell grid.Cell) { g.legacy.Reset(cell) },
 	})
+	g.services = services.New(services.Options{
+		World: o.World, Policy: o.People.Read, History: o.History, Ranges: o.Ranges, Mirror: g.mirror,
+		Names: here{g}.names, Nodes: func() int { return 1 + len(o.Nodes.Connected()) },
+		Say: g.world.send, Lines: g.world.read, Client: g.limits.Client, Wall: g.wall, Logger: o.Logger, Registerer: o.Registerer,
+	})
 	g.poller = park.NewPoller(g.Logger, g.p2p.Enabled())
 	g.legacy = legacy.NewServer(g.legacyOptions())
 	return g
@@ -129,7 +135,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 		Map: func() (httpd.Map, bool) {
 			return httpd.Map{World: g.World.Name, Node: g.Peer, Spawn: g.spawnPose().Block()}, g.hasMap() && g.settings.Load().PublicMap
 		},
-		Pages: g.pages, Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests, Panics: g.metrics.panics, Logger: g.Logger,
+		Services: g.services, Pages: g.pages, Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests, Panics: g.metrics.panics, Logger: g.Logger,
 	}
 	running := 2
 	wg.Go(func() { ended <- g.serveGame(front, l.Proxies.Listener(l.Game, wire.HandshakeTimeout)) })

@@ -80,13 +80,14 @@ func (w *worldChat) enqueue(line nodemsg.WorldLine) {
 
 // PublishChat shows a line to all players here.
 func (w *worldChat) PublishChat(e nodemsg.ChatEvent, stamp vclock.Stamp) {
-	line, now := lineOf(e), w.g.now()
+	line, now := w.lineOf(e), w.g.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.mu.recent) == maxRecent {
 		w.mu.recent = slices.Delete(w.mu.recent, 0, 1)
 	}
 	w.mu.recent = append(w.mu.recent, e)
+	w.g.services.PublishLine(e)
 	for _, s := range w.g.sessions.All() {
 		if s.readsWorld {
 			s.worldClock.NoteSeen(stamp, now)
@@ -95,8 +96,13 @@ func (w *worldChat) PublishChat(e nodemsg.ChatEvent, stamp vclock.Stamp) {
 	}
 }
 
-func lineOf(e nodemsg.ChatEvent) sessionmsg.Line {
-	return sessionmsg.Line{Channel: sessionmsg.ChannelWorld, Player: e.Player.String(), Name: e.Name, Text: e.Text, At: e.Wall}
+// lineOf returns the line as players are shown it: no player's name is like that of a service.
+func (w *worldChat) lineOf(e nodemsg.ChatEvent) sessionmsg.Line {
+	name := e.Name
+	if w.g.enforcer.IsService(e.Player) {
+		name += " [service]"
+	}
+	return sessionmsg.Line{Channel: sessionmsg.ChannelWorld, Player: e.Player.String(), Name: name, Text: e.Text, At: e.Wall}
 }
 
 // greet shows a player who has just come the last lines, but those of who may not write any more, and from now on all.
@@ -106,7 +112,7 @@ func (w *worldChat) greet(s *session) {
 	defer w.mu.Unlock()
 	for _, e := range w.mu.recent {
 		if e.Wall >= since && w.g.enforcer.MayWrite(e.Player, e.Name, e.Player == player.GuestID(e.Name)) {
-			line := lineOf(e)
+			line := w.lineOf(e)
 			line.Earlier = true
 			s.out.Send(line)
 		}
@@ -135,7 +141,19 @@ func (s *session) sayToWorld(text string) (why, err error) {
 	line := nodemsg.WorldLine{
 		Player: s.body.Player, Name: s.body.Name, Guest: s.body.Guest, Text: text, Wall: s.g.wall().UnixMilli(), Stamp: stamp,
 	}
-	w.enqueue(line)
-	s.g.Elsewhere.Say(line)
+	w.send(line)
 	return nil, nil
+}
+
+// send shows a line to all players of the world.
+func (w *worldChat) send(line nodemsg.WorldLine) {
+	w.enqueue(line)
+	w.g.Elsewhere.Say(line)
+}
+
+// read calls begin with the last lines, while none is added.
+func (w *worldChat) read(begin func(recent []nodemsg.ChatEvent)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	begin(w.mu.recent)
 }

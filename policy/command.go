@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -247,6 +248,9 @@ func releaseName(s *State, by author, args []string, _ int64) (func() Effect, er
 	owner, registered := s.OwnerOf(args[0])
 	if !registered {
 		return nil, NameOfNobody(args[0])
+	}
+	if s.services[owner] != nil {
+		return nil, fmt.Errorf("%s is a service: voxeld service remove %[1]s ends it", args[0])
 	}
 	if err := s.outranks(by, sanction.Target{Player: owner}); err != nil && owner != by.id {
 		return nil, err

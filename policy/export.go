@@ -45,6 +45,9 @@ func (s *State) Commands(now time.Time) (urgent, names []string) {
 	if s.numbered > 0 {
 		urgent = append(urgent, fmt.Sprintf("%s %d", numberedCommand, s.numbered))
 	}
+	for _, v := range s.Services() {
+		urgent = append(urgent, "service "+v.String())
+	}
 	return append(urgent, claimCommands(s)...), names
 }
 

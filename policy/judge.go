@@ -82,7 +82,7 @@ func (s *State) Judge(who Subject, now time.Time) Verdict {
 type Builders struct {
 	players   rights // of those with a key of whom nothing is known
 	guests    rights
-	members   map[player.ID]rights // of those with a role of their own
+	members   map[player.ID]rights // of those with a role of their own, and of services
 	claims    *Claims
 	banned    map[player.ID]int64 // until when, in Unix milliseconds; 0: until it is lifted
 	border    *place.Border
@@ -95,6 +95,7 @@ type rights struct {
 	build     bool
 	bulk      bool // make bulk edits: gateways count their blocks
 	moderator bool // or above
+	service   *Service
 }
 
 func (s *State) rightsOf(r Role) rights {
@@ -110,6 +111,9 @@ func (s *State) Builders() *Builders {
 	}
 	for id, m := range s.roles.members {
 		b.members[id] = s.rightsOf(m.Role)
+	}
+	for id, v := range s.services {
+		b.members[id] = rights{build: true, bulk: true, service: v}
 	}
 	s.sanctions.Bans(func(id player.ID, ban *sanction.Sanction) { b.banned[id] = ban.Until })
 	return b
@@ -154,19 +158,25 @@ func (b *Builders) Refuse(e *nodemsg.Intent, now time.Time) string {
 	if may.moderator {
 		return ""
 	}
+	if v := may.service; v != nil && !v.May(ScopeEdit, now) {
+		return wire.RefusedNotAllowed
+	}
 	if e.Bulk == "" {
-		return b.refuseAt(e.Player, e.Pos)
+		return b.refuseAt(e.Player, may.service, e.Pos)
 	}
 	for to := range e.Bulk.All() {
-		if why := b.refuseAt(e.Player, to.At.Pos(e.Pos.Chunk())); why != "" {
+		if why := b.refuseAt(e.Player, may.service, to.At.Pos(e.Pos.Chunk())); why != "" {
 			return why
 		}
 	}
 	return ""
 }
 
-// refuseAt returns why a player without a moderator's rights may not change a block.
-func (b *Builders) refuseAt(id player.ID, at grid.Pos) string {
+// refuseAt returns why a player without a moderator's rights, or a service, may not change a block.
+func (b *Builders) refuseAt(id player.ID, v *Service, at grid.Pos) string {
+	if v != nil && !v.Area.Contains(at) {
+		return wire.RefusedNotAllowed
+	}
 	if !b.border.Contains(at) {
 		return wire.RefusedOutsideBorder
 	}

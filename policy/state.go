@@ -35,6 +35,7 @@ type State struct {
 	charter   uint64               // the newest in an act: older ones count no more
 	sanctions *sanction.List
 	tokens    map[string]bool
+	services  map[player.ID]*Service
 	settings  Settings
 	warps     Warps
 	rollbacks []Rollback // by number; never changed in place
@@ -64,6 +65,7 @@ func New() *State {
 	return &State{
 		members: make(map[player.ID]*Member), roles: newRoles(commands), names: make(map[string]player.ID), nodes: make(map[player.ID]uint64),
 		sanctions: sanction.NewList(), tokens: make(map[string]bool),
+		services: make(map[player.ID]*Service),
 		settings: Settings{Players: Builder, Guests: Builder, Claims: defaultClaims, ClaimArea: defaultClaimArea, AddressQuota: defaultAddressQuota, GatewayQuota: defaultGatewayQuota, Expiry: defaultExpiry.Milliseconds()},
 		claims:   newClaims(), warps: make(Warps),
 		claiming: tally{what: claimsWord, most: maxClaimActs}, undoing: tally{what: rollbacksWord, most: maxRollbackActs},
@@ -108,6 +110,9 @@ func (s *State) Roles() *Roles { return s.roles }
 func (s *State) roleOf(id player.ID, guest bool) Role {
 	if guest {
 		return s.settings.Guests
+	}
+	if s.services[id] != nil {
+		return None // who has its key does not join with it
 	}
 	if m := s.members[id]; m != nil && m.Role != (Role{}) {
 		return m.Role

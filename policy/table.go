@@ -274,6 +274,10 @@ var commands = []Command{
 		Help: "accept a new token for /owner",
 	},
 	{
+		Name: "service", Usage: serviceUsage, Role: operator, run: service,
+		Help: "give a program a key, or take it back, as voxeld service does",
+	},
+	{
 		Name: "member", Usage: "ID SEQ ROLE [NAME]", Role: operator, run: importMember,
 		Help: "take over a player from a backup",
 	},

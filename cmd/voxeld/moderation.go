@@ -39,6 +39,7 @@ func (m moderation) add(mux *http.ServeMux) {
 	mux.HandleFunc("GET /policy/bans", m.answerBans)
 	mux.HandleFunc("GET /policy/roles", m.answerRoles)
 	mux.HandleFunc("GET /policy/claims", m.answerClaims)
+	mux.HandleFunc("GET /policy/services", m.answerServices)
 	mux.HandleFunc("GET /policy/audit", m.answerAudit)
 }
 
@@ -129,6 +130,12 @@ func (m moderation) answerRoles(w http.ResponseWriter, _ *http.Request) {
 func (m moderation) answerClaims(w http.ResponseWriter, _ *http.Request) {
 	var all []policy.ListedClaim
 	m.people.Read(func(p *policy.State) { all = p.ListClaims() })
+	reply(w, all)
+}
+
+func (m moderation) answerServices(w http.ResponseWriter, _ *http.Request) {
+	var all []*policy.Service
+	m.people.Read(func(p *policy.State) { all = p.Services() })
 	reply(w, all)
 }
 

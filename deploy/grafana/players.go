@@ -35,6 +35,12 @@ func players() dashboard {
 				{title: "Age of roles and bans", description: "Since the node's copy of them was last up to date. Normal: less than two seconds. While it grows, bans that are new elsewhere have no effect on this node: it does not reach the catalog.", unit: seconds, queries: one("time() - (voxeld_policy_updated_timestamp_seconds{SEL} > 0)", "{{instance}}")},
 				{title: "Hits and gifts refused, by reason", description: "Normal: few.", unit: rate, kind: stacked, queries: one(some("voxeld_interaction_refusals_total", "reason"), "{{reason}}")},
 			}},
+			{"Services", []panel{
+				{title: "Requests of services", description: "Programs with a key. Refused: the request is wrong, or the key is not good for it. Failed: this node or the land could not answer; normal: none.", unit: rate, kind: stacked, queries: one(some("voxeld_service_requests_total", "outcome"), "{{outcome}}")},
+				{title: "Edits of services", description: "A bulk edit counts once.", unit: rate, kind: stacked, queries: one(some("voxeld_service_edits_total", "outcome"), "{{outcome}}")},
+				{title: "Events sent to services", description: "Server-sent events.", unit: rate, kind: stacked, queries: one(some("voxeld_service_events_total", "event"), "{{event}}")},
+				{title: "Streams of events", description: "Open ones. A node has 64 at most.", unit: count, queries: one("voxeld_service_streams{SEL}", "{{instance}}")},
+			}},
 			{"Chat", []panel{
 				{title: "Chat lines, by order", description: "Normal: causal. late: shown after something that may depend on it.", unit: rate, kind: stacked, queries: one(perSecond("voxeld_chat_lines_total", "order"), "{{order}}")},
 				{title: "Chat lines held back", description: "Waiting for a line that they may answer.", unit: count, queries: one("voxeld_chat_held{SEL}", "{{instance}}")},

@@ -37,6 +37,7 @@ type Options struct {
 	Surface  http.Handler // of /surface, surface tiles
 	Map      func() (about Map, public bool)
 	Session  func(ctx context.Context, w http.ResponseWriter, r *http.Request)
+	Services http.Handler      // of /api/, programs with a key
 	Pages    *weborigin.Policy // which pages may reach the node
 	TLS      *tls.Config       // nil: plain HTTP
 	Proxies  realip.Proxies
@@ -51,10 +52,10 @@ func StatusCodes() []string {
 	var all []string
 	for _, code := range []int{
 		http.StatusSwitchingProtocols, http.StatusOK, http.StatusPartialContent, http.StatusMovedPermanently, http.StatusNotModified,
-		http.StatusTemporaryRedirect, http.StatusPermanentRedirect, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound,
-		http.StatusMethodNotAllowed, http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable, http.StatusMisdirectedRequest,
-		http.StatusUpgradeRequired, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusNotImplemented,
-		http.StatusServiceUnavailable,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
+		http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusConflict, http.StatusPreconditionFailed, http.StatusRequestEntityTooLarge,
+		http.StatusRequestedRangeNotSatisfiable, http.StatusMisdirectedRequest, http.StatusUpgradeRequired, http.StatusTooManyRequests,
+		http.StatusInternalServerError, http.StatusNotImplemented, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 	} {
 		all = append(all, strconv.Itoa(code))
 	}
@@ -77,14 +78,25 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 	mux.Handle("GET /map/world", o.Pages.KnownHosts(publicMap(o.Map, nil)))
 	mux.Handle("GET /surface", o.Pages.KnownPages(o.Surface))
 	mux.Handle("GET /surface/", o.Pages.KnownPages(o.Surface))
-	mux.Handle("GET /ws", o.Pages.KnownPages(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !sockets.enter() {
-			http.Error(w, "the server is stopping", http.StatusServiceUnavailable)
-			return
+	awaited := func(serve http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if !sockets.enter() {
+				http.Error(w, "the server is stopping", http.StatusServiceUnavailable)
+				return
+			}
+			defer sockets.leave()
+			serve(w, r)
 		}
-		defer sockets.leave()
-		o.Session(ctx, w, r)
-	})))
+	}
+	mux.Handle("GET /ws", o.Pages.KnownPages(awaited(func(w http.ResponseWriter, r *http.Request) { o.Session(ctx, w, r) })))
+	services := awaited(func(w http.ResponseWriter, r *http.Request) {
+		within, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
+		o.Services.ServeHTTP(w, r.WithContext(within))
+	})
+	mux.Handle("GET /api/", services) // a page does not have a key: it need not be known
+	mux.Handle("POST /api/", services)
 	// Health checks name a node as they like, and learn no more than that it runs.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { report(w, nil) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { report(w, o.Ready()) })

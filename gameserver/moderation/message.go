@@ -70,12 +70,25 @@ func (s *Permissions) setCorrespondent(name string) {
 	s.mu.correspondent = name
 }
 
+// IsService reports whether an author is a service.
+func (e *Enforcer) IsService(author player.ID) (is bool) {
+	e.Read(func(p *policy.State) { is = p.Service(author) != nil })
+	return is
+}
+
 // MayWrite reports whether players here may be shown what somebody on another node has written: they are neither muted
-// nor banned, and if the name is registered, it is theirs.
-func (e *Enforcer) MayWrite(author player.ID, name string, guest bool) bool {
-	if owner, registered := e.OwnerOf(name); registered && owner != author {
-		return false
-	}
-	v := e.judge(policy.Subject{Player: author, Name: name, Guest: guest})
-	return v.Mute == nil && v.MayJoin()
+// nor banned, and if the name is registered, it is theirs. They may be a service.
+func (e *Enforcer) MayWrite(author player.ID, name string, guest bool) (may bool) {
+	e.Read(func(p *policy.State) {
+		now := e.wall()
+		owner, registered := p.OwnerOf(name)
+		v, service := p.Judge(policy.Subject{Player: author, Name: name, Guest: guest}, now), p.Service(author)
+		may = (!registered || owner == author) && v.Mute == nil && v.Ban == nil
+		if service != nil {
+			may = may && service.May(policy.ScopeChat, now)
+		} else {
+			may = may && v.MayJoin()
+		}
+	})
+	return may
 }

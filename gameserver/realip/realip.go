@@ -31,12 +31,16 @@ func (p Proxies) trusts(a netip.Addr) bool {
 // Handler passes on requests with the client's address as their RemoteAddr: the address of the connection, or, if that
 // is a trusted proxy's, the last one in X-Forwarded-For that is not. Each proxy appends the address from which it
 // received the request, so entries before the first one of a stranger may be invented. If there seems to be a proxy
-// nearby that is not trusted, that is logged once.
+// nearby that is not trusted, that is logged once. Of X-Forwarded-Proto, what others than trusted proxies say is removed.
 func (p Proxies) Handler(next http.Handler, log *slog.Logger) http.Handler {
 	var warned sync.Once
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		forwarded := r.Header["X-Forwarded-For"]
-		if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && len(forwarded) > 0 {
+		peer, err := netip.ParseAddrPort(r.RemoteAddr)
+		if err != nil || !p.trusts(peer.Addr()) {
+			r.Header.Del("X-Forwarded-Proto")
+		}
+		if err == nil && len(forwarded) > 0 {
 			if a := peer.Addr().Unmap(); !p.trusts(a) && (a.IsLoopback() || a.IsPrivate()) {
 				warned.Do(func() {
 					log.Warn("X-Forwarded-For is ignored; if there is a proxy at this address, name it with --trusted-proxy, so that "+

@@ -71,6 +71,20 @@ func TestHandlerNamesTheClient(t *testing.T) {
 	}
 }
 
+// Only a trusted proxy says that a request came over https.
+func TestHandlerRemovesWhatStrangersSay(t *testing.T) {
+	for peer, want := range map[string]string{"10.1.2.3:4": "https", "203.0.113.1:4": "", "nonsense": ""} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = peer
+		r.Header.Set("X-Forwarded-Proto", "https")
+		got := "not called"
+		handler := trusted.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("X-Forwarded-Proto") }), slog.New(slog.DiscardHandler))
+		if handler.ServeHTTP(nil, r); got != want {
+			t.Errorf("from %s: %q, want %q", peer, got, want)
+		}
+	}
+}
+
 // exchange sends text to a listener behind proxies, and returns what the server's side of the connection shows.
 func exchange(t *testing.T, proxies Proxies, text string) (remote, received string) {
 	t.Helper()

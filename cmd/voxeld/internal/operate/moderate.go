@@ -24,7 +24,7 @@ import (
 
 // Moderation returns the commands that concern players.
 func Moderation() []*cobra.Command {
-	all := []*cobra.Command{newPlayers(), newOwner(), newRoles(), newBans(), newClaims(), newAudit()}
+	all := []*cobra.Command{newPlayers(), newOwner(), newRoles(), newBans(), newClaims(), newAudit(), newService()}
 	for _, of := range policy.ForOperators() {
 		all = append(all, newPolicyCommand(of))
 	}

@@ -1,0 +1,164 @@
+package services
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+)
+
+func FuzzParseKey(f *testing.F) {
+	f.Add(NewKey().String())
+	f.Add(Key{}.String())
+	f.Add("vxs" + strings.Repeat("7", 52)) // bits beyond the key
+	f.Fuzz(func(t *testing.T, text string) {
+		if k, err := ParseKey(text); err == nil && k.String() != text {
+			t.Errorf("%q is read as %v", text, k)
+		}
+	})
+}
+
+// The document lists the requests that there are, with the scopes that they need.
+func TestOpenAPIListsTheRoutes(t *testing.T) {
+	var document struct {
+		Paths map[string]map[string]struct {
+			Scope string `json:"x-scope"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(openAPI, &document); err != nil {
+		t.Fatal(err)
+	}
+	listed := make(map[string]string)
+	for path, methods := range document.Paths {
+		for method, operation := range methods {
+			listed[strings.ToUpper(method)+" "+strings.TrimSuffix(Path, "/")+path] = operation.Scope
+		}
+	}
+	served := make(map[string]string)
+	for _, r := range routes {
+		served[r.pattern] = r.scope
+	}
+	if !maps.Equal(listed, served) {
+		t.Errorf("listed %v\nserved %v", listed, served)
+	}
+}
+
+func TestKeysTravelOverTLS(t *testing.T) {
+	for _, c := range []struct {
+		from   string
+		tls    bool
+		header [2]string
+		secure bool
+	}{
+		{"203.0.113.5:1", true, [2]string{}, true},
+		{"203.0.113.5:1", false, [2]string{}, false},
+		{"192.168.1.1:1", false, [2]string{}, false},
+		{"127.0.0.1:1", false, [2]string{}, true},
+		{"[::1]:1", false, [2]string{}, true},
+		{"[::ffff:127.0.0.1]:1", false, [2]string{}, true},
+		{"127.0.0.1:1", false, [2]string{"X-Forwarded-For", "203.0.113.5"}, false}, // a proxy on this machine, to which it came as it likes
+		{"127.0.0.1:1", false, [2]string{"Forwarded", "for=203.0.113.5"}, false},
+		{"203.0.113.5:1", false, [2]string{"X-Forwarded-Proto", "https"}, true}, // of a trusted proxy: see package realip
+		{"nonsense", false, [2]string{}, false},
+	} {
+		r := httptest.NewRequest(http.MethodGet, Path, nil)
+		r.RemoteAddr = c.from
+		if c.tls {
+			r.TLS = &tls.ConnectionState{}
+		}
+		if c.header[0] != "" {
+			r.Header.Set(c.header[0], c.header[1])
+		}
+		if got := secure(r); got != c.secure {
+			t.Errorf("%+v: %t", c, got)
+		}
+	}
+}
+
+// bulkOf makes the runs that change the blocks of the edits, and nothing else.
+func FuzzBulk(f *testing.F) {
+	f.Add([]byte(`{"seq":1,"edits":[{"at":[1,2,3],"from":"air","block":"stone"},{"at":[2,2,3],"from":"air","block":"stone"},{"at":[0,2,3],"from":"dirt","block":"air"}]}`))
+	f.Add([]byte(`{"seq":1,"edits":[{"at":[-1,0,-3],"from":"air","block":"stone"},{"at":[-1,0,-3],"from":"air","block":"stone"}]}`))
+	f.Add([]byte(`{"seq":1e3,"edits":[{"at":[1,2],"from":"air","block":"stone"}]} {}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := httptest.NewRequest(http.MethodPost, Path+"bulk", strings.NewReader(string(body)))
+		request, err := decode[editsRequest](&call{Request: r, w: httptest.NewRecorder()})
+		if err != nil || len(request.Edits) == 0 {
+			return
+		}
+		for _, e := range request.Edits {
+			if e.At.Y < 0 || e.At.Y >= grid.MaxHeight { // place refuses them
+				return
+			}
+		}
+		bulk, err := bulkOf(request.Edits)
+		if err != nil {
+			return
+		}
+		at, want, got := request.Edits[0].At.Chunk(), make(map[grid.Pos]string), make(map[grid.Pos]string)
+		for _, e := range request.Edits {
+			want[e.At] = e.From + ">" + e.Block
+		}
+		for to, from := range bulk.All() {
+			got[to.At.Pos(at)] = from.Name() + ">" + to.Block.Name()
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%v becomes %v", want, got)
+		}
+	})
+}
+
+// The results of edits reach the request that sent them last, and too many are refused.
+func TestAuthorAwaitsItsEdits(t *testing.T) {
+	a := newAuthor()
+	first, second := make(chan nodemsg.EditResult, 2), make(chan nodemsg.EditResult, 2)
+	if !a.await([]uint64{1, 2}, first) {
+		t.Fatal("two edits are too many")
+	}
+	a.leave([]uint64{1, 2}) // the request has timed out
+	a.SendResult(nodemsg.EditResult{Seq: 1})
+	if len(first) != 0 || !a.await([]uint64{2, 3}, second) {
+		t.Error("a request that has ended gets a result, or its edits cannot be sent again")
+	}
+	a.SendResult(nodemsg.EditResult{Seq: 2, Refused: "claimed"})
+	if r := <-second; r.Refused != "claimed" {
+		t.Errorf("the result is %+v", r)
+	}
+	many := make([]uint64, maxUnanswered)
+	for i := range many {
+		many[i] = uint64(10 + i)
+	}
+	if a.await(many, second) || !a.await(many[:maxUnanswered-1], second) || !a.await(many[:5], second) {
+		t.Errorf("one edit and %d more may wait, also again", maxUnanswered-1)
+	}
+}
+
+func TestBlockNamesAreUnique(t *testing.T) {
+	n := 0
+	for b := chunk.Air; b.Known(); b++ {
+		n++
+	}
+	if len(blockNames) != n {
+		t.Errorf("%d blocks have %d names", n, len(blockNames))
+	}
+}
+
+func TestLinesHaveGrowingNumbers(t *testing.T) {
+	a := newAuthor()
+	var numbers []uint64
+	for _, at := range []uint64{100, 100, 90, 200} {
+		numbers = append(numbers, a.nextLine(at))
+	}
+	if want := []uint64{100, 101, 102, 200}; !slices.Equal(numbers, want) {
+		t.Error(fmt.Sprint(numbers, " want ", want))
+	}
+}
