@@ -9,8 +9,8 @@ import (
 	"github.com/voxelpopuli/voxeld/wire"
 )
 
-// Check returns why a mod may not have these effects of one event; nil if it may. Every member of a region decides the
-// same, as it depends on nothing else.
+// Check returns why a mod may not have these effects of one event; nil if it may. All members of a region decide the
+// same: it depends on nothing else.
 func (g Grant) Check(effects []Effect) error {
 	if len(effects) > MaxEffects {
 		return fmt.Errorf("%d effects of one event, and at most %d are allowed", len(effects), MaxEffects)
@@ -78,18 +78,23 @@ func (g Grant) checkTimer(t SetTimer) error {
 }
 
 func checkMessage(m Message) error {
-	if len(m.Text) > MaxMessage {
-		return fmt.Errorf("a message of %d bytes, and at most %d are allowed", len(m.Text), MaxMessage)
+	if m.Text == "" || len(m.Text) > MaxMessage {
+		return fmt.Errorf("a message of %d bytes, and 1 to %d are allowed", len(m.Text), MaxMessage)
 	}
-	return wire.CheckChat(m.Text)
+	return nil
 }
 
-// CheckPlaceable returns an error unless this version can put the blocks that effects put. A leader asks before it proposes them;
-// members do not, as their versions may differ.
-func CheckPlaceable(effects []Effect) error {
+// CheckProposal returns why effects must not be proposed, beyond Check: it depends on the version. Members do not ask it
+// of what was proposed, as their versions may differ.
+func CheckProposal(effects []Effect) error {
 	for _, e := range effects {
 		if s := e.Set; s != nil && s.To != chunk.Air && !s.To.Placeable() {
 			return fmt.Errorf("%s cannot be placed", s.To.Name())
+		}
+		if m := e.Message; m != nil {
+			if err := wire.CheckChat(m.Text); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

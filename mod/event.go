@@ -1,6 +1,7 @@
 package mod
 
 import (
+	"crypto/sha256"
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -70,7 +71,7 @@ type Set struct {
 // SetTimer sets the timer of a block, of which a mod has one for each: it replaces one that is set.
 type SetTimer struct {
 	Pos   grid.Pos
-	After int64 // milliseconds after the event; 0: none is set
+	After int64 // milliseconds from when the effect takes place; 0: none is set
 	Data  string
 }
 
@@ -78,4 +79,10 @@ type SetTimer struct {
 type Message struct {
 	Player player.ID
 	Text   string
+}
+
+// Author returns the id under which the changes of a mod are recorded.
+func Author(name string) player.ID {
+	sum := sha256.Sum256([]byte("mod\x00" + name))
+	return player.ID(sum[:len(player.ID{})])
 }

@@ -152,9 +152,34 @@ func (g Grant) validate() error {
 	return nil
 }
 
-// Concerns reports whether the mod gets events of a kind about a block at a place.
+// Concerns reports whether the mod gets events of a kind, other than timers, about a block at a place. Of a block that was never edited a
+// region does not know what it is when it is taken away: it passes air, and only who may change all blocks is concerned.
 func (g Grant) Concerns(kind Kind, at grid.Pos, block chunk.Block) bool {
-	return !g.Off && slices.Contains(g.Events, kind) && g.In(at) && (kind == Timer || block != chunk.Air && g.Blocks.Has(block))
+	return !g.Off && slices.Contains(g.Events, kind) && g.In(at) && (g.Blocks.All || block != chunk.Air && g.Blocks.Has(block))
+}
+
+// The names of the commands of operators about mods.
+const (
+	GrantCommand  = "grant"
+	RevokeCommand = "revoke"
+)
+
+// ReadCommand reads what a command says of a mod: what it is granted, or only its name if it is removed. It reports
+// false for other commands. A grant that it does not understand is one of nothing: later versions may know more events
+// and blocks.
+func ReadCommand(text string) (g Grant, removed, ok bool) {
+	args := strings.Fields(text)
+	switch {
+	case len(args) > 1 && args[0] == GrantCommand:
+		g, err := ParseGrant(args[1:])
+		if err != nil {
+			g = Grant{Name: args[1], Off: true}
+		}
+		return g, false, CheckName(g.Name) == nil
+	case len(args) == 2 && args[0] == RevokeCommand:
+		return Grant{Name: args[1]}, true, CheckName(args[1]) == nil
+	}
+	return Grant{}, false, false
 }
 
 // In reports whether the block is in the area of the grant.

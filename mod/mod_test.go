@@ -166,6 +166,27 @@ func TestGrantText(t *testing.T) {
 	}
 }
 
+func TestReadCommand(t *testing.T) {
+	hash := HashOf(nil).String()
+	g, removed, ok := ReadCommand("grant lamps " + hash + " blocks=lamp")
+	if !ok || removed || g.String() != "lamps "+hash+" blocks=lamp rate=600" {
+		t.Errorf("a grant: %v, %t, %t", g, removed, ok)
+	}
+	g, removed, ok = ReadCommand("revoke lamps")
+	if !ok || !removed || g.Name != "lamps" {
+		t.Errorf("a removal: %v, %t, %t", g, removed, ok)
+	}
+	g, removed, ok = ReadCommand("grant lamps " + hash + " events=sunrise")
+	if !ok || removed || g.Name != "lamps" || !g.Off {
+		t.Errorf("a grant of a later version: %v, %t, %t", g, removed, ok)
+	}
+	for _, text := range []string{"grant", "grant Lamps " + hash, "revoke lamps now", "revoke Lamps", "revoke", "say hello", ""} {
+		if g, _, ok := ReadCommand(text); ok {
+			t.Errorf("%q says %v", text, g)
+		}
+	}
+}
+
 func TestConcerns(t *testing.T) {
 	box := grid.Box{Max: grid.Pos{X: 9, Y: 9, Z: 9}}
 	g := Grant{Name: "lamps", Events: []Kind{Timer, Use}, Blocks: Blocks{Bases: []chunk.Block{chunk.Lamp}}, Area: &box}
@@ -181,13 +202,20 @@ func TestConcerns(t *testing.T) {
 		{Use, in, chunk.Glass, false},
 		{Use, in, chunk.Air, false},
 		{Place, in, chunk.Lamp, false},
-		{Timer, in, chunk.Air, true},
+		{Timer, in, chunk.Air, false}, // it is not asked of timers
 	} {
 		if got := g.Concerns(c.kind, c.at, c.block); got != c.want {
 			t.Errorf("%s of %s at %v: %t", c.kind, c.block.Name(), c.at, got)
 		}
 	}
-	if g.Off = true; g.Concerns(Use, in, chunk.Lamp) {
+	g.Events = []Kind{Break}
+	if g.Concerns(Break, in, chunk.Air) {
+		t.Error("a mod gets that an unknown block is taken away")
+	}
+	if g.Blocks.All = true; !g.Concerns(Break, in, chunk.Air) {
+		t.Error("a mod of all blocks does not get that one is taken away")
+	}
+	if g.Off = true; g.Concerns(Break, in, chunk.Lamp) {
 		t.Error("a suspended mod gets an event")
 	}
 }
@@ -218,7 +246,7 @@ func TestCheck(t *testing.T) {
 		{"timer too far ahead", []Effect{timer(at, MaxDelay+1, "")}, false},
 		{"timer with much data", []Effect{timer(at, 1, strings.Repeat("x", MaxData+1))}, false},
 		{"message", []Effect{message("hello")}, true},
-		{"blank message", []Effect{message(" ")}, false},
+		{"empty message", []Effect{message("")}, false},
 		{"long message", []Effect{message(strings.Repeat("x", MaxMessage+1))}, false},
 		{"many messages", slices.Repeat([]Effect{message("x")}, MaxMessages+1), false},
 		{"most effects", slices.Repeat([]Effect{timer(at, 1, "")}, MaxEffects), true},
@@ -233,8 +261,13 @@ func TestCheck(t *testing.T) {
 	if CountBlocks([]Effect{timer(at, 1, ""), set(at, 0, 0), set(at, 0, 0)}) != 2 {
 		t.Error("blocks are counted wrong")
 	}
-	if CheckPlaceable([]Effect{set(at, chunk.Air, chunk.Bedrock)}) == nil || CheckPlaceable([]Effect{timer(at, 1, ""), set(at, chunk.Lamp, chunk.Air)}) != nil {
-		t.Error("what can be placed is wrong")
+	for _, bad := range []Effect{set(at, chunk.Air, chunk.Bedrock), set(at, chunk.Air, 60000), message(" "), message("a\nb")} {
+		if CheckProposal([]Effect{timer(at, 1, ""), bad}) == nil {
+			t.Errorf("%v is proposed", bad)
+		}
+	}
+	if err := CheckProposal([]Effect{timer(at, 1, ""), set(at, chunk.Lamp, chunk.Air), message("hello")}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
@@ -21,6 +22,7 @@ type author struct {
 	id   player.ID
 	name string
 	role Role
+	act  nodemsg.Act
 	// entered is when the catalog's leader entered the act, in Unix milliseconds; for what a player could gain by
 	// signing another time.
 	entered int64

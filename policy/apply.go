@@ -56,7 +56,7 @@ func (s *State) run(a nodemsg.Act, change bool) (Effect, error) {
 	case s.lastSeq(a) > a.Seq, !a.Operator && s.lastSeq(a) == 0 && a.Seq <= s.forgotten, a.Operator && a.Charter < s.charter:
 		return Effect{}, notice.New("old_command", "that command is older than one that was carried out already: if the clock of your machine was set back, wait until it catches up")
 	}
-	by := author{id: authorOf(a), name: s.NameFor(authorOf(a), a.Name), role: s.roleOf(authorOf(a), false), entered: a.At, entering: !change}
+	by := author{id: authorOf(a), name: s.NameFor(authorOf(a), a.Name), role: s.roleOf(authorOf(a), false), act: a, entered: a.At, entering: !change}
 	if a.Operator {
 		by.name, by.role = sanction.Operator, operator
 	}

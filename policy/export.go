@@ -20,7 +20,7 @@ import (
 // backup, in which the acts of before count no more. The names are those of players without a role or a claim, who may
 // be many; Adapt must be called with each when it is entered. Tokens and rollbacks are not included.
 func (s *State) Commands(now time.Time) (urgent, names []string) {
-	urgent = append(roleCommands(s.roles), settingsCommands(s)...)
+	urgent = slices.Concat(roleCommands(s.roles), settingsCommands(s), modCommands(s))
 	for _, it := range s.Sanctions(now) {
 		by, target := it.By, it.Target
 		if player.CheckName(by) != nil {

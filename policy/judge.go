@@ -88,6 +88,7 @@ type Builders struct {
 	border    *place.Border
 	rollbacks []Rollback
 	numbered  int64
+	mods      []Mod
 }
 
 // rights is what a role may do.
@@ -107,7 +108,7 @@ func (s *State) Builders() *Builders {
 	b := &Builders{
 		players: s.rightsOf(s.settings.Players), guests: s.rightsOf(s.settings.Guests), members: make(map[player.ID]rights),
 		claims: s.Claims(), banned: make(map[player.ID]int64),
-		border: s.settings.Border, rollbacks: s.rollbacks, numbered: s.numbered,
+		border: s.settings.Border, rollbacks: s.rollbacks, numbered: s.numbered, mods: s.mods,
 	}
 	for id, m := range s.roles.members {
 		b.members[id] = s.rightsOf(m.Role)

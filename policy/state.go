@@ -42,6 +42,7 @@ type State struct {
 	claims    *Claims
 	claiming  tally     // commands about claims
 	undoing   tally     // commands about rollbacks, of players below moderator
+	mods      []Mod     // by name; never changed in place
 	requests  []Request // by ID; never changed in place
 	requested int       // ID of the last one
 	expiring  int64     // when the first command expire came, in Unix milliseconds; 0: none did

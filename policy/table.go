@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/voxelpopuli/voxeld/mod"
 	"github.com/voxelpopuli/voxeld/policy/sanction"
 )
 
@@ -268,6 +269,14 @@ var commands = []Command{
 	{
 		Name: ExpireCommand, Role: operator, run: expire,
 		Help: "end names, claims and requests that were not used, as operators' nodes do by themselves",
+	},
+	{
+		Name: mod.GrantCommand, Usage: "NAME HASH [events=KIND,…] [blocks=BLOCK,…|all] [area=BOX|all] [rate=COUNT] [off]", Role: operator, run: grant,
+		Help: "grant a mod what it may do, as voxeld mod add and voxeld mod set do",
+	},
+	{
+		Name: mod.RevokeCommand, Usage: "NAME", Role: operator, run: revoke,
+		Help: "remove a mod, as voxeld mod remove does",
 	},
 	{
 		Name: "token", Usage: "HASH", Role: operator, run: addToken,

@@ -19,6 +19,7 @@ import (
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/backups"
+	"github.com/voxelpopuli/voxeld/region/contents"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/health"
 	"github.com/voxelpopuli/voxeld/region/integrity"
@@ -101,6 +102,7 @@ type Host struct {
 	Options
 	Directory *directory.Directory
 	Policy    *policysync.Copy
+	Contents  *contents.Store
 	Operations
 
 	tasks          *background.Tasks
@@ -178,6 +180,14 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	policies, err := policysync.Open(policysync.Options{
 		World: o.World, Self: o.Self.Peer, Storage: o.Storage, Directory: places, Detector: detector, Catalog: regions.Catalog,
 		Issued: o.Issued, Operator: o.Operator, Now: o.Clock.Now, Settled: o.Clock.Settled, Logger: o.Logger, Registerer: o.Registerer,
+	})
+	if err != nil {
+		return nil, err
+	}
+	kept, err := contents.Open(contents.Options{
+		Self: o.Self.Peer, Storage: o.Storage, Fetch: pieces.Fetch, Wanted: func() []contents.Hash { return wanted(policies) },
+		Known:  func() []string { return o.Records.NearestKnown(grid.CatalogKey, backups.MaxNodes) },
+		Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err
@@ -298,12 +308,12 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		return nil, err
 	}
 	h := &Host{
-		Options: o, Directory: places, Policy: policies,
+		Options: o, Directory: places, Policy: policies, Contents: kept,
 		Operations: Operations{
 			Examiner: examiner, Exporter: exporter, Refounder: refounder, Splitter: splitter, AutoSplit: autoSplit, Ranges: ranges,
 			History: history,
 		},
-		tasks: tasks, questions: questions, pieces: transport.NewPieceServer(answerPiece(regions, bases, splitter)),
+		tasks: tasks, questions: questions, pieces: transport.NewPieceServer(answerPiece(regions, bases, kept, splitter)),
 		foundings: transport.NewPeerLimits(foundRate, foundBurst), detector: detector, regions: regions, incarnations: incarnations,
 		reporter: reporter, consent: consent, publisher: publisher, supervisor: supervisor, hibernation: hibernation, facts: facts,
 		executor: executor, damages: damages, scrubber: scrubber, vacater: vacater, recovery: recovery, bases: bases,
@@ -330,7 +340,7 @@ func (h *Host) Run(ctx context.Context) error {
 	defer end()
 	tasks := []func(context.Context){
 		h.opener.run, h.publisher.Republish, h.supervisor.Run, h.executor.Run, h.bases.Run, h.observer.run, h.Splitter.Run,
-		h.AutoSplit.Run, h.vacater.Run, h.Policy.Run, h.History.Run,
+		h.AutoSplit.Run, h.vacater.Run, h.Policy.Run, h.Contents.Run, h.History.Run,
 		func(serving context.Context) {
 			<-ctx.Done()
 			h.supervisor.StartLeaving()
@@ -414,13 +424,27 @@ func (h *Host) Regions(ctx context.Context) []Loaded {
 	return all
 }
 
+// wanted returns the hashes of the contents that the policy names.
+func wanted(policies *policysync.Copy) (all []contents.Hash) {
+	policies.Read(func(p *policy.State) {
+		for _, m := range p.Mods() {
+			if !m.Removed {
+				all = append(all, contents.Hash(m.Content))
+			}
+		}
+	})
+	return all
+}
+
 // answerPiece answers what other nodes fetch.
-func answerPiece(regions *regions, bases *integrity.Bases, splitter *split.Splitter) transport.AnswerPiece {
+func answerPiece(regions *regions, bases *integrity.Bases, kept *contents.Store, splitter *split.Splitter) transport.AnswerPiece {
 	return func(ctx context.Context, peer string, f nodemsg.Fetch) nodemsg.Fetched {
 		var l *actor.Land
 		switch {
 		case f.Base != nil:
 			return bases.Serve(ctx, *f.Base)
+		case f.Content != nil:
+			return kept.Serve(*f.Content)
 		case f.Freeze != nil:
 			return splitter.FreezeHere(ctx, peer, *f.Freeze)
 		case f.Digests != nil:

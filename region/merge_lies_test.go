@@ -144,7 +144,7 @@ func TestLiesAboutMerge(t *testing.T) {
 					t.Fatal(err)
 				}
 				fetch := nodemsg.Fetch{Freeze: &nodemsg.Freeze{Group: w.half.ID}}
-				if got := answerPiece(leader.regions, leader.bases, leader.Splitter)(t.Context(), w.liar, fetch); got.Error != "" {
+				if got := answerPiece(leader.regions, leader.bases, nil, leader.Splitter)(t.Context(), w.liar, fetch); got.Error != "" {
 					t.Fatal(got.Error)
 				}
 				<-time.After(7 * time.Second)
@@ -202,7 +202,7 @@ func TestFreezeIsRefused(t *testing.T) {
 		}{
 			{"X", 0, "X is not a member"}, {w.liar, 7, "do not know of this attempt"}, {w.liar, 1<<40 - 1, "do not know of this attempt"},
 		} {
-			got := answerPiece(leader.regions, leader.bases, leader.Splitter)(t.Context(), c.peer, nodemsg.Fetch{Freeze: &nodemsg.Freeze{Group: w.half.ID, Attempt: c.attempt}})
+			got := answerPiece(leader.regions, leader.bases, nil, leader.Splitter)(t.Context(), c.peer, nodemsg.Fetch{Freeze: &nodemsg.Freeze{Group: w.half.ID, Attempt: c.attempt}})
 			if !strings.Contains(got.Error, c.want) {
 				t.Errorf("freeze by %s for attempt %d: %q, want %q", c.peer, c.attempt, got.Error, c.want)
 			}

@@ -54,8 +54,8 @@
 //
 // At the start up to 256 MiB of pages are read completely, with all checksums; of larger files the branch pages and the
 // free list. A damaged file is not opened. Replicas with damaged rows of land, raft_log or raft_state are replaced from
-// other members; damaged rows of regions, players, player_bases, dht, peers, published, incarnations and bases are
-// deleted, since the network has them; for the rest, those of the catalog among them, the daemon ends. More than 1,000
+// other members; damaged rows of regions, players, player_bases, dht, peers, published, incarnations, bases and contents
+// are deleted, since the network has them; for the rest, those of the catalog among them, the daemon ends. More than 1,000
 // damaged rows, or a table without a sound one, are a damaged file. An invalid meta page is accepted only beside a
 // journal.
 //

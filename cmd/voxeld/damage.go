@@ -12,7 +12,7 @@ import (
 )
 
 // hintTables are the tables whose content the network provides again. Damaged rows in them are deleted.
-var hintTables = map[string]bool{"dht": true, "peers": true, "published": true, "players": true, "player_bases": true, "bases": true, "regions": true, integrity.IncarnationsTable: true}
+var hintTables = map[string]bool{"dht": true, "peers": true, "published": true, "players": true, "player_bases": true, "bases": true, "contents": true, "regions": true, integrity.IncarnationsTable: true}
 
 // classifyDamage handles the rows that were found damaged when the database was opened. It returns the regions that may
 // be affected, with the reason, and deletes hints. Any other damaged row is an error: the node cannot run without it.

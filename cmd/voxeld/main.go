@@ -92,7 +92,7 @@ func newRoot() *cobra.Command {
 		cli.GroupRun:     {running, newInit(), configcmd.New()},
 		cli.GroupOperate: append(append(operate.Commands(), backupcmd.Commands(restoreWorld)...), top.New()),
 		cli.GroupPlayers: append(operate.Moderation(), historycmd.Commands()...),
-		cli.GroupOther:   {modcmd.New(), newMan(root)},
+		cli.GroupOther:   {modcmd.New(operate.Mods()), newMan(root)},
 		cli.GroupTest:    {newBot()},
 	} {
 		for _, c := range commands {

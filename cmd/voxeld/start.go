@@ -626,6 +626,7 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	n.access.Add(mux, n.regions)
 	n.addOperations(mux)
 	moderation{n.regions.Policy, n.gateway}.add(mux)
+	mods{n.regions.Policy, n.regions.Contents}.add(mux)
 	mux.Handle("POST "+admin.BackupPath, n.backups)
 	mux.HandleFunc("POST "+admin.ScheduledBackupPath, n.backups.ServeScheduled)
 	replaceHandlers{n.regions.Refounder, n.world}.add(mux)

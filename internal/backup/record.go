@@ -22,6 +22,8 @@ const (
 	PlayersTable = "players" // player id → record
 	BasesTable   = "bases"   // hash → terrain that some nodes generate differently
 	PolicyTable  = "policy"  // number → act of the world's policy
+	// ContentsTable is what the policy names by its hash: hash → content.
+	ContentsTable = "contents"
 )
 
 const (
@@ -221,7 +223,7 @@ func (g *Group) valid() error {
 }
 
 func (t *Table) valid() error {
-	if t.Name != PlayersTable && t.Name != BasesTable && t.Name != PolicyTable {
+	if t.Name != PlayersTable && t.Name != BasesTable && t.Name != PolicyTable && t.Name != ContentsTable {
 		return fmt.Errorf("unknown table %.20q: upgrade voxeld", t.Name)
 	}
 	return nil

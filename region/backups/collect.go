@@ -18,6 +18,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/internal/backup"
 	"github.com/voxelpopuli/voxeld/internal/kv"
+	"github.com/voxelpopuli/voxeld/region/contents"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/transport"
@@ -509,6 +510,10 @@ func (t *tableRows) wants(table string, row kv.Write) bool {
 		t.newActs--
 	case backup.BasesTable:
 		if t.written[id] || !soundBase(row) {
+			return false
+		}
+	case backup.ContentsTable:
+		if t.written[id] || !contents.Sound(row.Key, row.Value) {
 			return false
 		}
 	}

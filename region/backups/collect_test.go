@@ -37,6 +37,7 @@ func TestTableRows(t *testing.T) {
 		{"one too many", backup.PolicyTable, row(act(2)), false},
 		{"no player", backup.PlayersTable, row([]byte("?")), false},
 		{"no terrain", backup.BasesTable, row([]byte("?")), false},
+		{"no content", backup.ContentsTable, row([]byte("?")), false},
 	} {
 		if rows.wants(c.table, c.row) != c.want {
 			t.Errorf("%s: written %v", c.what, !c.want)

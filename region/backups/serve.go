@@ -193,8 +193,8 @@ func (e *Exporter) readGroup(ctx context.Context, q nodemsg.Export) (records []b
 	return records, err
 }
 
-// The tables of a node that are not of one group: gameserver/players, integrity and policysync write them.
-var tables = []string{backup.PlayersTable, backup.BasesTable, backup.PolicyTable}
+// The tables of a node that are not of one group: gameserver/players, integrity, policysync and contents write them.
+var tables = []string{backup.PlayersTable, backup.BasesTable, backup.PolicyTable, backup.ContentsTable}
 
 // readTables reads the players that this node knows, and the terrain that it keeps.
 func (e *Exporter) readTables(ctx context.Context) (records []backup.Record, err error) {

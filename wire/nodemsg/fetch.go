@@ -16,7 +16,16 @@ type Fetch struct {
 	Part    *PartAt      `cbor:"2,keyasint,omitempty"` // part of a member's copy, kept at a mark that requested it
 	Base    *BaseOf      `cbor:"3,keyasint,omitempty"` // the terrain under a chunk's edits
 	Freeze  *Freeze      `cbor:"4,keyasint,omitempty"` // all land of a region that is to be merged into its parent, and frozen for that
+	Content *ContentOf   `cbor:"5,keyasint,omitempty"` // what the policy names by its hash
 }
+
+// ContentOf names a content by its SHA-256.
+type ContentOf struct {
+	Hash [32]byte `cbor:"1,keyasint"`
+}
+
+// Valid always returns nil.
+func (ContentOf) Valid() error { return nil }
 
 // Freeze names a region, which the asked node leads, and the attempt of its parent to merge it.
 type Freeze struct {
@@ -78,7 +87,8 @@ type Fetched struct {
 	Wait    bool         `cbor:"1,keyasint,omitempty"`
 	Error   string       `cbor:"2,keyasint,omitempty"`
 	Digests []PartDigest `cbor:"3,keyasint,omitempty"`
-	// Data is a part's rows in the encoding of package world, or a chunk in the chunk codec; deflated (raw, RFC 1951).
+	// Data is a part's rows in the encoding of package world, a chunk in the chunk codec, or a content; deflated (raw,
+	// RFC 1951).
 	Data []byte `cbor:"4,keyasint,omitempty"`
 }
 
@@ -107,6 +117,8 @@ const (
 	MaxParts = 64*64 + 1
 	// MaxPartBytes is the most that Fetched.Data may inflate to, in bytes.
 	MaxPartBytes = 24 << 20
+	// MaxContent is the longest content, in bytes.
+	MaxContent = 3 << 20
 )
 
 // PackPart deflates (raw, RFC 1951) a part's rows for Fetched.Data.
@@ -123,7 +135,7 @@ func UnpackPart(data []byte) ([]byte, error) { return wire.Inflate("piece", data
 
 // Valid returns an error unless exactly one field is set, and is valid.
 func (f Fetch) Valid() error {
-	return exactlyOne("fetch", alternativeOf(f.Digests), alternativeOf(f.Part), alternativeOf(f.Base), alternativeOf(f.Freeze))
+	return exactlyOne("fetch", alternativeOf(f.Digests), alternativeOf(f.Part), alternativeOf(f.Base), alternativeOf(f.Freeze), alternativeOf(f.Content))
 }
 
 // Valid returns an error if there is no region id.

@@ -120,6 +120,7 @@ func laterMessages() []interface{ Valid() error } {
 		ToRegion{Enter: []Body{{
 			Player: player.GuestID("bob"), Name: "bob", Guest: true, Pose: aPose, Stance: Stance{Held: chunk.Stone, Sneaks: true},
 		}}},
+		Fetch{Content: &ContentOf{Hash: [32]byte{1, 2}}},
 	}
 }
 

@@ -345,6 +345,12 @@ export const templates: Templates = {
     imported: '{what} ist übernommen.',
     imported_already: '{what} ist schon übernommen.',
     numbered: 'Rücksetzungen und Grundstücke haben höhere Nummern.',
+    long_grant: 'die Berechtigung ist zu lang: weniger Blöcke nennen, oder all',
+    many_mods: 'es gibt {count} Mods: zuerst welche entfernen',
+    mod_granted: 'Der Mod {mod} hat die Berechtigung: {grant}',
+    mod_removed: 'Der Mod {mod} ist entfernt.',
+    no_mod: 'den Mod {mod} gibt es nicht',
+    old_grant: 'ein anderer Betreiber hat den Mod {mod} zu einer späteren Zeit geändert: bitte die Uhren der Rechner vergleichen',
   },
   groups: {
     talk: 'Reden',

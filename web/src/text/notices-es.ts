@@ -342,6 +342,12 @@ export const templates: Templates = {
     imported: '{what}: recuperado.',
     imported_already: '{what}: ya estaba recuperado.',
     numbered: 'Las reversiones y parcelas tienen números más altos.',
+    long_grant: 'el permiso es demasiado largo: nombra menos bloques, o all',
+    many_mods: 'hay {count} mods: elimina antes alguno',
+    mod_granted: 'El mod {mod} tiene el permiso: {grant}',
+    mod_removed: 'El mod {mod} está eliminado.',
+    no_mod: 'el mod {mod} no existe',
+    old_grant: 'otro operador ha cambiado el mod {mod} a una hora posterior: compara los relojes de las máquinas',
   },
   groups: {
     talk: 'Hablar',

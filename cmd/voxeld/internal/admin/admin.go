@@ -319,6 +319,17 @@ type Text struct {
 	Error string `json:"error,omitempty"`
 }
 
+// Mod is a mod of the world.
+type Mod struct {
+	Name      string `json:"name"`
+	Version   string `json:"version,omitempty"`
+	Title     string `json:"title,omitempty"`
+	Content   string `json:"content"` // the hash
+	Grant     string `json:"grant"`
+	Suspended bool   `json:"suspended,omitempty"` // everywhere
+	Missing   string `json:"missing,omitempty"`   // why the node has no usable content of it
+}
+
 // Roles is who may do what in the world.
 type Roles struct {
 	Members  []policy.Member     `json:"members"`

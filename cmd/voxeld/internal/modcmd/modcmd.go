@@ -19,13 +19,14 @@ import (
 	"github.com/voxelpopuli/voxeld/script"
 )
 
-// New returns the command and those below it.
-func New() *cobra.Command {
+// New returns the command and those below it: its own, and those that concern the mods of the world.
+func New(ofWorld []*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
-		Use: "mod", Short: "Write mods: scripts that give blocks a behaviour", Args: cli.NoArgs,
+		Use: "mod", Short: "Write mods, scripts that give blocks a behaviour, and add them to the world", Args: cli.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newNew(), newCheck())
+	c.AddCommand(ofWorld...)
 	return c
 }
 

@@ -12,7 +12,7 @@ import (
 func voxeld(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out strings.Builder
-	c := New()
+	c := New(nil)
 	c.SetOut(&out)
 	c.SetErr(&out)
 	c.SetArgs(args)

@@ -72,6 +72,11 @@ func printText(c *cobra.Command, socket, path string) error {
 	if err := admin.Post(c.Context(), socket, path, &answer); err != nil {
 		return err
 	}
+	return showText(c, answer)
+}
+
+// showText prints the text of an answer.
+func showText(c *cobra.Command, answer admin.Text) error {
 	if answer.Error != "" {
 		return errors.New(strings.Replace(answer.Error, "usage: /", "usage: voxeld ", 1))
 	}
