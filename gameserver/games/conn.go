@@ -238,7 +238,15 @@ func (c *Conn) tell(text string) error {
 // Send translates and sends a message of the session, which it does not retain. Challenges are answered here.
 func (c *Conn) Send(message []byte) error {
 	if message[0] == sessionmsg.TickFrame {
-		return c.SendTick(message)
+		err := c.SendTick(message)
+		if err == nil && c.fill.awaits() {
+			err = sessionmsg.ReadTick(message, deltas(func(n *sessionmsg.TickDelta) {
+				if len(n.Blocks) > 0 {
+					c.fill.arrive(n.Chunk, n.Blocks)
+				}
+			}))
+		}
+		return err
 	}
 	m, err := sessionmsg.DecodeServerCBOR(message)
 	if err != nil {
@@ -260,6 +268,10 @@ func (c *Conn) Send(message []byte) error {
 		if text, mine := c.fill.answered(m); mine {
 			return c.tell(text)
 		}
+	case sessionmsg.ChunkData:
+		defer c.fill.arrive(m.Chunk, nil)
+	case sessionmsg.ChunkGone:
+		defer c.fill.arrive(m.Chunk, nil)
 	case sessionmsg.Permissions:
 		if err := c.tell(c.fill.allow(m.Bulk)); err != nil {
 			return err

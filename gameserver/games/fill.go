@@ -3,6 +3,7 @@ package games
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,10 +26,11 @@ const maxUnderWay = 16
 // usageFill is what players may type.
 const usageFill = "/fill X Y Z X Y Z BLOCK fills what is between two corners, and /undo takes that back."
 
-// bulkEdit is a bulk edit of a chunk.
+// bulkEdit is a bulk edit of a chunk, and the last block that it makes: when that arrives, all have.
 type bulkEdit struct {
 	at   grid.ChunkPos
 	runs nodemsg.Bulk
+	last nodemsg.BlockAt
 }
 
 // fill is what a player changes by bulk edits, in a session.
@@ -37,6 +39,8 @@ type fill struct {
 	atOnce   int // blocks that they may change; 0: none
 	waiting  []bulkEdit
 	underWay map[uint64]bulkEdit // by number
+	arrived  map[uint64]bool     // of those, whose blocks have arrived
+	awaited  []bulkEdit          // that are committed, and whose blocks have not arrived
 	done     []bulkEdit          // what is committed of the last operation
 	last     []bulkEdit          // what /undo takes back: done of the last operation that has changed something
 	refused  int                 // blocks of it
@@ -60,7 +64,7 @@ func (c *Conn) fillCommand(text string) (answer string, mine bool) {
 	}
 	var changes []blockChange
 	c.Look(func(at Blocks, edits *Edits) {
-		at = edits.Predict(at) // what was asked for before is done before
+		at = edits.Predict(f.over(at)) // what was asked for before is done before
 		if words[0] == "undo" {
 			changes = at.undo(f.last)
 		} else {
@@ -92,10 +96,47 @@ func (c *Conn) nextBulk() (m sessionmsg.Bulk, is bool) {
 		m.Signature = c.sign(player.BulkText(c.world, m.Seq, e.at, string(e.runs)))
 	}
 	if f.underWay == nil {
-		f.underWay = make(map[uint64]bulkEdit)
+		f.underWay, f.arrived = make(map[uint64]bulkEdit), make(map[uint64]bool)
 	}
 	f.underWay[m.Seq] = e
 	return m, true
+}
+
+// over returns the land as it will be when the blocks of all that is committed have arrived.
+func (f *fill) over(at Blocks) Blocks {
+	made := make(map[grid.Pos]chunk.Block)
+	for _, e := range f.awaited {
+		for to := range e.runs.All() {
+			made[to.At.Pos(e.at)] = to.Block
+		}
+	}
+	return func(pos grid.Pos) (chunk.Block, bool) {
+		if b, is := made[pos]; is {
+			return b, true
+		}
+		return at(pos)
+	}
+}
+
+// awaits reports whether blocks of bulk edits are to arrive.
+func (f *fill) awaits() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.underWay)+len(f.awaited) > 0
+}
+
+// arrive notes that blocks of a chunk have arrived: those of bulk edits come in the order of the region, before or after
+// the answer. None stands for all of the chunk, which was sent whole or is no longer in view.
+func (f *fill) arrive(at grid.ChunkPos, blocks []nodemsg.BlockAt) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	among := func(e bulkEdit) bool { return e.at == at && (blocks == nil || slices.Contains(blocks, e.last)) }
+	f.awaited = slices.DeleteFunc(f.awaited, among)
+	for number, e := range f.underWay {
+		if among(e) {
+			f.arrived[number] = true
+		}
+	}
 }
 
 // answered notes what a bulk edit has come to, and reports whether the answer is that of one. If it was the last of its
@@ -107,12 +148,16 @@ func (f *fill) answered(m sessionmsg.Ack) (text string, mine bool) {
 	if !mine {
 		return "", false
 	}
-	delete(f.underWay, m.Seq)
-	if m.Error == "" {
-		f.done = append(f.done, e)
-	} else {
+	if m.Error != "" {
 		f.refused, f.why = f.refused+e.runs.Blocks(), m.Error
+	} else {
+		f.done = append(f.done, e)
+		if !f.arrived[m.Seq] {
+			f.awaited = append(f.awaited, e)
+		}
 	}
+	delete(f.underWay, m.Seq)
+	delete(f.arrived, m.Seq)
 	if len(f.waiting)+len(f.underWay) > 0 {
 		return "", true
 	}
@@ -149,7 +194,7 @@ func (f *fill) allow(atOnce int) (told string) {
 func (f *fill) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.atOnce, f.waiting, f.underWay, f.done, f.last = 0, nil, nil, nil, nil
+	f.atOnce, f.waiting, f.underWay, f.arrived, f.awaited, f.done, f.last = 0, nil, nil, nil, nil, nil, nil
 }
 
 // blockChange is a block that becomes another one.
@@ -253,7 +298,8 @@ func bulkEditsOf(changes []blockChange) (all []bulkEdit) {
 			runs = nodemsg.AppendRun(runs, end, r)
 			end = r.At + chunk.Index(r.Count) //nolint:gosec // a count of a chunk
 		}
-		all = append(all, bulkEdit{at, nodemsg.Bulk(runs)})
+		last := changes[n-1]
+		all = append(all, bulkEdit{at, nodemsg.Bulk(runs), nodemsg.BlockAt{At: chunk.At(last.pos), Block: last.to}})
 		changes = changes[n:]
 	}
 	return all

@@ -35,8 +35,8 @@ func filler(t *testing.T, atOnce int, typed ...string) (*Conn, *typist, map[grid
 	return a, c, changed
 }
 
-// readBulk reads a bulk edit, and changes the land.
-func readBulk(t *testing.T, a *Conn, land map[grid.Pos]chunk.Block) sessionmsg.Bulk {
+// readBulk reads a bulk edit.
+func readBulk(t *testing.T, a *Conn) sessionmsg.Bulk {
 	t.Helper()
 	data, err := a.Read()
 	if err != nil {
@@ -47,18 +47,38 @@ func readBulk(t *testing.T, a *Conn, land map[grid.Pos]chunk.Block) sessionmsg.B
 	if err != nil || !is {
 		t.Fatalf("the session is sent %+v, %v", m, err)
 	}
-	runs, err := hex.DecodeString(b.Runs)
+	return b
+}
+
+// arrive changes the land by a bulk edit, and has the blocks arrive, with some more after them.
+func arrive(t *testing.T, a *Conn, land map[grid.Pos]chunk.Block, m sessionmsg.Bulk, more ...nodemsg.BlockAt) {
+	t.Helper()
+	runs, err := hex.DecodeString(m.Runs)
 	if err != nil {
 		t.Fatal(err)
 	}
+	d := sessionmsg.TickDelta{Chunk: grid.ChunkPos{X: m.X, Z: m.Z}}
 	for to, from := range nodemsg.Bulk(runs).All() {
-		pos := to.At.Pos(grid.ChunkPos{X: b.X, Z: b.Z})
-		if land[pos] != from {
+		if pos := to.At.Pos(d.Chunk); land[pos] != from {
 			t.Errorf("at %v there is %v, not %v", pos, land[pos], from)
 		}
-		land[pos] = to.Block
+		d.Blocks = append(d.Blocks, to)
 	}
-	return b
+	d.Blocks = append(d.Blocks, more...)
+	for _, b := range d.Blocks {
+		land[b.At.Pos(d.Chunk)] = b.Block
+	}
+	if err := a.Send(sessionmsg.AppendDelta(sessionmsg.AppendTick(nil, 7), &d)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// makeBulk reads a bulk edit, whose blocks arrive before its answer.
+func makeBulk(t *testing.T, a *Conn, land map[grid.Pos]chunk.Block) sessionmsg.Bulk {
+	t.Helper()
+	m := readBulk(t, a)
+	arrive(t, a, land, m)
+	return m
 }
 
 // A player fills what is between two corners, over the borders of chunks, and takes it back but for what others have
@@ -69,7 +89,7 @@ func TestFill(t *testing.T) {
 	land[pillar] = chunk.Stone
 	var sent []sessionmsg.Bulk
 	for range 6 { // three chunks from east to west, and two from north to south
-		sent = append(sent, readBulk(t, a, land))
+		sent = append(sent, makeBulk(t, a, land))
 	}
 	for i, m := range sent {
 		if m.Seq != 100+uint64(i) {
@@ -84,7 +104,7 @@ func TestFill(t *testing.T) {
 	other := grid.Pos{X: 40, Y: 1, Z: 3}
 	land[other] = chunk.Lamp
 	for range sent {
-		m := readBulk(t, a, land)
+		m := makeBulk(t, a, land)
 		send(t, a, sessionmsg.Ack{Seq: m.Seq})
 	}
 	for pos, b := range land {
@@ -93,31 +113,57 @@ func TestFill(t *testing.T) {
 		}
 	}
 	for range sent { // what was taken back can be taken back
-		readBulk(t, a, land)
+		makeBulk(t, a, land)
 	}
 	if land[grid.Pos{X: -3, Y: 1, Z: -3}] != chunk.Stone {
 		t.Error("undoing an undo has done nothing")
 	}
 }
 
+// What was answered can be taken back before its blocks have arrived. Once they have, what others change counts.
+func TestUndoBeforeBlocksArrive(t *testing.T) {
+	a, c, land := filler(t, 5000, "fill 0 1 0 3 1 0 stone", "undo", "fill 0 1 0 3 1 0 lamp", "undo", "undo")
+	first, last := grid.Pos{Y: 1}, grid.Pos{X: 3, Y: 1}
+	answered := func() sessionmsg.Bulk {
+		m := readBulk(t, a)
+		send(t, a, sessionmsg.Ack{Seq: m.Seq})
+		return m
+	}
+	filled, undone := answered(), answered()
+	arrive(t, a, land, filled)
+	arrive(t, a, land, undone)
+	lit := answered()
+	arrive(t, a, land, lit, nodemsg.BlockAt{At: chunk.At(last), Block: chunk.Brick}) // of somebody else
+	answered()
+	if land[last] != chunk.Brick {
+		t.Fatalf("%v", land)
+	}
+	for x := range last.X {
+		delete(land, grid.Pos{X: x, Y: 1})
+	}
+	send(t, a, sessionmsg.ChunkData{}) // as the undo has left it
+	land[first] = chunk.Glass          // of somebody else
+	if makeBulk(t, a, land); land[first] != chunk.Glass || land[grid.Pos{X: 1, Y: 1}] != chunk.Lamp {
+		t.Errorf("the undo of the undo leaves %v; the player is told %q", land, c.told)
+	}
+}
+
 // An operation that has changed nothing leaves what /undo takes back.
 func TestUndoAfterRefusal(t *testing.T) {
 	a, _, land := filler(t, 5000, "fill 0 1 0 0 1 0 stone", "fill 5 1 5 5 1 5 stone", "undo")
-	send(t, a, sessionmsg.Ack{Seq: readBulk(t, a, land).Seq})
-	refused := readBulk(t, a, land)
-	delete(land, grid.Pos{X: 5, Y: 1, Z: 5})
-	send(t, a, sessionmsg.Ack{Seq: refused.Seq, Error: wire.RefusedClaimed})
-	if readBulk(t, a, land); land[grid.Pos{Y: 1}] != chunk.Air {
+	send(t, a, sessionmsg.Ack{Seq: makeBulk(t, a, land).Seq})
+	send(t, a, sessionmsg.Ack{Seq: readBulk(t, a).Seq, Error: wire.RefusedClaimed})
+	if makeBulk(t, a, land); land[grid.Pos{Y: 1}] != chunk.Air {
 		t.Errorf("what was filled first is %v", land[grid.Pos{Y: 1}])
 	}
 }
 
 // Operations are bounded, one by one, and say what was refused.
 func TestFillIsBounded(t *testing.T) {
-	a, c, land := filler(t, 1<<16, "fill 0 1 0 40 40 30 stone", "fill 0 1 0 0 1 0 lamp")
+	a, c, _ := filler(t, 1<<16, "fill 0 1 0 40 40 30 stone", "fill 0 1 0 0 1 0 lamp")
 	var sent []sessionmsg.Bulk
 	for range maxUnderWay {
-		sent = append(sent, readBulk(t, a, land))
+		sent = append(sent, readBulk(t, a))
 	}
 	if _, err := a.Read(); !errors.Is(err, io.EOF) || c.told[len(c.told)-1] != "The last one is not done yet." {
 		t.Errorf("beside an operation the player is told %q, %v", c.told, err)
@@ -129,7 +175,7 @@ func TestFillIsBounded(t *testing.T) {
 		}
 		send(t, a, sessionmsg.Ack{Seq: sent[i].Seq, Error: refused})
 		if len(sent) < 20+6 { // of two chunks
-			sent = append(sent, readBulk(t, a, land))
+			sent = append(sent, readBulk(t, a))
 		}
 	}
 	if last := c.told[len(c.told)-1]; !strings.Contains(last, " were not: That is another player's claim.") {
