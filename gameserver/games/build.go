@@ -79,8 +79,11 @@ func (at Blocks) Use(pos grid.Pos) []Change {
 // Click returns the changes that a click makes, as in the browser's client: a door is opened, a second slab makes a whole
 // block, and plants and water give way.
 func (at Blocks) Click(c Click) []Change {
-	if changes := at.Use(c.At); changes != nil && !c.Sneaks || c.Block == chunk.Air {
+	if changes := at.Use(c.At); changes != nil && !c.Sneaks {
 		return changes
+	}
+	if c.Block == chunk.Air {
+		return nil
 	}
 	there, seen := at(c.At)
 	isSlab := strings.HasSuffix(c.Block.Name(), "_slab") // the upper one follows it

@@ -45,3 +45,13 @@ func TestCorners(t *testing.T) {
 	place(2, 3, "north", false, at(2, 3, "stone_stairs_north"))
 	place(3, 3, "west", false, at(3, 3, "stone_stairs_outer_west"))
 }
+
+// Who sneaks with something in the hand that this world does not have leaves doors as they are.
+func TestClickWithAnUnknownBlock(t *testing.T) {
+	gate := Blocks(func(grid.Pos) (chunk.Block, bool) { return chunk.PlankFenceGate, true })
+	for sneaks, want := range map[bool]int{true: 0, false: 1} {
+		if changes := gate.Click(Click{Sneaks: sneaks}); len(changes) != want {
+			t.Errorf("sneaking %t: %v", sneaks, changes)
+		}
+	}
+}

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
@@ -67,6 +69,7 @@ func newConn(client Client, accounts *Accounts, mayLogIn func() bool, opening Op
 	join := opening.Join
 	join.Version, join.Encoding = sessionmsg.SessionVersion, sessionmsg.EncodingCBOR
 	c := &Conn{Client: client, ticks: newTicks(), accounts: accounts, mayLogIn: mayLogIn, opening: opening, join: join}
+	c.fill.looks = rate.NewLimiter(1, 5)
 	c.told = "You are a guest. /register PASSWORD keeps your name for you, /login PASSWORD makes you who you were."
 	return c
 }

@@ -1,6 +1,7 @@
 package games
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -9,10 +10,13 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
@@ -20,8 +24,9 @@ import (
 // This file lets players whose role may do so change many blocks at once, with /fill and /undo, by bulk edits
 // (docs/adr/0110).
 
-// maxUnderWay is how many bulk edits may wait for their answers. More are sent when the client sends something.
-const maxUnderWay = 16
+// maxUnderWay is how many bulk edits may wait for their answers: half of those that a region lets wait. More are sent when
+// the client sends something, which may take seconds if the player stands still.
+const maxUnderWay = 32
 
 // usageFill is what players may type.
 const usageFill = "/fill X Y Z X Y Z BLOCK fills what is between two corners, and /undo takes that back."
@@ -35,14 +40,16 @@ type bulkEdit struct {
 
 // fill is what a player changes by bulk edits, in a session.
 type fill struct {
+	looks    *rate.Limiter // at the land
 	mu       sync.Mutex
 	atOnce   int // blocks that they may change; 0: none
 	waiting  []bulkEdit
 	underWay map[uint64]bulkEdit // by number
 	arrived  map[uint64]bool     // of those, whose blocks have arrived
 	awaited  []bulkEdit          // that are committed, and whose blocks have not arrived
+	undoing  bool                // the last operation is an /undo
 	done     []bulkEdit          // what is committed of the last operation
-	last     []bulkEdit          // what /undo takes back: done of the last operation that has changed something
+	last     []bulkEdit          // what /undo takes back: done, unless that is nothing or an /undo in part
 	refused  int                 // blocks of it
 	why      string              // the last refusal
 }
@@ -50,22 +57,27 @@ type fill struct {
 // fillCommand plans the operation of a command, or returns why it does not, and reports whether the command is one of these.
 func (c *Conn) fillCommand(text string) (answer string, mine bool) {
 	words := strings.Fields(strings.ToLower(text))
-	if len(words) == 0 || words[0] != "fill" && words[0] != "undo" {
-		return "", false
-	}
 	f := &c.fill
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	busy := len(f.waiting)+len(f.underWay) > 0
+	undoing := slices.Equal(words, []string{"undo"}) && f.atOnce > 0 && (busy || len(f.last) > 0) // or else a rollback
 	switch {
+	case slices.Equal(words, []string{"help", "fill"}) && f.atOnce > 0:
+		return usageFill, true
+	case !undoing && (len(words) == 0 || words[0] != "fill"):
+		return "", false
 	case f.atOnce == 0:
 		return "Your role may not change many blocks at once.", true
-	case len(f.waiting)+len(f.underWay) > 0:
+	case busy:
 		return "The last one is not done yet.", true
+	case !f.looks.Allow():
+		return "Wait a moment.", true
 	}
 	var changes []blockChange
 	c.Look(func(at Blocks, edits *Edits) {
 		at = edits.Predict(f.over(at)) // what was asked for before is done before
-		if words[0] == "undo" {
+		if undoing {
 			changes = at.undo(f.last)
 		} else {
 			changes, answer = at.fill(words[1:], f.atOnce)
@@ -75,7 +87,7 @@ func (c *Conn) fillCommand(text string) (answer string, mine bool) {
 		answer = "There is nothing to change."
 	}
 	if answer == "" {
-		f.waiting, f.done, f.refused = bulkEditsOf(changes), nil, 0
+		f.waiting, f.undoing, f.done, f.refused = bulkEditsOf(changes), undoing, nil, 0
 	}
 	return answer, true
 }
@@ -165,13 +177,16 @@ func (f *fill) answered(m sessionmsg.Ack) (text string, mine bool) {
 	for _, e := range f.done {
 		changed += e.runs.Blocks()
 	}
-	if changed > 0 {
+	if changed > 0 && !(f.undoing && f.refused > 0) { // another /undo takes back what is left
 		f.last = f.done
 	}
 	text = fmt.Sprintf("%d blocks were changed.", changed)
 	if f.refused > 0 {
 		why := refusals[f.why]
-		if why == "" {
+		switch {
+		case f.why == wire.RefusedRate:
+			why = "You have changed as many blocks as you may for now: try again later."
+		case why == "":
 			why = "Something is in the way, or has just changed: try again."
 		}
 		text += fmt.Sprintf(" %d were not: %s", f.refused, why)
@@ -265,7 +280,8 @@ func between(low, high grid.Pos) func(yield func(grid.Pos) bool) {
 	}
 }
 
-// undo returns what takes bulk edits back, but for the blocks that others have changed since, or that are not in view.
+// undo returns what takes bulk edits back, chunk by chunk in the order of chunk.Index, but for the blocks that others have
+// changed since, or that are not in view.
 func (at Blocks) undo(done []bulkEdit) (changes []blockChange) {
 	for _, e := range done {
 		for became, was := range e.runs.All() {
@@ -275,6 +291,9 @@ func (at Blocks) undo(done []bulkEdit) (changes []blockChange) {
 			}
 		}
 	}
+	slices.SortFunc(changes, func(a, b blockChange) int { // they are in the order of the answers
+		return cmp.Or(a.pos.Chunk().Compare(b.pos.Chunk()), cmp.Compare(chunk.At(a.pos), chunk.At(b.pos)))
+	})
 	return changes
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -158,9 +159,78 @@ func TestUndoAfterRefusal(t *testing.T) {
 	}
 }
 
+// What was refused of an /undo can be taken back later.
+func TestUndoInPart(t *testing.T) {
+	a, c, land := filler(t, 5000, "fill 0 1 0 32 1 0 stone", "undo", "undo")
+	var undo [2]sessionmsg.Bulk
+	for range undo {
+		send(t, a, sessionmsg.Ack{Seq: makeBulk(t, a, land).Seq})
+	}
+	for i := range undo {
+		undo[i] = readBulk(t, a)
+	}
+	arrive(t, a, land, undo[0])
+	send(t, a, sessionmsg.Ack{Seq: undo[0].Seq})
+	send(t, a, sessionmsg.Ack{Seq: undo[1].Seq, Error: wire.RefusedRate})
+	const want = "32 blocks were changed. 1 were not: You have changed as many blocks as you may for now: try again later."
+	if told := c.told[len(c.told)-1]; told != want {
+		t.Errorf("the player is told %q, want %q", told, want)
+	}
+	makeBulk(t, a, land)
+	for pos, b := range land {
+		if b != chunk.Air {
+			t.Errorf("at %v there is %v", pos, b)
+		}
+	}
+}
+
+// The answers come in any order.
+func TestUndoAfterAnswersInAnyOrder(t *testing.T) {
+	a, _, land := filler(t, 5000, "fill 0 1 0 15 9 15 stone", "undo")
+	first, second := makeBulk(t, a, land), makeBulk(t, a, land)
+	send(t, a, sessionmsg.Ack{Seq: second.Seq})
+	send(t, a, sessionmsg.Ack{Seq: first.Seq})
+	makeBulk(t, a, land)
+	makeBulk(t, a, land)
+	for pos, b := range land {
+		if b != chunk.Air {
+			t.Errorf("at %v there is %v", pos, b)
+		}
+	}
+}
+
+// Whoever has filled nothing, or names a rollback, undoes a rollback.
+func TestUndoOfRollbacks(t *testing.T) {
+	const fill, undo = "fill 0 1 0 0 1 0 stone", "undo"
+	for _, atOnce := range []int{0, 99} {
+		a, _, land := filler(t, atOnce, undo, "help undo", fill, "undo 3", undo)
+		pass := func(text string) {
+			t.Helper()
+			data, err := a.Read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m, err := sessionmsg.DecodeClientCBOR(data); err != nil || m != (sessionmsg.Command{Text: text}) {
+				t.Errorf("of %d blocks, %q is sent as %+v, %v", atOnce, text, m, err)
+			}
+		}
+		pass(undo)
+		pass("help undo")
+		if atOnce > 0 {
+			send(t, a, sessionmsg.Ack{Seq: makeBulk(t, a, land).Seq})
+		}
+		pass("undo 3")
+		if atOnce > 0 {
+			makeBulk(t, a, land)
+		} else {
+			pass(undo)
+		}
+	}
+}
+
 // Operations are bounded, one by one, and say what was refused.
 func TestFillIsBounded(t *testing.T) {
-	a, c, _ := filler(t, 1<<16, "fill 0 1 0 40 40 30 stone", "fill 0 1 0 0 1 0 lamp")
+	a, c, _ := filler(t, 1<<17, "fill 0 1 0 40 60 30 stone", "fill 0 1 0 0 1 0 lamp")
 	var sent []sessionmsg.Bulk
 	for range maxUnderWay {
 		sent = append(sent, readBulk(t, a))
@@ -174,7 +244,7 @@ func TestFillIsBounded(t *testing.T) {
 			refused = wire.RefusedClaimed
 		}
 		send(t, a, sessionmsg.Ack{Seq: sent[i].Seq, Error: refused})
-		if len(sent) < 20+6 { // of two chunks
+		if len(sent) < 30+9 { // of two chunks
 			sent = append(sent, readBulk(t, a))
 		}
 	}
@@ -195,7 +265,7 @@ func TestFillIsRefused(t *testing.T) {
 		"fill 198 1 0 201 1 0 stone":              "not in view",
 		"fill 0 60 0 0 64 0 stone":                "not in view",
 		"fill 0 0 0 9 0 1 stone":                  "nothing to change",
-		"undo":                                    "nothing to change",
+		"help fill":                               usageFill,
 	} {
 		a, c, _ := filler(t, 99, text)
 		if _, err := a.Read(); !errors.Is(err, io.EOF) || !strings.Contains(c.told[len(c.told)-1], want) {
@@ -206,4 +276,15 @@ func TestFillIsRefused(t *testing.T) {
 	if _, err := a.Read(); !errors.Is(err, io.EOF) || !strings.Contains(c.told[len(c.told)-1], "Your role may not") {
 		t.Errorf("a role that may not is answered by %q", c.told)
 	}
+}
+
+// A client has the land looked at five times at once.
+func TestFillsAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const nothing = "fill 0 0 0 9 0 1 stone"
+		a, c, _ := filler(t, 99, nothing, nothing, nothing, nothing, nothing, nothing)
+		if _, err := a.Read(); !errors.Is(err, io.EOF) || c.told[len(c.told)-1] != "Wait a moment." {
+			t.Errorf("the player is told %q, %v", c.told, err)
+		}
+	})
 }
