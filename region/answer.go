@@ -82,7 +82,9 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		return h.answerAsCatalog(ctx, peer, q)
 	}
 	if err != nil {
-		return nodemsg.Answer{Error: transport.Clip(err), Replica: answer.Replica}
+		refused := transport.Refused(err)
+		refused.Replica = answer.Replica
+		return refused
 	}
 	return answer
 }
@@ -115,7 +117,7 @@ func (h *Host) answerAsCatalog(ctx context.Context, peer string, q nodemsg.Quest
 			return nodemsg.Answer{OtherActs: true}
 		}
 		if err != nil {
-			return nodemsg.Answer{Error: transport.Clip(err)}
+			return transport.Refused(err)
 		}
 		return nodemsg.Answer{Acts: acts}
 	case q.Act != nil:
@@ -147,7 +149,7 @@ func (h *Host) answerAsCatalog(ctx context.Context, peer string, q nodemsg.Quest
 		}
 	}
 	if err != nil {
-		return nodemsg.Answer{Error: transport.Clip(err)}
+		return transport.Refused(err)
 	}
 	return nodemsg.Answer{Region: &info}
 }
@@ -160,7 +162,7 @@ func (h *Host) answerCensus(ctx context.Context, q nodemsg.RegionsRequest) nodem
 	}
 	page, err := c.Page(ctx, q.After)
 	if err != nil {
-		return nodemsg.Answer{Error: transport.Clip(err)}
+		return transport.Refused(err)
 	}
 	return nodemsg.Answer{Regions: page}
 }

@@ -29,7 +29,7 @@ func (r *Ranges) Answer(ctx context.Context, peer string, q nodemsg.RangeRequest
 	for share := 1; ; share *= 2 {
 		answer, err := r.part(ctx, q, share)
 		if err != nil {
-			return nodemsg.Answer{Error: transport.Clip(err)}
+			return transport.Refused(err)
 		}
 		whole := nodemsg.Answer{Range: &answer}
 		if _, err := nodemsg.EncodeAnswer(whole); err == nil || share > nodemsg.MaxRangeRegions {

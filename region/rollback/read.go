@@ -85,7 +85,7 @@ func (k *Keeper) Answer(ctx context.Context, peer string, q nodemsg.HistoryReque
 	}
 	a, err := k.here(ctx, q)
 	if err != nil {
-		return nodemsg.Answer{Error: transport.Clip(err)}
+		return transport.Refused(err)
 	}
 	return nodemsg.Answer{History: &a}
 }

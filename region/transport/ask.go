@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 const (
@@ -35,10 +36,24 @@ func (s Questions) Ask(ctx context.Context, peer string, q nodemsg.Question) (no
 	if err != nil {
 		return nodemsg.Answer{}, fmt.Errorf("answer from %s: %w", peer, err)
 	}
-	if answer.Error != "" {
-		return answer, errors.New(answer.Error)
+	switch {
+	case answer.Error == "":
+		return answer, nil
+	case answer.Why != nil:
+		return answer, *answer.Why
 	}
-	return answer, nil
+	return answer, errors.New(answer.Error)
+}
+
+// Refused returns the answer that a question is refused.
+func Refused(err error) nodemsg.Answer {
+	plain := nodemsg.Answer{Error: Clip(err)}
+	if why, is := errors.AsType[notice.Notice](err); is {
+		if said := (nodemsg.Answer{Error: plain.Error, Why: &why}); said.Valid() == nil {
+			return said
+		}
+	}
+	return plain
 }
 
 // Describe asks a node for the Member under which it can be recorded, which also shows whether it is alive.

@@ -11,6 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 var update = flag.Bool("update", false, "write testdata anew")
@@ -59,6 +60,7 @@ func nodeMessages() []interface{ Valid() error } {
 
 // laterMessages are those that were added since: their bytes are at the end of the file.
 func laterMessages() []interface{ Valid() error } {
+	why := notice.New("not_near", "{name} is not near {where}", "bob", notice.New("spawn", "the spawn"))
 	act := Act{At: 1700000000000, Key: make([]byte, 32), Seq: 5, Name: "ada", Text: "ban bob", Signature: make([]byte, 64)}
 	home, kept := aRecord(), aRecord()
 	home.Home, kept.Verifier = &aPose, &player.Verifier{1, 2}
@@ -120,6 +122,7 @@ func laterMessages() []interface{ Valid() error } {
 		ToRegion{Enter: []Body{{
 			Player: player.GuestID("bob"), Name: "bob", Guest: true, Pose: aPose, Stance: Stance{Held: chunk.Stone, Sneaks: true},
 		}}},
+		Answer{Error: "x", Why: &why},
 		Fetch{Content: &ContentOf{Hash: [32]byte{1, 2}}},
 	}
 }

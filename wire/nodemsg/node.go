@@ -9,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // Messages between nodes that locate and found regions, and the records that nodes store in the DHT.
@@ -204,6 +205,8 @@ type Found struct {
 type Answer struct {
 	Region *Region `cbor:"1,keyasint,omitempty"`
 	Error  string  `cbor:"2,keyasint,omitempty"`
+	// Why, with Error, says the same to players, in their languages.
+	Why *notice.Notice `cbor:"36,keyasint,omitempty"`
 	// Member answers Describe.
 	Member *Member `cbor:"3,keyasint,omitempty"`
 	// Statuses answers Status: one element for each requested region, in order.

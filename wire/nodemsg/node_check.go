@@ -5,6 +5,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
 // Checks of messages between nodes. Nodes of one world do not trust each other's messages. Each message is checked
@@ -138,7 +139,37 @@ func (a Answer) Valid() error {
 		alternativeOf(a.History).err,
 		checkList(a.Acts, ActsPage, Act.Valid),
 		wire.CheckText(a.Error),
+		checkWhy(a.Why),
 	)
+}
+
+// maxWhy is the most notices of which one between nodes consists, and the most arguments of each.
+const maxWhy = 16
+
+// checkWhy bounds a notice, if there is one.
+func checkWhy(why *notice.Notice) error {
+	if why == nil {
+		return nil
+	}
+	all := []notice.Notice{*why}
+	for i := 0; i < len(all); i++ {
+		n := all[i]
+		if i == maxWhy || len(n.Args) > maxWhy {
+			return wire.Refuse(wire.FailTooLong, "a notice of more than %d parts or arguments", maxWhy)
+		}
+		err := firstError(wire.CheckText(n.Code), wire.CheckText(n.Text))
+		for name, arg := range n.Args {
+			err = firstError(err, wire.CheckText(name), wire.CheckText(arg))
+		}
+		for name, part := range n.Parts {
+			err = firstError(err, wire.CheckText(name))
+			all = append(all, part)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Valid returns an error if the record is invalid. A guest's id must match the name.

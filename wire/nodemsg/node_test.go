@@ -23,6 +23,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/vclock"
 	"github.com/voxelpopuli/voxeld/wire"
+	"github.com/voxelpopuli/voxeld/wire/notice"
 	"github.com/voxelpopuli/voxeld/wire/wiretest"
 )
 
@@ -343,6 +344,8 @@ func TestValid(t *testing.T) {
 		"another's login":        record(func(p *PlayerRecord) { p.Login = &player.Login{At: 1} }),
 		"hello 0":                Hello{}.Valid(),
 		"long error":             Answer{Error: strings.Repeat("a", wire.MaxErrorText+1)}.Valid(),
+		"many reasons":           Answer{Why: &notice.Notice{Parts: manyParts()}}.Valid(),
+		"a long reason":          Answer{Why: &notice.Notice{Args: map[string]string{"x": strings.Repeat("a", wire.MaxErrorText+1)}}}.Valid(),
 		"answer's region":        Answer{Region: &Region{}}.Valid(),
 		"a chunk that is split":  valid(func(r *Region) { r.Cell, r.Split = grid.CellAt(grid.ChunkPos{}, grid.MaxLabel), 1 }),
 		"parent that is a chunk": FromRegion{Parent: &Region{Cell: grid.CellAt(grid.ChunkPos{}, grid.MaxLabel), Split: 1}}.Valid(),
@@ -411,4 +414,13 @@ func TestRoutesAreOrdered(t *testing.T) {
 			}
 		}
 	}
+}
+
+// manyParts returns more parts of a notice than it may have.
+func manyParts() map[string]notice.Notice {
+	parts := make(map[string]notice.Notice)
+	for i := range maxWhy {
+		parts[fmt.Sprint(i)] = notice.Notice{Text: "x"}
+	}
+	return parts
 }
