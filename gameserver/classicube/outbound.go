@@ -262,7 +262,7 @@ func (cl *Client) correct(m sessionmsg.Correction) error {
 
 // acknowledge shows what an edit has come to: the client has shown what it asked for.
 func (cl *Client) acknowledge(m sessionmsg.Ack) {
-	edit, waits := cl.mu.edits.Answer(m.Seq)
+	edit, waits := cl.mu.edits.Answer(m, time.Now())
 	if !waits {
 		return
 	}

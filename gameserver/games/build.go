@@ -19,6 +19,8 @@ type Change struct {
 	To     chunk.Block
 	Text   string // of a sign
 	Corner bool   // of stairs beside those that the player places: they have not asked for it
+	// Then are the changes that are made once this one is: of stairs, those beside them that become corners.
+	Then []Change
 }
 
 // Blocks returns the block at a position, and reports whether it is in view.
@@ -115,7 +117,7 @@ func (at Blocks) Place(pos grid.Pos, block chunk.Block) []Change {
 
 func (at Blocks) placeStairs(pos grid.Pos, block chunk.Block) []Change {
 	placed := at.cornered(pos, block)
-	changes := []Change{{Pos: pos, To: placed}}
+	c := Change{Pos: pos, To: placed}
 	after := Blocks(func(p grid.Pos) (chunk.Block, bool) {
 		if p == pos {
 			return placed, true
@@ -126,10 +128,10 @@ func (at Blocks) placeStairs(pos grid.Pos, block chunk.Block) []Change {
 		to := grid.Pos{X: pos.X + d.X, Y: pos.Y, Z: pos.Z + d.Z}
 		there, _ := at(to)
 		if become := after.cornered(to, there); become != there {
-			changes = append(changes, Change{Pos: to, To: become, Corner: true})
+			c.Then = append(c.Then, Change{Pos: to, To: become, Corner: true})
 		}
 	}
-	return changes
+	return []Change{c}
 }
 
 // sides are where the blocks beside one are, in the order of chunk.Block.Cornered.

@@ -1,6 +1,7 @@
 package games
 
 import (
+	"sync"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -17,19 +18,25 @@ const (
 )
 
 // Edits are a client's edits: those that its session is to be sent, and those that wait for their answers. The client's
-// lock guards them. Only Next needs none: it belongs to the reader, as Add does, and nothing is read while a session
-// begins.
+// lock guards them. Only Next needs none.
 type Edits struct {
 	first, number uint64 // of the session, and of the next edit
 	begun         time.Time
 	pending       map[uint64]Change
-	next          []sessionmsg.FromClient
+
+	mu struct {
+		sync.Mutex // a leaf
+		next       []sessionmsg.FromClient
+	}
 }
 
 // Begin begins a session, whose first edit has a number. It drops the edits of a session before, whose reader has
 // ended.
 func (e *Edits) Begin(first uint64, now time.Time) {
-	*e = Edits{first: first, number: first, begun: now, pending: make(map[uint64]Change)}
+	e.first, e.number, e.begun, e.pending = first, first, now, make(map[uint64]Change)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.next = nil
 }
 
 // take returns the number of the next edit. They must be numbered near the time (docs/adr/0045), in microseconds,
@@ -49,7 +56,9 @@ func (e *Edits) Add(c Change, now time.Time) (number uint64, err error) {
 	}
 	number = e.take(now)
 	e.pending[number] = c
-	e.next = append(e.next, sessionmsg.Edit{Seq: number, X: c.Pos.X, Y: c.Pos.Y, Z: c.Pos.Z, Block: uint16(c.To), Text: c.Text})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.next = append(e.mu.next, sessionmsg.Edit{Seq: number, X: c.Pos.X, Y: c.Pos.Y, Z: c.Pos.Z, Block: uint16(c.To), Text: c.Text})
 	return number, nil
 }
 
@@ -65,18 +74,26 @@ func (e *Edits) AddAll(changes []Change, now time.Time) (sessionmsg.FromClient, 
 
 // Next takes an edit that is to be sent; nil for none.
 func (e *Edits) Next() sessionmsg.FromClient {
-	if len(e.next) == 0 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.mu.next) == 0 {
 		return nil
 	}
-	m := e.next[0]
-	e.next = e.next[1:]
+	m := e.mu.next[0]
+	e.mu.next = e.mu.next[1:]
 	return m
 }
 
-// Answer takes an edit from those that wait for an answer.
-func (e *Edits) Answer(number uint64) (c Change, waits bool) {
-	c, waits = e.pending[number]
-	delete(e.pending, number)
+// Answer takes an edit from those that wait for an answer. If it was made, what is to follow it is added: the reader
+// sends that with the client's next message.
+func (e *Edits) Answer(m sessionmsg.Ack, now time.Time) (c Change, waits bool) {
+	c, waits = e.pending[m.Seq]
+	delete(e.pending, m.Seq)
+	if m.Error == "" {
+		for _, then := range c.Then {
+			e.Add(then, now) //nolint:errcheck // too many wait: it stays as it is
+		}
+	}
 	return c, waits
 }
 

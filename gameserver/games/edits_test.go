@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -24,7 +26,7 @@ func TestNumbersFollowTheTime(t *testing.T) {
 			if sent, is := e.Next().(sessionmsg.Edit); !is || sent.Seq != number {
 				t.Fatalf("edit %d is sent as %+v", number, sent)
 			}
-			if _, waits := e.Answer(number); !waits || len(e.pending) > 0 {
+			if _, waits := e.Answer(sessionmsg.Ack{Seq: number}, now); !waits || len(e.pending) > 0 {
 				t.Fatalf("edit %d waits: %v, and %d others", number, waits, len(e.pending))
 			}
 		}
@@ -46,6 +48,29 @@ func TestPendingEditsAreBounded(t *testing.T) {
 	e.Begin(7, e.begun)
 	if m, err := e.AddAll([]Change{{}, {}}, e.begun); err != nil || m.(sessionmsg.Edit).Seq != 7 {
 		t.Errorf("the first edit of another session is %v, %v", m, err)
+	}
+}
+
+// What follows an edit is sent when that is answered, and not if it is refused.
+func TestWhatFollowsAnEdit(t *testing.T) {
+	stairs := Change{To: chunk.StoneStairs, Then: []Change{{To: chunk.StoneStairs + 1}, {To: chunk.StoneStairs + 2}}}
+	for refused, want := range map[string]int{"": 2, wire.RefusedClaimed: 0} {
+		var e Edits
+		e.Begin(100, time.Now())
+		if m, err := e.AddAll([]Change{stairs}, e.begun); err != nil || m.(sessionmsg.Edit).Block != uint16(stairs.To) || e.Next() != nil {
+			t.Fatalf("%v, %v", m, err)
+		}
+		if c, waits := e.Answer(sessionmsg.Ack{Seq: 100, Error: refused}, e.begun); !waits || c.To != stairs.To {
+			t.Errorf("%v, %t", c, waits)
+		}
+		for i := range want {
+			if m, is := e.Next().(sessionmsg.Edit); !is || m.Block != uint16(stairs.Then[i].To) {
+				t.Errorf("%d is %+v", i, m)
+			}
+		}
+		if m := e.Next(); m != nil || len(e.pending) != want {
+			t.Errorf("refused %q: %+v follows, %d wait", refused, m, len(e.pending))
+		}
 	}
 }
 

@@ -112,7 +112,7 @@ func (cl *Client) acknowledge() {
 
 // answer shows what an edit has come to.
 func (cl *Client) answer(m sessionmsg.Ack) {
-	edit, clicked, waits := cl.mu.requests.answer(m.Seq)
+	edit, clicked, waits := cl.mu.requests.answer(m, time.Now())
 	if !waits {
 		return
 	}

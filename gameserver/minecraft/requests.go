@@ -4,11 +4,12 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/gameserver/games"
+	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
 // requests are the client's changes of blocks. It numbers them, and shows what it has asked for until they are
 // acknowledged: by the highest number up to which all are answered. A request may be several edits: both halves of a
-// door, or stairs with the corners that they make.
+// door.
 type requests struct {
 	edits   games.Edits
 	numbers map[uint64]int32 // of requests, by those of edits that wait for their answers
@@ -38,10 +39,10 @@ func (r *requests) add(number int32, changes []games.Change, now time.Time) erro
 }
 
 // answer takes an edit from those that wait for the session. It reports whether the edit was that of a click.
-func (r *requests) answer(seq uint64) (c games.Change, clicked, waits bool) {
-	_, clicked = r.numbers[seq]
-	delete(r.numbers, seq)
-	c, waits = r.edits.Answer(seq)
+func (r *requests) answer(m sessionmsg.Ack, now time.Time) (c games.Change, clicked, waits bool) {
+	_, clicked = r.numbers[m.Seq]
+	delete(r.numbers, m.Seq)
+	c, waits = r.edits.Answer(m, now)
 	return c, clicked, waits
 }
 

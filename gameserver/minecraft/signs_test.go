@@ -2,6 +2,7 @@ package minecraft
 
 import (
 	"bytes"
+	"reflect"
 	"testing"
 	"time"
 
@@ -61,7 +62,7 @@ func TestSignsAreWritten(t *testing.T) {
 	read := func(seq uint64, want games.Change) {
 		t.Helper()
 		e := gamestest.Read[sessionmsg.Edit](t, cl)
-		if got := (games.Change{Pos: grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, To: chunk.Block(e.Block), Text: e.Text}); got != want || e.Seq != seq {
+		if got := (games.Change{Pos: grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, To: chunk.Block(e.Block), Text: e.Text}); !reflect.DeepEqual(got, want) || e.Seq != seq {
 			t.Errorf("edit %d is %+v, want %+v as %d", e.Seq, got, want, seq)
 		}
 	}

@@ -19,6 +19,7 @@ describe('block interaction', () => {
   let interaction: BlockInteraction
   let selectedBlock: number
   let edits: number[][]
+  let followers: number[][]
   let bob: TargetPlayer | null
   let hits: string[]
   let picked: number[]
@@ -31,6 +32,7 @@ describe('block interaction', () => {
     body = new Body()
     body.place(3.5, 10, 1.5)
     edits = []
+    followers = []
     bob = null
     hits = []
     picked = []
@@ -38,8 +40,9 @@ describe('block interaction', () => {
     stander = null
     claimed = []
     interaction = new BlockInteraction(world, body, {
-      edit: (x, y, z, block) => {
+      edit: (x, y, z, block, follows) => {
         edits.push([x, y, z, block])
+        if (follows) followers.push([x, y, z])
         return world.set(x, y, z, block)
       },
       selectedBlock: () => selectedBlock,
@@ -127,6 +130,10 @@ describe('block interaction', () => {
     again()
     claimed = [[2, 10, 4]]
     expect(act(RIGHT, 3.5, 10, 4.5)).toEqual([[3, 10, 4, stairs + 2]])
+    expect(followers).toEqual([
+      [2, 10, 4],
+      [2, 10, 4],
+    ])
   })
 
   test('water is placed like a block, and is removed by those who have some in the hand', () => {

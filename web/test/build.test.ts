@@ -159,6 +159,19 @@ describe('the undo stack', () => {
     expect(inverseOf(stack.takeUndo() ?? [])).toEqual([change(2, BRICK, AIR), change(1, BRICK, AIR)])
   })
 
+  test('what follows a change is of its step, even if others came in between', () => {
+    const stack = new UndoStack()
+    stack.extend(change(1, AIR, BRICK))
+    stack.add([change(2, AIR, BRICK)])
+    stack.extend(change(3, STONE, AIR), change(1, AIR, BRICK))
+    stack.extend(change(4, STONE, AIR), change(9, AIR, BRICK))
+    expect([stack.takeUndo(), stack.takeUndo(), stack.takeUndo()]).toEqual([
+      [change(4, STONE, AIR)],
+      [change(2, AIR, BRICK)],
+      [change(1, AIR, BRICK), change(3, STONE, AIR)],
+    ])
+  })
+
   test('the oldest steps are dropped', () => {
     const stack = new UndoStack()
     for (let i = 0; i < MAX_STEPS + 10; i++) stack.add([change(i, AIR, BRICK)])

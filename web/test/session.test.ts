@@ -287,6 +287,31 @@ describe('session', () => {
     session.leave()
   })
 
+  test('what follows an edit is sent once that is made, and taken back if it is refused', () => {
+    const { session, world, events } = setup()
+    const places = [1, 2, 3].map((x) => [x, 10, 1] as const)
+    const stairs = () => {
+      places.forEach((place, i) => session.edit(...place, 3, 0, '', i > 0))
+      return session.edits.waiting.map(({ seq }) => seq)
+    }
+    const sent = () => Socket.last.sentOf('edit').map(({ seq }) => seq as number)
+    const [refused] = stairs()
+    expect(sent()).toEqual([refused])
+    Socket.last.receive({ type: 'ack', seq: refused, block: 0, error: 'claimed' })
+    expect([sent(), session.edits.waiting, places.map((place) => world.get(...place))]).toEqual([
+      [refused],
+      [],
+      [0, 0, 0],
+    ])
+    expect(events.rejected).toHaveBeenCalledTimes(1)
+    const [made, ...corners] = stairs()
+    session.edit(4, 10, 1, 3, 0)
+    Socket.last.receive({ type: 'ack', seq: made, block: 3 })
+    expect(sent().slice(1)).toEqual([made, (corners[1] ?? 0) + 1, ...corners])
+    expect(places.map((place) => world.get(...place))).toEqual([3, 3, 3])
+    session.leave()
+  })
+
   test('a bulk edit is signed, and answered as a whole', () => {
     const identity = new Identity(Uint8Array.from({ length: 32 }, (_, i) => i))
     const { session, world, events } = setup(identity)

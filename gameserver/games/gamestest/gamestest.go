@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"math"
 	"net"
+	"reflect"
 	"testing"
 	"time"
 
@@ -160,7 +161,7 @@ func ReadEdits(t testing.TB, c games.Client, changes ...games.Change) {
 	for i, want := range changes {
 		e := Read[sessionmsg.Edit](t, c)
 		got := games.Change{Pos: grid.Pos{X: e.X, Y: e.Y, Z: e.Z}, To: chunk.Block(e.Block), Text: e.Text}
-		if number := Welcome.NextSeq + uint64(i); got != want || e.Seq != number {
+		if number := Welcome.NextSeq + uint64(i); !reflect.DeepEqual(got, want) || e.Seq != number {
 			t.Errorf("edit %d is %v, want %v as %d", e.Seq, got, want, number)
 		}
 	}

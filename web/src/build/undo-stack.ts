@@ -30,10 +30,13 @@ export class UndoStack {
     this.pushUndo(step)
   }
 
-  /** Adds a change to the latest step, if there is one. */
-  extend(change: Change): void {
-    const last = this.undo.pop()
-    this.pushUndo([...(last ?? []), change])
+  /** Adds a change to the latest step, or to the latest one with a change at a place. */
+  extend(change: Change, at?: { x: number; y: number; z: number }): void {
+    const has = (c: Change) => !at || (c.x === at.x && c.y === at.y && c.z === at.z)
+    const last = this.undo.findLastIndex((step) => step.some(has))
+    if (last < 0) this.pushUndo([change])
+    else this.undo[last] = [...(this.undo[last] ?? []), change]
+    this.drop()
   }
 
   takeUndo(): Step | null {

@@ -40,7 +40,7 @@ import { Ghost } from '../render/ghost'
 import type { View } from '../render/view'
 import { laterTexts } from '../text/later-texts'
 import { texts as commonTexts } from '../text/texts'
-import { AIR, KINDS, boxesOf, kindOf, isAimable, isDoor, isPlant, isReplaceable, isStairs } from '../world/blocks'
+import { AIR, KINDS, boxesOf, kindOf, isAimable, isDoor, isPlant, isReplaceable } from '../world/blocks'
 import type { PendingEdit } from '../world/edits'
 import type { World } from '../world/world'
 import type { Frame, System } from './frame-loop'
@@ -281,15 +281,18 @@ export class BuildControl implements System {
       return
     }
     if (before === after) return
+    if (edit.cause) {
+      this.stack.extend(change, edit.cause)
+      this.updateDialog()
+      return
+    }
     const last = this.lastHandEdit
     const near = last && seq === last.seq + 1 && x === last.x && z === last.z
     // a plant that broke together with the block below it; the other half of a door
     const plant = near && isPlant(before) && after === AIR && last.block === AIR && y > last.y
     const door = isDoor(before) || isDoor(after)
     const half = near && door && Math.abs(y - last.y) === 1 && before === last.before && after === last.block
-    // stairs beside some that were placed, which have become a corner
-    const corner = last && seq === last.seq + 1 && isStairs(last.block) && isStairs(before) && isStairs(after)
-    if (plant || half || corner) this.stack.extend(change)
+    if (plant || half) this.stack.extend(change)
     else this.stack.add([change])
     this.lastHandEdit = edit
     this.updateDialog()

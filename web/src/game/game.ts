@@ -182,7 +182,8 @@ export function startGame(
     pointerReleased: () => (document.hasFocus() ? actions.act('menu') : screens.show('menu')),
   })
   const interaction: BlockInteraction = new BlockInteraction(world, body, {
-    edit: (x, y, z, block) => actions.mayEdit(x, y, z) && session.edit(x, y, z, block, performance.now()),
+    edit: (x, y, z, block, follows) =>
+      actions.mayEdit(x, y, z) && session.edit(x, y, z, block, performance.now(), '', follows),
     selectedBlock: () => store.selectedBlock,
     pick: (block) => hotbar.pick(block),
     mayBuild: (x, y, z) => session.claims.mayBuild(x, y, z),

@@ -1,6 +1,7 @@
 // Sends the pending edits, and sends them again after a reconnect or a temporary refusal. A region applies each number once, but
 // remembers only the newest WINDOW of a player, and applies an older number that comes late over what came before it. So an edit waits for
 // - an older one at the same place, until that is acknowledged
+// - its cause, until that is acknowledged: if it is refused, so is this one
 // - one in the same cell, thus perhaps in the same region, that is WINDOW numbers older
 // - its chunk, after a reconnect.
 
@@ -56,7 +57,8 @@ export class EditSender {
       const missing = this.missing.has(chunkKeyOf(edit))
       if (first === undefined && (!missing || this.patient)) oldest.set(cell, edit.seq)
       const place = blockKey(edit.x, edit.y, edit.z)
-      if (!missing && !places.has(place) && !this.sent.has(edit.seq)) {
+      const caused = !edit.cause || !this.edits.waiting.includes(edit.cause)
+      if (!missing && caused && !places.has(place) && !this.sent.has(edit.seq)) {
         this.sent.add(edit.seq)
         this.send(edit)
       }

@@ -202,10 +202,14 @@ export class Session {
     this.apply(this.connection.extrapolate(now), now)
   }
 
-  /** Changes a block locally at once, and sends the edit as soon as it may be; text is that of a sign. */
-  edit(x: number, y: number, z: number, block: number, now: number, text = ''): boolean {
+  /**
+   * Changes a block locally at once, and sends the edit as soon as it may be; text is that of a sign. If it follows, it is
+   * made only if the edit before is, and what that one follows.
+   */
+  edit(x: number, y: number, z: number, block: number, now: number, text = '', follows = false): boolean {
     this.advanceSeq(now)
-    const edit = this.edits.make(x, y, z, block, text)
+    const last = follows ? this.edits.waiting.at(-1) : undefined
+    const edit = this.edits.make(x, y, z, block, text, last?.cause ?? last)
     if (edit) this.editSender.sendDue()
     return edit !== null
   }
@@ -497,6 +501,7 @@ export class Session {
     }
     if (error && (edit?.changes || WITHOUT_BLOCK.has(error))) this.edits.withdraw(seq)
     else this.edits.acknowledge(seq, block)
+    if (edit && error) this.edits.withdrawCausedBy(edit)
     this.editSender.settled(seq)
     if (error) {
       if (edit) this.events.rejected(edit, error, false)

@@ -37,8 +37,8 @@ export const MIDDLE = 1
 export const RIGHT = 2
 
 export interface InteractionHandlers {
-  /** Makes an edit; returns false if it could not be made. */
-  edit(x: number, y: number, z: number, block: number): boolean
+  /** Makes an edit, or, if it follows, only if the one before is made, too; returns false if it could not be made. */
+  edit(x: number, y: number, z: number, block: number, follows?: boolean): boolean
   /** Returns the selected block. */
   selectedBlock(): number
   pick(block: number): void
@@ -188,7 +188,7 @@ export class BlockInteraction {
     if (isStairs(state)) {
       const [placed, ...corners] = placeStairs(this.world, x, y, z, state)
       if (!placed || !this.put(x, y, z, placed.block)) return
-      for (const c of corners) if (this.handlers.mayBuild(c.x, y, c.z)) this.put(c.x, y, c.z, c.block)
+      for (const c of corners) if (this.handlers.mayBuild(c.x, y, c.z)) this.put(c.x, y, c.z, c.block, true)
       return
     }
     if (!this.put(x, y, z, state)) return
@@ -209,11 +209,11 @@ export class BlockInteraction {
   }
 
   /** Places a block, unless somebody stands there; reports whether it did. */
-  private put(x: number, y: number, z: number, block: number): boolean {
+  private put(x: number, y: number, z: number, block: number, follows = false): boolean {
     if (y < 0 || y >= this.world.height) return false
     if (bodyTouchesBlock(this.body, x, y, z, block) || this.handlers.anyoneTouches(x, y, z, block)) return false
     this.handlers.swing()
-    if (!this.handlers.edit(x, y, z, block)) return false
+    if (!this.handlers.edit(x, y, z, block, follows)) return false
     this.handlers.placed()
     return true
   }

@@ -26,6 +26,8 @@ export interface PendingEdit {
   readonly before: number
   /** The text of a sign. */
   readonly text: string
+  /** The edit without which this one is not to be made: that of stairs, beside which others become a corner. */
+  readonly cause?: PendingEdit | undefined
   /** Of a bulk edit, what it changes in the chunk at (x, z), all or nothing; y is -1. It is not applied here. */
   readonly changes?: readonly BlockChange[]
 }
@@ -65,12 +67,12 @@ export class Edits {
   }
 
   /** Makes an edit and applies it locally. Returns null if its chunk is not loaded. */
-  make(x: number, y: number, z: number, block: number, text = ''): PendingEdit | null {
+  make(x: number, y: number, z: number, block: number, text = '', cause?: PendingEdit): PendingEdit | null {
     const key = blockKey(x, y, z)
     const before = this.blocks.get(x, y, z)
     if (!this.blocks.set(x, y, z, block)) return null
     if (!this.beneath.has(key)) this.beneath.set(key, before)
-    const edit = { seq: this.nextSeq++, x, y, z, block, before, text }
+    const edit = { seq: this.nextSeq++, x, y, z, block, before, text, cause }
     this.pending.push(edit)
     return edit
   }
@@ -130,6 +132,11 @@ export class Edits {
     }
     const committed = edit && this.beneath.get(blockKey(edit.x, edit.y, edit.z))
     if (committed !== undefined) this.acknowledge(seq, committed)
+  }
+
+  /** Reverts the edits that an edit was to cause, and that were not sent yet: it is refused. */
+  withdrawCausedBy(edit: PendingEdit): void {
+    for (const { seq } of this.pending.filter(({ cause }) => cause === edit)) this.withdraw(seq)
   }
 
   /** Applies a committed change by any player. */
