@@ -4,13 +4,17 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 	"github.com/voxelpopuli/voxeld/mod"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/contents"
+	runner "github.com/voxelpopuli/voxeld/region/mods"
 	"github.com/voxelpopuli/voxeld/region/policysync"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -38,7 +42,7 @@ func (m mods) add(mux *http.ServeMux) {
 
 // put stores a mod's archive on this node, and returns what is to be granted to it: what it asks for, with changes.
 func (m mods) put(packed []byte, changes []string) (mod.Grant, error) {
-	content, err := mod.Unpack(packed)
+	content, err := runner.Check(packed)
 	if err != nil {
 		return mod.Grant{}, err
 	}
@@ -65,11 +69,63 @@ func (m mods) grant(w http.ResponseWriter, r *http.Request, what func(changes []
 	g, err := what(strings.Fields(r.URL.Query().Get("changes")))
 	var text string
 	if err == nil {
-		ctx, cancel := context.WithTimeout(r.Context(), moderateTime)
-		defer cancel()
-		text, err = m.policy.Operate(ctx, mod.GrantCommand+" "+g.String())
+		text, err = m.enter(r.Context(), g)
 	}
 	replyText(w, text, err)
+}
+
+// enter enters the operator's command that grants a mod something.
+func (m mods) enter(ctx context.Context, g mod.Grant) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, moderateTime)
+	defer cancel()
+	return m.policy.Operate(ctx, mod.GrantCommand+" "+g.String())
+}
+
+// granted reports whether the mod has that content already.
+func (m mods) granted(g mod.Grant) (is bool) {
+	m.policy.Read(func(p *policy.State) {
+		of, there := p.ModNamed(g.Name)
+		is = there && of.Content == g.Content
+	})
+	return is
+}
+
+// watchEvery is how often the folder of an author's mod is looked at.
+const watchEvery = 500 * time.Millisecond
+
+// watch adds the mod in a folder with what it asks for, and again whenever a file of it has changed, until ctx ends.
+func (m mods) watch(ctx context.Context, folder string, log *slog.Logger) {
+	every := time.NewTicker(watchEvery)
+	defer every.Stop()
+	var seen mod.Hash
+	var next *mod.Grant // that is to be entered
+	var reported string // the last error
+	for {
+		packed, err := mod.Pack(os.DirFS(folder))
+		if hash := mod.HashOf(packed); err == nil && hash != seen {
+			var g mod.Grant
+			g, err = m.put(packed, nil)
+			seen, next, reported = hash, &g, ""
+			if err != nil || m.granted(g) {
+				next = nil
+			}
+		}
+		if next != nil {
+			if _, err = m.enter(ctx, *next); err == nil {
+				log.Info("mod added", "folder", folder, "grant", next.String())
+				next = nil
+			}
+		}
+		if err != nil && wire.ErrorText(err) != reported && ctx.Err() == nil {
+			reported = wire.ErrorText(err)
+			log.Error("mod not added", "folder", folder, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+	}
 }
 
 // list returns the mods of the world.

@@ -43,7 +43,7 @@ func TestMods(t *testing.T) {
 	first := startDaemon(t)
 	second := startDaemon(t, "--join", first.invite())
 	third := startDaemon(t, "--join", first.invite())
-	granted := first.operate("mod", "add", writeMod(t, "// one"), "area=-64,-64:64,64")
+	granted := first.operate("mod", "add", writeMod(t, `on("use", () => {}); // one`), "area=-64,-64:64,64")
 	if !strings.Contains(granted, "events=use blocks=lamp area=-64,0,-64:64,1024,64 rate=600") {
 		t.Error(granted)
 	}
@@ -59,7 +59,7 @@ func TestMods(t *testing.T) {
 	}
 
 	third.kill()
-	first.operate("mod", "add", writeMod(t, "// two"))
+	first.operate("mod", "add", writeMod(t, `on("use", () => {}); // two`))
 	first.operate("mod", "suspend", "lamps")
 	third.start()
 	fourth := startDaemon(t, "--join", first.invite())
@@ -71,4 +71,25 @@ func TestMods(t *testing.T) {
 	there(fourth, func(m admin.Mod) bool { return !m.Suspended && strings.HasSuffix(m.Grant, "blocks=lamp rate=5") })
 	third.operate("mod", "remove", "lamps")
 	eventually(t, "the mod is removed", patience, func() bool { return fourth.mod().Name == "" })
+}
+
+// A mod in the author's folder is added, and again when it is saved, once it is in order.
+func TestModFolder(t *testing.T) {
+	dir := writeMod(t, `on("use", () => {});`)
+	d := startDaemon(t, "--mod-dir", dir)
+	eventually(t, "the mod is added", patience, func() bool { return d.mod().Missing == "" && d.mod().Name == "lamps" })
+	first := d.mod().Content
+	save := func(script string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "main.js"), []byte(script), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save(`on("use", () => {`)
+	eventually(t, "the log says what is wrong", patience, func() bool { return strings.Contains(d.Log(), "SyntaxError") })
+	if d.mod().Content != first {
+		t.Error("a mod is added that is not in order")
+	}
+	save(`on("use", (event, land) => land.tell(event.player, "hello"));`)
+	eventually(t, "the mod is added again", patience, func() bool { return d.mod().Content != first && d.mod().Missing == "" })
 }

@@ -626,7 +626,14 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 	n.access.Add(mux, n.regions)
 	n.addOperations(mux)
 	moderation{n.regions.Policy, n.gateway}.add(mux)
-	mods{n.regions.Policy, n.regions.Contents}.add(mux)
+	ofWorld := mods{n.regions.Policy, n.regions.Contents}
+	ofWorld.add(mux)
+	if n.cfg.ModDir != "" {
+		parts.start("mod folder", func(ctx context.Context) error {
+			ofWorld.watch(ctx, n.cfg.ModDir, n.logger)
+			return nil
+		})
+	}
 	mux.Handle("POST "+admin.BackupPath, n.backups)
 	mux.HandleFunc("POST "+admin.ScheduledBackupPath, n.backups.ServeScheduled)
 	replaceHandlers{n.regions.Refounder, n.world}.add(mux)

@@ -58,6 +58,7 @@ type World struct {
 	Open      bool     `toml:"open"`       // anybody may run nodes of a world that is created; ignored for an existing one
 	Placement string   `toml:"placement"`  // walkad or hash; used when a world is created, ignored for an existing one
 	Overlay   string   `toml:"overlay"`    // relay, psense or areacast
+	ModDir    string   `toml:"mod_dir"`    // folder of a mod that is added whenever it changes; empty: none
 }
 
 // Replication is how regions are replicated.

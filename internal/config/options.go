@@ -129,6 +129,10 @@ var Groups = []Group{
 			Name: "overlay", Kind: Word, Default: "relay", Words: []string{"relay", "psense", "areacast"}, // p2p.Overlays
 			Usage: "how movement is distributed: relay (through the leaders of regions), psense or areacast (between gateways, also while a region has no leader); set the same on all nodes",
 		},
+		{
+			Name: "mod-dir", Kind: Path,
+			Usage: "for authors of mods: add the mod in this folder, granted what it asks for, and add it again whenever a file of it changes; for issuers only",
+		},
 	}},
 	{"Replication", []Option{
 		{

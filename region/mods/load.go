@@ -2,6 +2,7 @@ package mods
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -12,6 +13,19 @@ import (
 // EventSteps is how many steps a script may take for an event: 4 to 12 ms. As many effects as it may have take half of
 // that; those of a usual event 1 %.
 const EventSteps = 1_000_000
+
+// Check returns the mod of an archive, or what is wrong with it. It takes half a second.
+func Check(packed []byte) (c mod.Content, err error) {
+	if c, err = mod.Unpack(packed); err != nil {
+		return c, err
+	}
+	engine, err := script.NewEngine()
+	if err != nil {
+		return c, err
+	}
+	_, err = Load(engine, c)
+	return c, errors.Join(err, engine.Close())
+}
 
 // Load loads a mod's script. It fails unless the script handles just the events that the manifest asks for.
 func Load(engine *script.Engine, c mod.Content) (*script.Program, error) {

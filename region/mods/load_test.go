@@ -125,18 +125,17 @@ func TestLamps(t *testing.T) {
 		t.Fatal(err)
 	}
 	dark, _ := blocktable.Named("black_glass")
-	gold, _ := blocktable.Named("gold_block")
 	at := grid.Pos{X: -5, Y: 40, Z: 9}
-	use := event(mod.Use, at, gold)
-	use.View[place(0, 0, 0)], use.View[place(3, -2, -1)], use.View[place(1, 0, 0)] = gold, dark, chunk.Lamp
-	nothing, other := event(mod.Use, at, gold), event(mod.Use, at, chunk.Lamp)
+	use := event(mod.Use, at, chunk.Trapdoor)
+	use.View[place(0, 0, 0)], use.View[place(3, -2, -1)], use.View[place(1, 0, 0)] = chunk.Trapdoor, dark, chunk.Lamp
+	nothing, other := event(mod.Use, at, chunk.Trapdoor), event(mod.Use, at, chunk.Lamp)
 	off := event(mod.Timer, at, chunk.Air)
 	off.Event.Player, off.View[place(3, -2, -1)] = player.ID{}, chunk.Lamp
 	lamp := grid.Pos{X: -2, Y: 38, Z: 8}
 	timer := mod.Effect{Timer: &mod.SetTimer{Pos: at, After: 10_000}}
 	want := [][]mod.Effect{
 		{{Set: &mod.Set{Pos: lamp, From: dark, To: chunk.Lamp}}, timer},
-		{{Message: &mod.Message{Player: ann, Text: "Put black glass near the gold block, then click it again."}}, timer},
+		{{Message: &mod.Message{Player: ann, Text: "Put black glass near the trapdoor, then use it again."}}, timer},
 		{},
 		{{Set: &mod.Set{Pos: lamp, From: chunk.Lamp, To: dark}}},
 	}

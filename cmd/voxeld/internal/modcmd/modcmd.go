@@ -2,7 +2,6 @@
 package modcmd
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -16,7 +15,6 @@ import (
 	"github.com/voxelpopuli/voxeld/mod"
 	"github.com/voxelpopuli/voxeld/mods"
 	runner "github.com/voxelpopuli/voxeld/region/mods"
-	"github.com/voxelpopuli/voxeld/script"
 )
 
 // New returns the command and those below it: its own, and those that concern the mods of the world.
@@ -90,21 +88,13 @@ func newCheck() *cobra.Command {
 	return &cobra.Command{
 		Use: "check FOLDER", Short: "Check a mod: its manifest, and its script in the sandbox", Args: cobra.ExactArgs(1),
 		Example: "  voxeld mod check doorbell",
-		RunE: func(c *cobra.Command, args []string) (err error) {
+		RunE: func(c *cobra.Command, args []string) error {
 			packed, err := mod.Pack(os.DirFS(args[0]))
 			if err != nil {
 				return err
 			}
-			content, err := mod.Unpack(packed)
+			content, err := runner.Check(packed)
 			if err != nil {
-				return err
-			}
-			engine, err := script.NewEngine()
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, engine.Close()) }()
-			if _, err := runner.Load(engine, content); err != nil {
 				return err
 			}
 			grant := content.Grant(mod.HashOf(packed))
