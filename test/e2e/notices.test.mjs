@@ -55,6 +55,16 @@ for (const { language, device, groups, nonsense, first, banned, refused, unknown
     await ada.page.waitForSelector(`dialog[open] >> text=${nonsense}`)
     await ada.page.keyboard.press('Escape')
     await ada.until(() => window.__voxeld.state().screen === 'play')
+    await ada.say('/help ban')
+    await ada.until(() => document.activeElement.matches('dialog[open] .command[aria-current]'))
+    const asked = await ada.page.evaluate(() => {
+      const list = document.querySelector('.command-groups').getBoundingClientRect()
+      const { top, bottom } = document.activeElement.getBoundingClientRect()
+      return { text: document.activeElement.textContent, seen: top >= list.top && bottom <= list.bottom }
+    })
+    assert.ok(asked.text.startsWith('/ban ') && asked.seen, `the focus is on ${JSON.stringify(asked)}`)
+    await ada.page.keyboard.press('Escape')
+    await ada.until(() => window.__voxeld.state().screen === 'play')
     await ada.say('/help')
     await ada.page.waitForSelector('dialog[open] summary')
     assert.deepEqual(await ada.page.locator('dialog[open] summary b').allTextContents(), groups)

@@ -31,7 +31,7 @@ export class CommandList {
     this.dialog.toggle(open)
   }
 
-  /** Lists the commands. The group of the topic is open, which is a group or a command; without one the first, if the topic is empty. */
+  /** Lists the commands. The group of the topic is open, which is a group or a command, and a command has the focus; without a topic the first group. */
   show(commands: CommandHelp[], topic: string): void {
     const groups = [...new Set(commands.map(({ group = '' }) => group))]
     const about = commands.find(({ name }) => `/${name}` === topic || name === topic)
@@ -42,7 +42,7 @@ export class CommandList {
         const inGroup = commands.filter((command) => (command.group ?? '') === group)
         const names = inGroup.map(({ name }) => `/${name}`).join(' ')
         const title = el('summary', '', el('b', '', groupTitle(group)), el('span', 'muted', names))
-        const lines = inGroup.map((command) => this.line(command))
+        const lines = inGroup.map((command) => this.line(command, command === about))
         const more = group === 'build' ? el('p', 'muted', laterTexts.build.commands) : null
         const details = el('details', '', title, el('ul', '', ...lines), more)
         details.name = 'commands' // one is open at a time
@@ -52,10 +52,14 @@ export class CommandList {
     )
   }
 
-  private line(command: CommandHelp): HTMLElement {
+  private line(command: CommandHelp, asked: boolean): HTMLElement {
     const { name, usage = '' } = command
     const write = button('', 'command', () => this.events.write(`/${name} `))
     write.append(el('b', '', `/${name}`), ' ', el('i', '', commandUsage(usage)))
+    if (asked) {
+      write.autofocus = true // when the dialog opens
+      write.setAttribute('aria-current', 'true')
+    }
     return el('li', '', write, el('span', '', commandHelp(command)))
   }
 }
