@@ -125,6 +125,8 @@ type minecraftView struct {
 	Bodies                 []struct {
 		Name    string
 		X, Y, Z float64
+		Held    string // an item
+		Sneaks  bool
 	}
 }
 
@@ -193,6 +195,19 @@ func (p *minecraftPlayer) sees(pos grid.Pos, name string) {
 	})
 }
 
+// seesStance waits until the player sees another one with an item in the hand, who sneaks or stands.
+func (p *minecraftPlayer) seesStance(name, held string, sneaks bool) {
+	p.t.Helper()
+	p.until(fmt.Sprintf("%s with %s, sneaking: %v", name, held, sneaks), func(v minecraftView) bool {
+		for _, b := range v.Bodies {
+			if b.Name == name {
+				return b.Held == held && b.Sneaks == sneaks
+			}
+		}
+		return false
+	})
+}
+
 // seesState waits until a block looks to the player as it should.
 func (p *minecraftPlayer) seesState(pos grid.Pos, want map[string]any) {
 	p.t.Helper()
@@ -247,6 +262,13 @@ func TestMinecraftPlayers(t *testing.T) {
 	ada.sees(ground, "grass_block")
 	above := grid.Pos{X: ground.X, Y: ground.Y + 1, Z: ground.Z}
 	ada.do("choose", "sea_lantern")
+	bob.seesStance("ada", "sea_lantern", false)
+	ada.do("sneak", true)
+	bob.seesStance("ada", "sea_lantern", true)
+	ada.do("sneak", false)
+	bob.seesStance("ada", "sea_lantern", false)
+	session.send(sessionmsg.Stance{Held: uint16(chunk.Brick), Sneaks: true})
+	ada.seesStance("browser", "bricks", true)
 	ada.do("place", ground.X, ground.Y, ground.Z)
 	w.until("ada's block", above, chunk.Lamp)
 	bob.sees(above, "sea_lantern")

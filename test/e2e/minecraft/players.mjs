@@ -52,7 +52,14 @@ const look = ({ bot, chat, forced, spawned, ended, changed, built, opened }, fro
   online: Object.keys(bot.players ?? {}),
   bodies: Object.values(bot.entities ?? {})
     .filter((e) => e.type === 'player' && e !== bot.entity)
-    .map((e) => ({ name: e.username ?? '', x: e.position.x, y: e.position.y, z: e.position.z })),
+    .map((e) => ({
+      name: e.username ?? '',
+      x: e.position.x,
+      y: e.position.y,
+      z: e.position.z,
+      held: e.equipment[0]?.name ?? '',
+      sneaks: e.metadata[6] === 5,
+    })),
 })
 
 const block = ({ bot }, x, y, z) => bot.blockAt(vec3(x, y, z))?.name ?? ''
@@ -149,6 +156,7 @@ const actions = {
   put,
   fly,
   step,
+  sneak: ({ bot }, sneaks) => bot.setControlState('sneak', sneaks),
   say: ({ bot }, text) => bot.chat(text),
   leave: ({ bot }) => bot.quit(),
 }
