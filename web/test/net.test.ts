@@ -137,6 +137,16 @@ describe('edits', () => {
     expect(edits.isUnderway(1, 3, 4)).toBe(false)
   })
 
+  test('a bulk edit whose blocks came with the whole chunk, before its answer, is not underway', () => {
+    const world = worldOf(1, () => 0)
+    const edits = new Edits(world)
+    const { seq } = edits.makeBulk([{ x: 1, y: 3, z: 4, before: 0, after: 7 }])
+    world.set(1, 3, 4, 7)
+    edits.chunkLoaded(0, 0)
+    edits.acknowledge(seq, 0)
+    expect(edits.isUnderway(1, 3, 4)).toBe(false)
+  })
+
   test('are applied at once and stay when acknowledged', () => {
     const { world, edits } = setup()
     const edit = edits.make(1, 9, 1, 0)!

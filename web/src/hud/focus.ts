@@ -16,9 +16,16 @@ export function moveFocus(root: ParentNode, steps: number): void {
   elements.at(next)?.focus()
 }
 
-/** Moves the slider or the choice that has the focus by some steps; returns false if something else has it. */
+/** Moves the slider, the choice or the tab that has the focus by some steps; returns false if something else has it. */
 export function adjustFocused(steps: number): boolean {
   const { activeElement: element } = document
+  if (element?.getAttribute('role') === 'tab') {
+    const tabs = [...(element.parentElement?.querySelectorAll('button') ?? [])]
+    const next = tabs.at((tabs.findIndex((tab) => tab === element) + steps) % tabs.length)
+    next?.click()
+    next?.focus()
+    return true
+  }
   if (element instanceof HTMLInputElement && element.type === 'range') {
     element.stepUp(steps)
     element.dispatchEvent(new Event('input'))

@@ -8,6 +8,7 @@ import { laterTexts } from '../text/later-texts'
 import { texts as commonTexts } from '../text/texts'
 import { Dialog } from './dialog'
 import { button, el, show } from './dom'
+import { adjustFocused } from './focus'
 import { Help } from './help'
 import type { KeyBindings } from './key-bindings'
 import './menu.css'
@@ -85,6 +86,7 @@ export class Menu {
   private readonly effectiveQuality = el('small', 'muted')
   private readonly tabs: HTMLElement
   private readonly leave: HTMLElement
+  private asked = false // whether to leave with unsaved edits
   private bindings: KeyBindings | null = null // loaded when they are opened first
 
   constructor(
@@ -129,9 +131,9 @@ export class Menu {
     }
     this.leave = button(texts.leave, 'quiet', () => {
       const edits = unsaved()
-      const question = texts.leaveUnsaved(edits)
-      if (edits === 0 || this.leave.textContent === question) leave()
-      else this.leave.textContent = question
+      if (edits === 0 || this.asked) leave()
+      else this.leave.textContent = texts.leaveUnsaved(edits)
+      this.asked = true
     })
     const keys = el('div', 'with-keys')
     const pages: Record<Tab, HTMLElement> = {
@@ -202,18 +204,13 @@ export class Menu {
 
   key(event: KeyboardEvent): boolean {
     if (this.bindings?.key(event)) return true
-    const step = event.key === 'ArrowLeft' ? -1 : event.key === 'ArrowRight' ? 1 : 0
-    const tabs = [...this.tabs.querySelectorAll('button')]
-    const at = tabs.findIndex((tab) => tab === event.target)
-    if (at < 0 || step === 0) return false
-    const next = tabs.at((at + step) % tabs.length)
-    next?.click()
-    next?.focus()
-    return true
+    const steps = event.key === 'ArrowLeft' ? -1 : event.key === 'ArrowRight' ? 1 : 0
+    return steps !== 0 && this.tabs.contains(document.activeElement) && adjustFocused(steps)
   }
 
   toggle(open: boolean): void {
     this.leave.textContent = texts.leave
+    this.asked = false
     for (const [box, key] of this.boxes) box.checked = this.settings[key] // keys change some of them
     this.dialog.toggle(open)
   }

@@ -93,8 +93,10 @@ export class Edits {
     if (!edit) return
     this.pending.splice(index, 1)
     if (edit.changes) {
-      // Its blocks come with the others' changes, in the order of the region, before or after the answer.
-      if (!this.arrived.delete(seq)) this.awaited.push(edit)
+      // Its blocks come with the others' changes, in the order of the region, before or after the answer, or with the whole chunk.
+      const [first] = edit.changes
+      const isHere = this.arrived.delete(seq) || !first || this.blocks.get(first.x, first.y, first.z) === first.after
+      if (!isHere) this.awaited.push(edit)
       return
     }
     const key = blockKey(edit.x, edit.y, edit.z)
