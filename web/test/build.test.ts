@@ -229,11 +229,13 @@ describe('the pace', () => {
   })
 })
 
+const mayRetry = (refusal: string) => refusal === 'rate'
+
 describe('work', () => {
   const wanted = (n: number): Wanted[] => Array.from({ length: n }, (_, x) => ({ x, y: 0, z: 0, block: BRICK }))
   const setup = (n: number, judged: (w: Wanted) => Verdict = () => 'now') => {
     const sent: number[] = []
-    const work = new Work(wanted(n), { judge: judged, edit: ({ x }) => sent.push(x) && x })
+    const work = new Work(wanted(n), { judge: judged, edit: ({ x }) => sent.push(x) && x, mayRetry })
     return { work, sent, pace: new Pace() }
   }
 
@@ -267,12 +269,20 @@ describe('work', () => {
     const { work, sent, pace } = setup(100)
     for (let now = 0; now < 5000 && !work.finished; now += 100) {
       work.advance(now, pace)
-      for (const x of sent.splice(0)) work.reject(x, 'not_allowed')
+      for (const x of sent.splice(0)) work.reject(x, 'rate')
     }
-    expect([work.finished, work.refusal]).toEqual([true, 'not_allowed'])
+    expect([work.finished, work.refusal]).toEqual([true, 'rate'])
     expect(work.refused).toBeLessThan(2 * WINDOW)
     expect(work.missed).toHaveLength(100) // an undo keeps them
-    expect(work.reject(0, 'not_allowed')).toBe(false)
+    expect(work.reject(0, 'rate')).toBe(false)
+  })
+
+  test('what may be possible later is kept, whatever was refused for good', () => {
+    const { work, sent, pace } = setup(4)
+    work.advance(0, pace)
+    const refusals = ['claimed', 'rate', 'inside_player', 'not_allowed']
+    refusals.forEach((refusal, i) => work.reject(sent[i] ?? -1, refusal))
+    expect(work.missed.map(({ x }) => x)).toEqual([1, 2])
   })
 })
 
@@ -285,6 +295,7 @@ describe('bulk work', () => {
       judge: ({ x }) => (x === 7 ? judged : 'now'),
       edit: () => null,
       editBulk: (some) => sent.push(some),
+      mayRetry,
     })
     const commit = (seq: number) =>
       work.committed(seq, ...(sent[seq - 1] ?? []).map(({ x, y, z }) => ({ x, y, z, before: AIR, after: BRICK })))
@@ -306,12 +317,13 @@ describe('bulk work', () => {
       judge: () => 'now',
       edit: () => null,
       editBulk: () => ++seq,
+      mayRetry,
     })
     for (let i = 0; i < 1000 && !work.finished; i++) {
       work.advance(0, new Pace())
       work.reject(seq, 'changed')
     }
-    expect([work.finished, work.refused, work.refusal]).toEqual([true, 1, 'changed'])
+    expect([work.finished, work.refused, work.refusal, work.missed.length]).toEqual([true, 1, 'changed', 1])
   })
 })
 

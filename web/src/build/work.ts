@@ -25,13 +25,15 @@ export interface Site {
   edit(wanted: Wanted): number | null
   /** Makes a bulk edit of blocks of one chunk, and returns its number. Without it, blocks are edited one by one. */
   readonly editBulk?: (wanted: readonly Wanted[]) => number
+  /** Reports whether what was refused for a reason may be possible later, as when the blocks of an hour are used up. */
+  mayRetry(refusal: string): boolean
 }
 
 /** The number of bulk edits under way. */
 const BULK_WINDOW = 8
 /** How many blocks are looked at before the next frame. */
 const LOOKED_AT = 8192
-/** Refusals of bulk edits after which what they wanted may be possible: something had changed, or somebody is in the way. */
+/** Refusals after which what was wanted may be possible at once: something had changed, or somebody is in the way. */
 const MAY_CHANGE = new Set(['changed', 'inside_player'])
 const MAX_AGAIN = 100
 
@@ -47,7 +49,7 @@ export class Work {
   /** The number of blocks that the server refused for good, and why it refused the last ones. */
   refused = 0
   refusal = ''
-  /** What was refused, and what was given up because of that. */
+  /** What was refused, or given up because of that, and may be possible later. */
   readonly missed: Wanted[] = []
   private there = 0
   private refusedInARow = 0
@@ -164,11 +166,10 @@ export class Work {
     }
     this.refused += wanted.length
     this.refusal = refusal
-    this.missed.push(...wanted)
-    if (++this.refusedInARow >= GIVE_UP_AFTER) {
-      this.missed.push(...this.waiting)
-      this.stop()
-    }
+    const gaveUp = ++this.refusedInARow >= GIVE_UP_AFTER
+    if (MAY_CHANGE.has(refusal) || this.site.mayRetry(refusal))
+      this.missed.push(...wanted, ...(gaveUp ? this.waiting : []))
+    if (gaveUp) this.stop()
     return true
   }
 

@@ -69,11 +69,6 @@ export interface BuildState {
   redo: number
 }
 
-/** Reports whether what was refused may be possible later, as when the blocks of an hour are used up. */
-function isKept({ missed, refusal }: Pick<Work, 'missed' | 'refusal'>): boolean {
-  return missed.length > 0 && RETRYABLE.has(refusal)
-}
-
 export class BuildControl implements System {
   private gesture: Gesture | null = null
   private copy: Copy | null = null
@@ -462,6 +457,7 @@ export class BuildControl implements System {
       edit: ({ x, y, z, block }) =>
         session.edit(x, y, z, block, performance.now()) ? (session.edits.waiting.at(-1)?.seq ?? null) : null,
       ...(session.bulk > 0 && { editBulk }),
+      mayRetry: (refusal) => RETRYABLE.has(refusal),
     })
     this.job = { work, purpose }
   }
@@ -504,7 +500,7 @@ export class BuildControl implements System {
     if (purpose === 'build') stack.add(work.changes)
     if (purpose === 'undo') stack.pushRedo(inverseOf(work.changes))
     if (purpose === 'redo') stack.pushUndo(work.changes)
-    if (isKept(work)) this.putBack(purpose, work.missed)
+    this.putBack(purpose, work.missed)
     this.say(this.resultOf(work, purpose), now)
     this.updateDialog()
     if (this.undoNext) this.undo()
@@ -517,7 +513,7 @@ export class BuildControl implements System {
     const parts = [texts.results[purpose === 'build' && removes ? 'remove' : purpose](changes.length)]
     if (skipped > 0) parts.push(purpose === 'build' ? texts.leftOut(skipped) : texts.leftAlone(skipped))
     if (refused > 0) parts.push(texts.refused(refused, refusalMessage(work.refusal)))
-    if (purpose !== 'build' && isKept(work)) parts.push(texts.kept[purpose])
+    if (purpose !== 'build' && work.missed.length > 0) parts.push(texts.kept[purpose])
     return parts.join(' ')
   }
 

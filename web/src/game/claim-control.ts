@@ -6,6 +6,7 @@ import type { BlockInteraction } from '../player/block-interaction'
 import type { Body } from '../player/body'
 import type { ClaimWalls, ShownBox } from '../render/claim-walls'
 import { laterTexts } from '../text/later-texts'
+import { texts } from '../text/texts'
 import { contains, otherOwner, type Claim } from '../world/claims'
 import type { World } from '../world/world'
 import type { ClaimDraft } from './claim-draft'
@@ -57,9 +58,10 @@ export class ClaimControl implements System {
     if (word?.toLowerCase() !== 'claim' || name.includes(',') || rest.length > 0) return false
     if (!this.session.mayUse('claim')) return false // the server says why
     const { store, world, body, session, hud, interaction } = this
-    void import('./claim-draft').then(({ ClaimDraft }) => {
-      this.draft = new ClaimDraft(store, name, world, body, session, hud, interaction)
-    })
+    void import('./claim-draft').then(
+      ({ ClaimDraft }) => (this.draft = new ClaimDraft(store, name, world, body, session, hud, interaction)),
+      () => hud.messages.toast(texts.partMissing),
+    )
     return true
   }
 

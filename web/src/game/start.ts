@@ -15,8 +15,12 @@ export async function start(title: Title): Promise<Game> {
   document.documentElement.toggleAttribute('data-software', software) // see style.css
   const settings = loadSettings(storage, defaults(software, matchMedia('(pointer: coarse)').matches))
   if (settings.pack) {
-    const { usePack } = await import('../render/texture-pack')
-    await usePack().catch(() => (settings.pack = '')) // the browser has dropped it: the menu says that there is none
+    try {
+      const { usePack } = await import('../render/texture-pack')
+      if (!(await usePack())) settings.pack = '' // the browser has dropped it: the menu says that there is none
+    } catch (reason) {
+      console.warn('texture pack', reason) // the next load of the page may have it
+    }
   }
   const game = startGame(find(document, 'canvas'), find(document, 'div', '#hud'), title, gatewayOf(location), settings)
   installTestHook(game.hook)

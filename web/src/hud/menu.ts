@@ -173,9 +173,10 @@ export class Menu {
         tabs[tab].tabIndex = tab === name ? 0 : -1
       }
       if (name === 'keys' && !this.bindings)
-        void import('./key-bindings').then(({ KeyBindings }) => {
-          keys.replaceChildren((this.bindings ??= new KeyBindings(settings, rebound)).root)
-        })
+        void import('./key-bindings').then(
+          ({ KeyBindings }) => keys.replaceChildren((this.bindings ??= new KeyBindings(settings, rebound)).root),
+          () => keys.replaceChildren(commonTexts.partMissing),
+        )
     }
     const tabOf = (name: Tab) => {
       const tab = button(texts.tabs[name], 'quiet', () => open(name))

@@ -2,6 +2,7 @@
 
 import type { Settings } from '../settings/settings'
 import { laterTexts } from '../text/later-texts'
+import { texts as commonTexts } from '../text/texts'
 import { button, el, show } from './dom'
 
 const texts = laterTexts.menu
@@ -16,7 +17,12 @@ export function packRow(settings: Settings, changed: () => void): HTMLElement {
   file.accept = '.zip,application/zip'
   file.hidden = true
   file.setAttribute('aria-label', texts.textures)
-  const remove = button(texts.removePack, 'quiet', () => set(''))
+  const remove = button(texts.removePack, 'quiet', () => {
+    set('')
+    void import('../render/texture-pack')
+      .then(({ dropPack }) => dropPack())
+      .catch((reason: unknown) => console.warn('texture pack', reason)) // it only takes up room
+  })
   const showPack = () => {
     name.textContent = settings.pack || texts.noPack
     show(remove, settings.pack !== '')
@@ -31,17 +37,23 @@ export function packRow(settings: Settings, changed: () => void): HTMLElement {
   file.addEventListener('change', () => {
     const [chosen] = file.files ?? []
     file.value = '' // the same file can be chosen again
-    if (chosen) void choose(chosen)
+    if (!chosen) return
+    void import('../render/texture-pack').then(
+      (part) => keep(part, chosen),
+      () => refuse(commonTexts.partMissing),
+    )
   })
-  const choose = async (chosen: File) => {
-    const { MAX_ZIP, PackError, keepPack } = await import('../render/texture-pack')
+  const refuse = (why: string) => {
+    fault.textContent = why
+    show(fault, true)
+  }
+  const keep = async ({ MAX_ZIP, PackError, keepPack }: typeof import('../render/texture-pack'), chosen: File) => {
     try {
       if (chosen.size > MAX_ZIP) throw new PackError('tooLarge')
       await keepPack(new Uint8Array(await chosen.arrayBuffer()))
       set(chosen.name)
     } catch (reason) {
-      fault.textContent = reason instanceof PackError ? texts.packFaults[reason.fault](reason.what) : texts.packNotKept
-      show(fault, true)
+      refuse(reason instanceof PackError ? texts.packFaults[reason.fault](reason.what) : texts.packNotKept)
     }
   }
   showPack()

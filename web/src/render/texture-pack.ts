@@ -123,10 +123,17 @@ export async function keepPack(zip: Uint8Array<ArrayBuffer>): Promise<void> {
   await answerOf(packs.put(zip, 'own'))
 }
 
-/** Draws the pack that is kept from now on; called before anything is drawn. */
-export async function usePack(): Promise<void> {
+/** Draws the pack that is kept from now on; called before anything is drawn. Returns false if none is kept. */
+export async function usePack(): Promise<boolean> {
   const packs = await store('readonly')
-  useTiles(await readPack(await answerOf<Uint8Array<ArrayBuffer>>(packs.get('own'))))
+  const zip = await answerOf<Uint8Array<ArrayBuffer> | undefined>(packs.get('own'))
+  if (zip) useTiles(await readPack(zip))
+  return zip !== undefined
+}
+
+export async function dropPack(): Promise<void> {
+  const packs = await store('readwrite')
+  await answerOf(packs.delete('own'))
 }
 
 function store(mode: IDBTransactionMode): Promise<IDBObjectStore> {

@@ -97,8 +97,9 @@ export class Mixer {
       const { Music } = await import('./music')
       const { context, master } = this
       if (context && master) this.music = new Music(context, master)
-    } finally {
       this.loadingMusic = false
+    } catch (reason) {
+      console.warn('music', reason) // it is not tried again: the node may have another version now
     }
   }
 
