@@ -350,7 +350,8 @@ export const templates: Templates = {
     mod_granted: 'Der Mod {mod} hat die Berechtigung: {grant}',
     mod_removed: 'Der Mod {mod} ist entfernt.',
     no_mod: 'den Mod {mod} gibt es nicht',
-    old_grant: 'ein anderer Betreiber hat den Mod {mod} zu einer späteren Zeit geändert: bitte die Uhren der Rechner vergleichen',
+    old_grant:
+      'ein anderer Betreiber hat den Mod {mod} zu einer späteren Zeit geändert: bitte die Uhren der Rechner vergleichen',
   },
   groups: {
     talk: 'Reden',
