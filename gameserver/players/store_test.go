@@ -592,8 +592,10 @@ func TestKnown(t *testing.T) {
 	network, disk := playerstest.NewMemory(), playerstest.NewMemory()
 	ps := newTestStore(network, disk)
 	put := func(name string, ago time.Duration) {
-		r := nodemsg.PlayerRecord{Player: player.GuestID(name), Name: name, Guest: true, Seq: 1, SavedAt: time.Now().Add(-ago).UnixMilli(), Gateway: "peerOther",
-			Verifier: &player.Verifier{1}}
+		r := nodemsg.PlayerRecord{
+			Player: player.GuestID(name), Name: name, Guest: true, Seq: 1, SavedAt: time.Now().Add(-ago).UnixMilli(), Gateway: "peerOther",
+			Verifier: &player.Verifier{1},
+		}
 		if err := network.PutPlayer(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}

@@ -229,8 +229,8 @@ func (s *Server) getEvents(c *call) (any, error) {
 	c.w.Header().Set("Content-Type", "text/event-stream")
 	c.w.Header().Set("Cache-Control", "no-store")
 	c.w.Header().Set("X-Accel-Buffering", "no") // nginx would hold events back
-	st.out.SetReadDeadline(time.Time{})       //nolint:errcheck // the request is read; without, the stream ends early
-	if st.write("ready", struct{}{}) != nil { // with an id to go on from
+	st.out.SetReadDeadline(time.Time{})         //nolint:errcheck // the request is read; without, the stream ends early
+	if st.write("ready", struct{}{}) != nil {   // with an id to go on from
 		return nil, nil
 	}
 	ticker := time.NewTicker(streamEvery)
