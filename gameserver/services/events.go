@@ -39,7 +39,7 @@ const (
 	// maxStreamChunks at most.
 	maxStreams, maxWatched, maxStreamChunks = 64, 1024, 64
 	// streamEvery is how often a stream is sent what is new.
-	streamEvery = 250 * time.Millisecond
+	streamEvery = 500 * time.Millisecond
 	// aliveEvery is how often a silent stream is sent a comment.
 	aliveEvery = 15 * time.Second
 	// playersEvery is how often it is looked who plays.
@@ -92,7 +92,8 @@ type position struct {
 	at    int64
 	sent  int
 	dirty bool      // there may be more
-	again time.Time // when the land is asked again that did not answer
+	asked time.Time // when the land was asked last
+	mute  bool      // it did not answer then
 }
 
 // PublishLine sends a line to the world to the streams.
@@ -229,8 +230,9 @@ func (s *Server) getEvents(c *call) (any, error) {
 	c.w.Header().Set("Content-Type", "text/event-stream")
 	c.w.Header().Set("Cache-Control", "no-store")
 	c.w.Header().Set("X-Accel-Buffering", "no") // nginx would hold events back
-	st.out.SetReadDeadline(time.Time{})         //nolint:errcheck // the request is read; without, the stream ends early
-	if st.write("ready", struct{}{}) != nil {   // with an id to go on from
+	//nolint:errcheck // what cannot be done ends the stream early
+	st.out.SetReadDeadline(time.Time{})
+	if st.write("ready", struct{}{}) != nil { // with an id to go on from
 		return nil, nil
 	}
 	ticker := time.NewTicker(streamEvery)
@@ -288,18 +290,29 @@ func (st *stream) sendEdits(ctx context.Context) error {
 	for _, at := range st.view.take() {
 		st.chunks[at].dirty = true
 	}
-	for at, p := range st.chunks {
-		for p.dirty && time.Now().After(p.again) {
-			more, err := st.sendPage(ctx, at, p)
-			if err != nil {
-				return err
+	for _, at := range st.due() {
+		for more := true; more; {
+			if !st.s.questions.Allow() {
+				return nil // the rest has its turn next time
 			}
-			if !more {
-				break
+			var err error
+			if more, err = st.sendPage(ctx, at, st.chunks[at]); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// due returns the chunks that are to be asked for edits, the one that was asked longest ago first.
+func (st *stream) due() (all []grid.ChunkPos) {
+	for at, p := range st.chunks {
+		if p.dirty && (!p.mute || time.Since(p.asked) >= askAgain) {
+			all = append(all, at)
+		}
+	}
+	slices.SortFunc(all, func(a, b grid.ChunkPos) int { return st.chunks[a].asked.Compare(st.chunks[b].asked) })
+	return all
 }
 
 // sendPage sends a page of the edits of a chunk, and reports whether there are more that can be read now.
@@ -315,8 +328,8 @@ func (st *stream) sendPage(ctx context.Context, at grid.ChunkPos, p *position) (
 	}
 	found, err := st.s.History.Query(ctx, q)
 	st.s.reads.Release(1)
-	if err != nil || len(found.Missing) > 0 {
-		p.again = time.Now().Add(askAgain)
+	p.asked, p.mute = time.Now(), err != nil || len(found.Missing) > 0
+	if p.mute {
 		return false, nil //nolint:nilerr // the land is asked again
 	}
 	var changes []change

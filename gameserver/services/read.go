@@ -100,10 +100,11 @@ func (s *Server) getArea(c *call) (any, error) {
 	if s.Ranges == nil {
 		return nil, errBusy
 	}
-	if err := s.reads.Acquire(c.Context(), 1); err != nil {
-		return nil, errBusy
+	end, err := s.reading(c.Context(), true)
+	if err != nil {
+		return nil, err
 	}
-	defer s.reads.Release(1)
+	defer end()
 	found, err := s.Ranges(c.Context(), region.RangeQuery{Area: box.Area(), Players: true})
 	if err != nil {
 		return nil, err
@@ -138,10 +139,11 @@ func (s *Server) getBlocks(c *call) (any, error) {
 	if width*length > maxBlocks || width*length*height > maxBlocks || countOf(box) > maxChunks {
 		return nil, badRequest("a box may have %d blocks, in %d chunks", maxBlocks, maxChunks)
 	}
-	if err := s.reads.Acquire(c.Context(), 1); err != nil {
-		return nil, errBusy
+	end, err := s.reading(c.Context(), false)
+	if err != nil {
+		return nil, err
 	}
-	defer s.reads.Release(1)
+	defer end()
 	v, err := s.watch(c.Context(), c, chunksOf(box))
 	if err != nil {
 		return nil, err
@@ -201,6 +203,9 @@ func (s *Server) getHistory(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if countOf(box) > maxStreamChunks {
+		return nil, badRequest("a box may have %d chunks of 32×32 blocks", maxStreamChunks)
+	}
 	const latest = 1e14
 	q := rollback.Query{Newest: true}
 	q.Box = box
@@ -221,10 +226,11 @@ func (s *Server) getHistory(c *call) (any, error) {
 			return nil, err
 		}
 	}
-	if err := s.reads.Acquire(c.Context(), 1); err != nil {
-		return nil, errBusy
+	end, err := s.reading(c.Context(), true)
+	if err != nil {
+		return nil, err
 	}
-	defer s.reads.Release(1)
+	defer end()
 	found, err := s.History.Query(c.Context(), q)
 	if err != nil {
 		return nil, err

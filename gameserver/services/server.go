@@ -44,6 +44,7 @@ const (
 	streamsPerService                 = 4
 	// Other nodes take 10 lines a second of this one, 5 of which its players may write.
 	nodeLinesPerSecond, nodeLinesAtOnce = 2, 10
+	questionsPerSecond                  = 20
 	// requestTime bounds a request but those for events.
 	requestTime = 15 * time.Second
 	// maxBody bounds the body of a request: a bulk edit has 2,048 blocks of some 80 bytes.
@@ -80,9 +81,12 @@ type Server struct {
 	metrics *metrics
 	reads   *semaphore.Weighted
 	lines   *rate.Limiter // of all services
-	mux     *http.ServeMux
-	roster  roster
-	streams streams
+	// questions bounds what all services ask the leaders of land about its history and its players. They answer a node 40 a
+	// second, which moderators' questions and the map's need, too.
+	questions *rate.Limiter
+	mux       *http.ServeMux
+	roster    roster
+	streams   streams
 
 	mu struct {
 		sync.Mutex
@@ -122,7 +126,7 @@ var routes = []route{
 
 // New returns a Server.
 func New(o Options) *Server {
-	s := &Server{Options: o, metrics: newMetrics(o.Registerer), reads: semaphore.NewWeighted(readsAtOnce), lines: rate.NewLimiter(nodeLinesPerSecond, nodeLinesAtOnce), mux: http.NewServeMux()}
+	s := &Server{Options: o, metrics: newMetrics(o.Registerer), reads: semaphore.NewWeighted(readsAtOnce), lines: rate.NewLimiter(nodeLinesPerSecond, nodeLinesAtOnce), questions: rate.NewLimiter(questionsPerSecond, questionsPerSecond), mux: http.NewServeMux()}
 	s.mu.authors = make(map[player.ID]*author)
 	s.streams.mu.all = make(map[*stream]struct{})
 	s.mux.HandleFunc("GET "+Path+"openapi.json", func(w http.ResponseWriter, _ *http.Request) {
@@ -325,6 +329,19 @@ func (c *call) number(name string, usual, most int64) (int64, error) {
 		return 0, badRequest("%s=%q: want a whole number from 0 to %d", name, text, most)
 	}
 	return n, nil
+}
+
+// reading begins to read land or history, after those that others read. The caller must call end.
+func (s *Server) reading(ctx context.Context, asks bool) (end func(), err error) {
+	if err := s.reads.Acquire(ctx, 1); err != nil {
+		return nil, errBusy
+	}
+	end = func() { s.reads.Release(1) }
+	if asks && s.questions.Wait(ctx) != nil {
+		end()
+		return nil, errBusy
+	}
+	return end, nil
 }
 
 // decode reads the body of a request: one JSON value, without fields that are not known.
