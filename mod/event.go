@@ -33,7 +33,7 @@ type Event struct {
 	Time   int64 // when it happened; of a timer when it is due; Unix milliseconds
 	Pos    grid.Pos
 	Block  chunk.Block // that was used, put or taken away; of a timer air
-	Player player.ID   // who did it; of a timer nobody
+	Player player.ID   // who did it; of a timer who did what it was set for
 	Data   string      // what the mod has given a timer
 }
 

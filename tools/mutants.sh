@@ -78,6 +78,9 @@ world   vacate-edited             TestVacateOnlyEmptyLand        cannot
 world   mark-twice                TestRollbacksAgreeWithModel    cannot
 world   undo-what-is-newer        TestRollbacksAgreeWithModel    cannot
 world   overwrite-what-is-newer   TestLandAgreesWithModel        cannot
+world   answer-twice              TestEffectsTakePlaceOnce       cannot
+world   change-what-is-newer      TestAnswers                    cannot
+world   split-without-grants      TestModsSplitAndMerge          cannot
 '
 
 simulation=

@@ -21,8 +21,13 @@ type Outcome struct {
 	Time    int64                // Batch.Time
 	Pins    []Pin                // those that took effect, in order
 	Marks   bool                 // the entry had marks; the other fields are empty then
-	Barrier *Barrier             // set if the entry was a barrier; the other fields are empty then
-	Step    Step                 // what the entry did to the region's structure; the other fields are empty then
+	// Of mods:
+	Mods     bool       // what a mod may do may have changed
+	Waiting  []Waiting  // the events that wait since, in order
+	Answered []Answered // what became of each answer, in order
+	Said     []Said     // to players
+	Barrier  *Barrier   // set if the entry was a barrier; the other fields are empty then
+	Step     Step       // what the entry did to the region's structure; the other fields are empty then
 }
 
 // Change is one block that an edit changed.
@@ -78,14 +83,7 @@ func (l *Land) applyBatch(index uint64, batch Batch, proven bool) Outcome {
 		Results: make([]nodemsg.EditResult, 0, len(batch.Edits)),
 		Changes: make([]Change, 0, len(batch.Edits)),
 	}
-	if !l.structure.Edited {
-		before := l.structure
-		l.structure.Edited, l.dirtyRows.structure = true, true
-		l.tracked.restructured(index, before, l.structure)
-	}
-	for _, p := range batch.Pins {
-		l.pin(index, p, &out)
-	}
+	l.begin(index, batch.Pins, &out)
 	var touched map[player.ID]*recent // by this entry; only used by a digest
 	if l.tracked != nil {
 		touched = make(map[player.ID]*recent)
@@ -107,6 +105,18 @@ func (l *Land) applyBatch(index uint64, batch Batch, proven bool) Outcome {
 	}
 	l.evictPlayers(index)
 	return out
+}
+
+// begin applies what entries that change blocks begin with.
+func (l *Land) begin(index uint64, pins []Pin, out *Outcome) {
+	if !l.structure.Edited {
+		before := l.structure
+		l.structure.Edited, l.dirtyRows.structure = true, true
+		l.tracked.restructured(index, before, l.structure)
+	}
+	for _, p := range pins {
+		l.pin(index, p, out)
+	}
 }
 
 // refuseUnproven sets for each edit of a batch that must not be applied the reason.
@@ -178,7 +188,9 @@ func (l *Land) edit(index uint64, e *nodemsg.Intent, now int64, touched map[play
 		}
 		return chunk.Air, ""
 	}
+	before, had := g.edits.Get(at)
 	l.setBlock(index, g, Change{Chunk: pos, BlockAt: nodemsg.BlockAt{At: at, Block: e.Block}, Text: e.Text}, e.Player, e.Name, now, out)
+	l.happenedBy(index, g, e, before, had, out)
 	return e.Block, ""
 }
 

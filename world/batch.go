@@ -76,13 +76,7 @@ func (b Batch) Encode() []byte {
 	default:
 		out = append(out, tagBatch)
 	}
-	out = binary.AppendUvarint(out, uint64(b.Time))
-	out = binary.AppendUvarint(out, uint64(len(b.Pins)))
-	for _, p := range b.Pins {
-		out = binary.AppendVarint(out, int64(p.Chunk.X))
-		out = binary.AppendVarint(out, int64(p.Chunk.Z))
-		out = append(out, p.Base[:]...)
-	}
+	out = appendPins(binary.AppendUvarint(out, uint64(b.Time)), b.Pins)
 	out, numbers := b.appendAuthors(out)
 	out = binary.AppendUvarint(out, uint64(len(b.Edits)))
 	for i := range b.Edits {
@@ -110,6 +104,25 @@ func (b Batch) Encode() []byte {
 		}
 	}
 	return out
+}
+
+func appendPins(out []byte, pins []Pin) []byte {
+	out = binary.AppendUvarint(out, uint64(len(pins)))
+	for _, p := range pins {
+		out = binary.AppendVarint(out, int64(p.Chunk.X))
+		out = binary.AppendVarint(out, int64(p.Chunk.Z))
+		out = append(out, p.Base[:]...)
+	}
+	return out
+}
+
+func (r *reader) pins() (pins []Pin) {
+	for range r.count(34) {
+		p := Pin{Chunk: grid.ChunkPos{X: r.int32(), Z: r.int32()}}
+		copy(p.Base[:], r.bytes(len(p.Base)))
+		pins = append(pins, p)
+	}
+	return pins
 }
 
 // numbers returns the numbers of the edits that are so.
@@ -173,11 +186,7 @@ func DecodeBatch(data []byte) (Batch, error) {
 	if b.Time <= 0 {
 		r.fail()
 	}
-	for range r.count(34) {
-		p := Pin{Chunk: grid.ChunkPos{X: r.int32(), Z: r.int32()}}
-		copy(p.Base[:], r.bytes(len(p.Base)))
-		b.Pins = append(b.Pins, p)
-	}
+	b.Pins = r.pins()
 	var authors []author
 	for range r.count(17) {
 		authors = append(authors, r.author())

@@ -16,6 +16,8 @@ const (
 	tagMarks           = 11
 	tagVacate          = 12
 	tagBatchBulk       = 13 // some edits are bulk edits
+	tagEffects         = 14 // of mods
+	tagMod             = 15 // what a mod may do
 )
 
 // entries decode and apply the entries of each tag.
@@ -32,6 +34,8 @@ var entries = [256]func(l *Land, index uint64, entry []byte) (Outcome, error){
 	tagRollbackMarked:  (*Land).applyRollback,
 	tagTrim:            (*Land).applyTrim,
 	tagMarks:           (*Land).applyMarks,
+	tagEffects:         (*Land).applyAnswers,
+	tagMod:             (*Land).applyMod,
 }
 
 // restructure applies entries that do nothing but change the region's structure.

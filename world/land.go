@@ -29,6 +29,7 @@ type Land struct {
 	height  int32 // blocks
 	pinned  map[grid.ChunkPos]*pinnedChunk
 	recents map[player.ID]*recent // at most rememberedPlayers
+	mods    map[string]*modState  // by name
 	// rolledBack is the number of the last rollback that is complete here; 0 if there was none.
 	rolledBack int64
 	// marked is the number of the last order that has arrived here: of a rollback, or of a claim. 0 if none has.
@@ -45,6 +46,8 @@ type dirtyRows struct {
 	pins      map[grid.ChunkPos]struct{}
 	edits     map[place]struct{}
 	players   map[player.ID]struct{} // with new or dropped sequences
+	mods      map[string]struct{}
+	events    map[EventAt]struct{} // new or dropped
 	history   map[segmentAt]struct{}
 	structure bool
 	orders    bool // rolledBack or marked
@@ -62,6 +65,7 @@ type pinnedChunk struct {
 	edits   chunk.Edits
 	signs   map[chunk.Index]string // the texts of signs among the edits that are not blank; at most wire.MaxSigns
 	history history.Log
+	inbox   *inbox // nil if no events wait
 }
 
 // row returns the value of the row of an edited block: its id and, of a sign, its text; nil if the block is not edited.
@@ -95,9 +99,10 @@ func NewLand(id uint64, cell grid.Cell, height int32) *Land {
 		height:   height,
 		pinned:   make(map[grid.ChunkPos]*pinnedChunk),
 		recents:  make(map[player.ID]*recent),
+		mods:     make(map[string]*modState),
 		dirtyRows: dirtyRows{
 			pins: make(map[grid.ChunkPos]struct{}), edits: make(map[place]struct{}), players: make(map[player.ID]struct{}),
-			history: make(map[segmentAt]struct{}),
+			history: make(map[segmentAt]struct{}), mods: make(map[string]struct{}), events: make(map[EventAt]struct{}),
 		},
 	}
 }

@@ -15,7 +15,9 @@ type landKeys struct{ id uint64 }
 const (
 	keyBase    = 'b' // X, Z → base hash, 32 bytes
 	keyEdit    = 'e' // X, Z, index → block, 2 bytes big-endian, and the text of a sign
+	keyMod     = 'g' // name → what a mod may do, and whether it is suspended
 	keyHistory = 'h' // X, Z, number of the segment → a segment of the chunk's history
+	keyEvent   = 'i' // X, Z, id of an event, u64 big-endian → the event, which waits for a mod
 	keyPlayer  = 'p' // player id → recent sequences
 	// keyOrders has no more in its key: → number of the last rollback that is complete, u64 big-endian; and behind it,
 	// if one has arrived, that of the last order that has.
@@ -53,6 +55,12 @@ func (k landKeys) playerKey(id player.ID) []byte {
 
 func (k landKeys) historyKey(pos grid.ChunkPos, number uint32) []byte {
 	return binary.BigEndian.AppendUint32(k.chunkKey(keyHistory, pos), number)
+}
+
+func (k landKeys) modKey(name string) []byte { return append(append(k.Prefix(), keyMod), name...) }
+
+func (k landKeys) eventKey(at EventAt) []byte {
+	return binary.BigEndian.AppendUint64(k.chunkKey(keyEvent, at.Chunk), at.ID)
 }
 
 func (k landKeys) ordersKey() []byte { return append(k.Prefix(), keyOrders) }

@@ -52,6 +52,24 @@ func (l *Land) Load(key, value []byte) error {
 		if err := g.history.Load(binary.BigEndian.Uint32(rest[8:]), value); err != nil {
 			return fmt.Errorf("%w: history %x: %w", errRow, key, err)
 		}
+	case key[8] == keyMod:
+		m, ok := decodeMod(string(rest), value)
+		if !ok {
+			return fmt.Errorf("%w: mod %x", errRow, key)
+		}
+		l.mods[string(rest)] = m
+	case key[8] == keyEvent && len(rest) == 16:
+		pos, id := readChunkPos(rest), binary.BigEndian.Uint64(rest[8:])
+		g := l.pinned[pos]
+		w, ok := decodeWaiting(pos, l.height, value)
+		if g == nil || !ok {
+			return fmt.Errorf("%w: event %x", errRow, key)
+		}
+		if g.inbox == nil {
+			g.inbox = newInbox()
+		}
+		g.inbox.put(id, w)
+		l.countEvent(w, 1)
 	case key[8] == keyPlayer && len(rest) == len(player.ID{}):
 		r, ok := decodeRecent(value)
 		if !ok {
@@ -94,6 +112,12 @@ func (l *Land) Writes() []kv.Write {
 	for _, s := range slices.SortedFunc(maps.Keys(u.history), segmentAt.compare) {
 		put(l.historyKey(s.chunk, s.number), bytes.Clone(l.pinned[s.chunk].history.Segment(s.number)))
 	}
+	for _, at := range slices.SortedFunc(maps.Keys(u.events), EventAt.compare) {
+		put(l.eventKey(at), l.eventRow(at))
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.mods)) {
+		put(l.modKey(name), l.mods[name].encode())
+	}
 	for _, id := range slices.SortedFunc(maps.Keys(u.players), player.ID.Compare) {
 		if r := l.recents[id]; r != nil {
 			put(l.playerKey(id), r.encode())
@@ -112,6 +136,8 @@ func (l *Land) Writes() []kv.Write {
 	clear(u.edits)
 	clear(u.history)
 	clear(u.players)
+	clear(u.mods)
+	clear(u.events)
 	return writes
 }
 
@@ -130,15 +156,18 @@ func (l *Land) Parts() []Part {
 // PartPrefixes returns the key prefixes of a part's rows.
 func (l *Land) PartPrefixes(p Part) [][]byte {
 	if p.Sequences {
-		return [][]byte{append(l.Prefix(), keyPlayer), l.ordersKey(), l.structureKey()}
+		return [][]byte{append(l.Prefix(), keyMod), append(l.Prefix(), keyPlayer), l.ordersKey(), l.structureKey()}
 	}
-	return [][]byte{l.baseKey(p.Chunk), l.chunkKey(keyEdit, p.Chunk), l.chunkKey(keyHistory, p.Chunk)}
+	return [][]byte{l.baseKey(p.Chunk), l.chunkKey(keyEdit, p.Chunk), l.chunkKey(keyHistory, p.Chunk), l.chunkKey(keyEvent, p.Chunk)}
 }
 
 // Rows calls visit with every row of the part in its stored form, by ascending key. Key and value are valid only during
 // the call.
 func (l *Land) Rows(p Part, visit func(key, value []byte)) {
 	if p.Sequences {
+		for _, name := range slices.Sorted(maps.Keys(l.mods)) {
+			visit(l.modKey(name), l.mods[name].encode())
+		}
 		for _, id := range slices.SortedFunc(maps.Keys(l.recents), player.ID.Compare) {
 			visit(l.playerKey(id), l.recents[id].encode())
 		}
@@ -163,6 +192,9 @@ func (l *Land) Rows(p Part, visit func(key, value []byte)) {
 		visit(key, value)
 	}
 	g.history.All(func(number uint32, data []byte, _ int64) { visit(l.historyKey(p.Chunk, number), data) })
+	for id, w := range g.inbox.all() {
+		visit(l.eventKey(EventAt{p.Chunk, id}), w.encode())
+	}
 }
 
 // Replace makes rows the content of the part. The rows must be well-formed and belong to the part; otherwise it returns
@@ -196,11 +228,13 @@ func (l *Land) Replace(p Part, rows []kv.Write, stored [][]byte) ([]kv.Write, er
 	switch {
 	case p.Sequences:
 		l.recents, l.structure, l.rolledBack, l.marked = fresh.recents, fresh.structure, fresh.rolledBack, fresh.marked
+		l.mods = fresh.mods
 	case fresh.pinned[p.Chunk] == nil:
 		delete(l.pinned, p.Chunk)
 	default:
 		l.pinned[p.Chunk] = fresh.pinned[p.Chunk]
 	}
+	l.countMods()
 	l.tracked = nil // it was taken of the damaged part
 	return writes, nil
 }
@@ -212,8 +246,18 @@ func (l *Land) only(p Part) error {
 			return errRow
 		}
 	}
-	if !p.Sequences && (len(l.recents) > 0 || l.structure != (Structure{}) || l.ordersRow() != nil) || len(l.recents) > rememberedPlayers {
+	if !p.Sequences && (len(l.recents)+len(l.mods) > 0 || l.structure != (Structure{}) || l.ordersRow() != nil) || len(l.recents) > rememberedPlayers {
 		return errRow
+	}
+	return nil
+}
+
+// eventRow returns the value of the row of an event, nil if it does not wait any more.
+func (l *Land) eventRow(at EventAt) []byte {
+	if g := l.pinned[at.Chunk]; g != nil {
+		if w := g.inbox.get(at.ID); w != nil {
+			return w.encode()
+		}
 	}
 	return nil
 }

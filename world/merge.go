@@ -131,7 +131,14 @@ func (l *Land) merge(index uint64, packed [2][]byte) error {
 			for at := range g.edits.All() {
 				merged.dirtyRows.edits[place{pos, at}] = struct{}{}
 			}
+			for id := range g.inbox.all() {
+				merged.dirtyRows.events[EventAt{pos, id}] = struct{}{}
+			}
 			g.history.All(func(number uint32, _ []byte, _ int64) { merged.dirtyRows.history[segmentAt{pos, number}] = struct{}{} })
+		}
+		for name, m := range child.mods {
+			merged.mods[name] = mergeMod(merged.mods[name], m)
+			merged.dirtyRows.mods[name] = struct{}{}
 		}
 		for id, r := range child.recents {
 			merged.recents[id] = mergeRecent(merged.recents[id], r)
@@ -150,6 +157,7 @@ func (l *Land) merge(index uint64, packed [2][]byte) error {
 	merged.structure.Split, merged.structure.Merged = 0, index
 	merged.structure.Attempt++
 	merged.dirtyRows.structure, merged.dirtyRows.orders = true, merged.ordersRow() != nil
+	merged.countMods()
 	merged.evictPlayers(index)
 	for _, r := range merged.recents {
 		r.last = min(r.last, index) // the children's logs may be ahead of this one

@@ -17,6 +17,8 @@ type Proofs struct {
 	Signed func([]nodemsg.Intent) []bool
 	// Own reports whether an id is one of the world itself, which edits without a proof. If nil, none is.
 	Own func(player.ID) bool
+	// SignedAct reports whether the key of an operator's command has signed it. If nil, none is signed.
+	SignedAct func(nodemsg.Act) bool
 }
 
 // Proven reports of each edit whether its proof is right.

@@ -44,6 +44,7 @@ func (l *Land) Children(index uint64) [2]Child {
 		}
 		child.recents = l.recents
 		child.structure = Structure{Parent: l.id, ParentSplit: index, Edited: l.structure.Edited}
+		child.mods = l.mods // only read
 		child.rolledBack, child.marked = l.rolledBack, l.marked
 		children[half] = Child{ID: child.id, Cell: cell, Rows: child.rows()}
 	}
