@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
 )
 
 // This file is how scripts are called: api.js is loaded before a mod's script, and its value is a function. Of an empty
@@ -44,6 +45,15 @@ const (
 
 // View is the blocks around an event, along y, then z, then x.
 type View [ViewSide * ViewSide * ViewSide]chunk.Block
+
+// ViewPos returns where the block is that a View of an event there has at a place.
+func ViewPos(event grid.Pos, place int) grid.Pos {
+	return grid.Pos{
+		X: event.X + int32(place%ViewSide) - ViewRadius,
+		Y: event.Y + int32(place/(ViewSide*ViewSide)) - ViewRadius,
+		Z: event.Z + int32(place/ViewSide%ViewSide) - ViewRadius,
+	}
+}
 
 // Input is what a script is passed for an event.
 type Input struct {
