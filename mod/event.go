@@ -86,3 +86,14 @@ func Author(name string) player.ID {
 	sum := sha256.Sum256([]byte("mod\x00" + name))
 	return player.ID(sum[:len(player.ID{})])
 }
+
+// Place returns the block that an effect changes, or whose timer it sets. It reports false if that is none.
+func (e Effect) Place() (grid.Pos, bool) {
+	switch {
+	case e.Set != nil:
+		return e.Set.Pos, true
+	case e.Timer != nil:
+		return e.Timer.Pos, true
+	}
+	return grid.Pos{}, false
+}

@@ -88,7 +88,7 @@ type Builders struct {
 	border    *place.Border
 	rollbacks []Rollback
 	numbered  int64
-	mods      []Mod
+	modActs   []nodemsg.Act
 }
 
 // rights is what a role may do.
@@ -108,7 +108,7 @@ func (s *State) Builders() *Builders {
 	b := &Builders{
 		players: s.rightsOf(s.settings.Players), guests: s.rightsOf(s.settings.Guests), members: make(map[player.ID]rights),
 		claims: s.Claims(), banned: make(map[player.ID]int64),
-		border: s.settings.Border, rollbacks: s.rollbacks, numbered: s.numbered, mods: s.mods,
+		border: s.settings.Border, rollbacks: s.rollbacks, numbered: s.numbered, modActs: s.modActs,
 	}
 	for id, m := range s.roles.members {
 		b.members[id] = s.rightsOf(m.Role)

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/mod"
+	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/notice"
@@ -108,6 +110,10 @@ func (s *State) putMod(m Mod) {
 		all = slices.Insert(all, i, m)
 	}
 	s.mods = all
+	s.modActs = make([]nodemsg.Act, len(all))
+	for i := range all {
+		s.modActs[i] = all[i].Act
+	}
 }
 
 // modCommands returns the commands that grant what the mods are granted.
@@ -120,5 +126,14 @@ func modCommands(s *State) (all []string) {
 	return all
 }
 
-// Mods returns State.Mods.
-func (b *Builders) Mods() []Mod { return b.mods }
+// ModActs returns the last command about each mod, by the mods' names. The caller must not change them.
+func (b *Builders) ModActs() []nodemsg.Act { return b.modActs }
+
+// RefuseMod returns why a mod may not change a block for a player, who has caused that; empty if it may, else a code of
+// wire.
+func (b *Builders) RefuseMod(player player.ID, at grid.Pos) string {
+	if b.members[player].moderator {
+		return ""
+	}
+	return b.refuseAt(player, nil, at)
+}

@@ -31,7 +31,7 @@ func TestMods(t *testing.T) {
 			t.Errorf("%s: %s; want %s", c.text, got, c.want)
 		}
 	}
-	mods := s.Builders().Mods()
+	mods := s.Mods()
 	if len(mods) != 2 || mods[0].String() != "lamps "+hash+" events=timer rate=600" || mods[0].Removed || !mods[1].Removed {
 		t.Errorf("mods %v", mods)
 	}
@@ -41,8 +41,17 @@ func TestMods(t *testing.T) {
 			t.Errorf("the act of %v says %v, %t, %t", m, g, removed, ok)
 		}
 	}
+	if acts := s.Builders().ModActs(); len(acts) != 2 || acts[0].Text != mods[0].Act.Text || acts[1].Text != "revoke water" {
+		t.Errorf("acts %v", acts)
+	}
 	if urgent, _ := s.Commands(s.now); !strings.Contains(strings.Join(urgent, "\n"), "\ngrant "+mods[0].String()) || strings.Contains(strings.Join(urgent, "\n"), "water") {
 		t.Errorf("a restored world has the commands %q", urgent)
+	}
+	if of, err := s.PlayersOf("mod:lamps"); err != nil || len(of) != 1 || s.AuthorName(of[0], "") != "mod:lamps" {
+		t.Errorf("who has changed what the mod has is %v, %v", of, err)
+	}
+	if of, err := s.PlayersOf("mod:Lamps"); err == nil {
+		t.Errorf("mod:Lamps is %v", of)
 	}
 	if _, there := s.ModNamed("water"); there {
 		t.Error("a removed mod is there")

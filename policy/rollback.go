@@ -10,6 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/history"
+	"github.com/voxelpopuli/voxeld/mod"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy/place"
 	"github.com/voxelpopuli/voxeld/policy/sanction"
@@ -160,8 +161,8 @@ func orderRollback(s *State, r Rollback, by author, at int64) Effect {
 }
 
 // PlayersOf returns the ids of the players whom a command about the past names, with commas between them: the owner of
-// a registered name, an id, or a guest, also as guest:NAME, in upper and lower case as they write it. Of everybody, who
-// is *, there are none.
+// a registered name, an id, or a guest, also as guest:NAME, in upper and lower case as they write it, or a mod, as
+// mod:NAME. Of everybody, who is *, there are none.
 func (s *State) PlayersOf(text string) ([]player.ID, error) {
 	if text == Everyone {
 		return nil, nil
@@ -185,6 +186,9 @@ func (s *State) PlayersOf(text string) ([]player.ID, error) {
 func (s *State) playerOf(text string) (player.ID, error) {
 	if name, guest := strings.CutPrefix(text, "guest:"); guest {
 		return player.GuestID(name), player.CheckName(name)
+	}
+	if name, is := strings.CutPrefix(text, "mod:"); is {
+		return mod.Author(name), mod.CheckName(name)
 	}
 	target, err := s.targetOf(text)
 	switch {
@@ -243,14 +247,19 @@ func (s *State) ProposedTo(id player.ID, of string, p history.Rollback) history.
 	return p
 }
 
-// AuthorName returns what the author of a change of a block is called: a registered name, a guest's name, a rollback,
-// or the id.
+// AuthorName returns what the author of a change of a block is called: a registered name, a guest's name, a mod, a
+// rollback, or the id.
 func (s *State) AuthorName(id player.ID, guest string) string {
 	if guest != "" {
 		return guest + " (guest)"
 	}
 	if name := s.NameOf(id); name != "" {
 		return name
+	}
+	for i := range s.mods {
+		if name := s.mods[i].Name; mod.Author(name) == id {
+			return "mod:" + name
+		}
 	}
 	for i := range s.rollbacks {
 		if r := &s.rollbacks[i]; history.Author(r.Number) == id {

@@ -9,6 +9,7 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/netaddr"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy/sanction"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
@@ -40,12 +41,13 @@ type State struct {
 	warps     Warps
 	rollbacks []Rollback // by number; never changed in place
 	claims    *Claims
-	claiming  tally     // commands about claims
-	undoing   tally     // commands about rollbacks, of players below moderator
-	mods      []Mod     // by name; never changed in place
-	requests  []Request // by ID; never changed in place
-	requested int       // ID of the last one
-	expiring  int64     // when the first command expire came, in Unix milliseconds; 0: none did
+	claiming  tally         // commands about claims
+	undoing   tally         // commands about rollbacks, of players below moderator
+	mods      []Mod         // by name; never changed in place
+	modActs   []nodemsg.Act // theirs
+	requests  []Request     // by ID; never changed in place
+	requested int           // ID of the last one
+	expiring  int64         // when the first command expire came, in Unix milliseconds; 0: none did
 	// forgotten is the highest number of a command of those who are forgotten. Of others of whom nothing is known,
 	// older commands do not count.
 	forgotten uint64

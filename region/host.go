@@ -16,6 +16,7 @@ import (
 	"github.com/voxelpopuli/voxeld/internal/background"
 	"github.com/voxelpopuli/voxeld/internal/signature"
 	"github.com/voxelpopuli/voxeld/internal/wallclock"
+	"github.com/voxelpopuli/voxeld/mod"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/backups"
@@ -23,6 +24,7 @@ import (
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/health"
 	"github.com/voxelpopuli/voxeld/region/integrity"
+	"github.com/voxelpopuli/voxeld/region/mods"
 	"github.com/voxelpopuli/voxeld/region/placement"
 	"github.com/voxelpopuli/voxeld/region/policysync"
 	"github.com/voxelpopuli/voxeld/region/rollback"
@@ -127,6 +129,7 @@ type Host struct {
 	bases          *integrity.Bases
 	follower       *follower
 	opener         *opener
+	runner         *mods.Runner
 	observer       *observer
 	contradictions *health.Contradictions
 	catalog        *actor.Catalog // as it was opened; nil: it was not stored here
@@ -295,12 +298,24 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	})
 
 	hibernation := newHibernation(node, supervisor, facts, metrics)
-	proofs := world.Proofs{Signed: signature.New(o.World).Signed}
+	proofs := world.Proofs{
+		Signed: signature.New(o.World).Signed, SignedAct: func(a nodemsg.Act) bool { return policy.Signed(o.World, a) },
+	}
+	runner := mods.NewRunner(mods.Options{
+		Content: func(hash mod.Hash) ([]byte, error) { return kept.Get(contents.Hash(hash)) },
+		Ground: func(ctx context.Context, pos grid.ChunkPos, hash *[32]byte) (*chunk.Chunk, error) {
+			if c := o.Ground(pos); hash == nil || c.Hash() == *hash {
+				return c, nil
+			}
+			return bases.BaseOf(ctx, pos, *hash)
+		},
+		Logger: o.Logger, Registerer: o.Registerer,
+	})
 	opener := &opener{
 		Node: node, regions: regions, options: openerOptions{world: o.World, proofs: proofs, now: o.Clock.Now},
 		supervisor: supervisor, facts: facts, executor: executor, incarnations: incarnations, bases: bases,
 		disk:      &integrity.Disk{Node: node, Pieces: pieces, DamagedLog: executor.DamagedLog},
-		publisher: publisher, hibernation: hibernation, splitter: splitter, autoSplit: autoSplit, vacater: vacater, policy: policies,
+		publisher: publisher, hibernation: hibernation, splitter: splitter, autoSplit: autoSplit, vacater: vacater, policy: policies, runner: runner,
 		actors: actor.NewMetrics(o.Registerer), probes: probes{land: provocation()},
 	}
 	catalog, err := opener.begin(ctx, o.DamagedRegions)
@@ -317,7 +332,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		foundings: transport.NewPeerLimits(foundRate, foundBurst), detector: detector, regions: regions, incarnations: incarnations,
 		reporter: reporter, consent: consent, publisher: publisher, supervisor: supervisor, hibernation: hibernation, facts: facts,
 		executor: executor, damages: damages, scrubber: scrubber, vacater: vacater, recovery: recovery, bases: bases,
-		follower: follower, opener: opener,
+		follower: follower, opener: opener, runner: runner,
 		observer:       &observer{Options: o, tallies: tallies, detector: detector, facts: facts, metrics: metrics},
 		contradictions: contradictions, catalog: catalog,
 	}
@@ -340,7 +355,7 @@ func (h *Host) Run(ctx context.Context) error {
 	defer end()
 	tasks := []func(context.Context){
 		h.opener.run, h.publisher.Republish, h.supervisor.Run, h.executor.Run, h.bases.Run, h.observer.run, h.Splitter.Run,
-		h.AutoSplit.Run, h.vacater.Run, h.Policy.Run, h.Contents.Run, h.History.Run,
+		h.AutoSplit.Run, h.vacater.Run, h.Policy.Run, h.Contents.Run, h.runner.Run, h.History.Run,
 		func(serving context.Context) {
 			<-ctx.Done()
 			h.supervisor.StartLeaving()

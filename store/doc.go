@@ -81,6 +81,7 @@
 //	                                      notified yet (region)
 //	bases         SHA-256 of a chunk      that chunk in the chunk codec, raw deflate: edits refer to it, and this node
 //	                                      generates another one (region)
+//	contents      SHA-256                 what the policy names by its hash, raw deflate (region/contents)
 //	incarnations  own; seen/ ‖ peer id    CBOR (wire/nodemsg/lineage.go): starts of this node; newest start that another
 //	                                      one has shown (region/integrity)
 //	              promised, reached       Unix seconds u64: when this node last noted that it promised something; the same
@@ -104,7 +105,9 @@
 //	land          region u64 ‖            (world)
 //	  b ‖ X i32 ‖ Z i32                   hash of the chunk's generated base, 32 bytes
 //	  e ‖ X ‖ Z ‖ index u32               block u16: an edit over the base; then the text of a sign, at most 323 bytes
+//	  g ‖ name of a mod                   what it may do: the operator's command, and more (world/mods.go)
 //	  h ‖ X ‖ Z ‖ number u32              segment of the chunk's history (history/record.go)
+//	  i ‖ X ‖ Z ‖ id u64                  event that waits for a mod (world/inbox.go)
 //	  p ‖ player id                       that player's recent edit sequences
 //	  s                                   u64s: index of the entry that split the region; of the last that merged it;
 //	                                      number of the next attempt to merge; parent; index of the parent's split;

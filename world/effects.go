@@ -218,13 +218,8 @@ func (l *Land) answer(index uint64, a Answer, out *Outcome) (name string, result
 func (l *Land) reaches(effects []mod.Effect) bool {
 	added := make(map[*pinnedChunk]int)
 	for _, e := range effects {
-		var at grid.Pos
-		switch {
-		case e.Set != nil:
-			at = e.Set.Pos
-		case e.Timer != nil:
-			at = e.Timer.Pos
-		default:
+		at, changes := e.Place()
+		if !changes {
 			continue
 		}
 		g := l.pinned[at.Chunk()]

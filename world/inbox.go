@@ -223,3 +223,13 @@ func decodeWaiting(pos grid.ChunkPos, height int32, row []byte) (*waiting, bool)
 	e.Kind, e.Pos, e.Block, w.tries = mod.Kinds[kind], chunk.Index(at).Pos(pos), chunk.Block(block), int(tries)
 	return w, true
 }
+
+// Event returns an event that waits. It reports false if it does not any more.
+func (l *Land) Event(at EventAt) (mod.Event, bool) {
+	if g := l.pinned[at.Chunk]; g != nil {
+		if w := g.inbox.get(at.ID); w != nil {
+			return w.event, true
+		}
+	}
+	return mod.Event{}, false
+}

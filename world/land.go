@@ -129,6 +129,27 @@ func (l *Land) Pinned(pos grid.ChunkPos) bool {
 	return l.pinned[pos] != nil
 }
 
+// Base returns the hash of a chunk's pinned base. It reports false if it has none.
+func (l *Land) Base(pos grid.ChunkPos) ([32]byte, bool) {
+	g := l.pinned[pos]
+	if g == nil {
+		return [32]byte{}, false
+	}
+	return g.base, true
+}
+
+// Block returns an edited block. It reports false if the block was never edited.
+func (l *Land) Block(at grid.Pos) (chunk.Block, bool) {
+	g := l.pinned[at.Chunk()]
+	if g == nil || at.Y < 0 || at.Y >= l.height {
+		return chunk.Air, false
+	}
+	return g.edits.Get(chunk.At(at))
+}
+
+// Height returns how high the world is, in blocks.
+func (l *Land) Height() int32 { return l.height }
+
 // Pins lists the pinned bases, in no particular order.
 func (l *Land) Pins() []Pin {
 	pins := make([]Pin, 0, len(l.pinned))

@@ -207,16 +207,20 @@ func (s ModStatus) Acts() bool { return !s.Removed && !s.Off && s.Suspended == "
 func (l *Land) Mods() []ModStatus {
 	all := make([]ModStatus, 0, len(l.mods))
 	for _, name := range slices.Sorted(maps.Keys(l.mods)) {
-		m := l.mods[name]
-		all = append(all, ModStatus{Grant: m.grant, Seq: m.act.Seq, Removed: m.removed, Suspended: m.suspended, Events: m.events, Timers: m.timers})
+		all = append(all, l.mods[name].status())
 	}
 	return all
 }
 
-// ModSeq returns the number of the operator's last command about a mod that has arrived at the region, 0 if none has.
-func (l *Land) ModSeq(name string) uint64 {
-	if m := l.mods[name]; m != nil {
-		return m.act.Seq
+// Mod returns what the region knows of a mod. It reports false if that is nothing.
+func (l *Land) Mod(name string) (ModStatus, bool) {
+	m := l.mods[name]
+	if m == nil {
+		return ModStatus{}, false
 	}
-	return 0
+	return m.status(), true
+}
+
+func (m *modState) status() ModStatus {
+	return ModStatus{Grant: m.grant, Seq: m.act.Seq, Removed: m.removed, Suspended: m.suspended, Events: m.events, Timers: m.timers}
 }

@@ -308,11 +308,23 @@ func TestGrantsAndSuspensions(t *testing.T) {
 	l.Proofs.SignedAct = func(nodemsg.Act) bool { return false }
 	l.grant(9, "events=place blocks=lamp off")
 	l.Proofs = believing
-	if s := l.status(); s.Seq != 5 || s.Off || !s.Acts() || l.ModSeq("lamps") != 5 || l.ModSeq("water") != 0 {
+	if s := l.status(); s.Seq != 5 || s.Off || !s.Acts() {
 		t.Fatalf("the grant is %+v", s)
 	}
+	if s, known := l.Mod("lamps"); !known || s.Seq != 5 {
+		t.Errorf("%+v, %t", s, known)
+	}
+	if s, known := l.Mod("water"); known {
+		t.Errorf("%+v", s)
+	}
 	event := l.place(lampAt, chunk.Lamp).Waiting[0].EventAt
+	if e, waits := l.Event(event); !waits || e.Kind != mod.Place {
+		t.Errorf("the event is %v, %t", e, waits)
+	}
 	l.answer([]mod.Effect{timer(lampAt, 5)}, event)
+	if e, waits := l.Event(event); waits {
+		t.Errorf("after its answer, %v waits", e)
+	}
 	l.place(lampAt, chunk.Lamp)
 	if out := l.log(EncodeSuspend("lamps", "an endless loop")); !out.Mods {
 		t.Error("the outcome does not say that a mod is suspended")

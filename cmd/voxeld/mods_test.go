@@ -10,12 +10,12 @@ import (
 	"github.com/voxelpopuli/voxeld/cmd/voxeld/internal/admin"
 )
 
-// writeMod writes a mod into a folder.
-func writeMod(t *testing.T, script string) string {
+// writeMod writes a mod into a folder. It asks for events, quoted and with commas.
+func writeMod(t *testing.T, events, script string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"mod.toml": "name = \"lamps\"\nversion = \"1.0\"\napi = 1\n[permissions]\nevents = [\"use\"]\nblocks = [\"lamp\"]\n", "main.js": script,
+		"mod.toml": "name = \"lamps\"\nversion = \"1.0\"\napi = 1\n[permissions]\nevents = [" + events + "]\nblocks = [\"lamp\"]\n", "main.js": script,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -43,7 +43,7 @@ func TestMods(t *testing.T) {
 	first := startDaemon(t)
 	second := startDaemon(t, "--join", first.invite())
 	third := startDaemon(t, "--join", first.invite())
-	granted := first.operate("mod", "add", writeMod(t, `on("use", () => {}); // one`), "area=-64,-64:64,64")
+	granted := first.operate("mod", "add", writeMod(t, `"use"`, `on("use", () => {}); // one`), "area=-64,-64:64,64")
 	if !strings.Contains(granted, "events=use blocks=lamp area=-64,0,-64:64,1024,64 rate=600") {
 		t.Error(granted)
 	}
@@ -59,7 +59,7 @@ func TestMods(t *testing.T) {
 	}
 
 	third.kill()
-	first.operate("mod", "add", writeMod(t, `on("use", () => {}); // two`))
+	first.operate("mod", "add", writeMod(t, `"use"`, `on("use", () => {}); // two`))
 	first.operate("mod", "suspend", "lamps")
 	third.start()
 	fourth := startDaemon(t, "--join", first.invite())
@@ -75,7 +75,7 @@ func TestMods(t *testing.T) {
 
 // A mod in the author's folder is added, and again when it is saved, once it is in order.
 func TestModFolder(t *testing.T) {
-	dir := writeMod(t, `on("use", () => {});`)
+	dir := writeMod(t, `"use"`, `on("use", () => {});`)
 	d := startDaemon(t, "--mod-dir", dir)
 	eventually(t, "the mod is added", patience, func() bool { return d.mod().Missing == "" && d.mod().Name == "lamps" })
 	first := d.mod().Content

@@ -61,6 +61,7 @@ func (l *land) apply(c replica.Committed) {
 		l.changed[change.Chunk]++
 	}
 	l.edits.committed(outcome, own)
+	l.mods.applied(outcome)
 	l.Metrics.edits.Add(float64(len(outcome.Changes)))
 }
 
@@ -73,6 +74,7 @@ func (l *land) restore(index uint64) error {
 	}
 	land.Proofs = l.Proofs
 	l.contents.land, l.inspection.current = land, nil
+	l.mods.reset()
 	l.splitter.takeOver()
 	l.Pinned(BasesOf(land.Pins()))
 	clear(l.edits.bases)

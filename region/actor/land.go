@@ -6,6 +6,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/region/mods"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 	"github.com/voxelpopuli/voxeld/world/crowd"
@@ -54,6 +55,8 @@ type LandOptions struct {
 	RefuseEdit func(*nodemsg.Intent) string
 	// Orders returns the policy's orders that are known here. If nil, there are none.
 	Orders func() Orders
+	// RunScript has the script of a mod handle events. If nil, events wait.
+	RunScript func(mods.Task)
 	// Proofs decide whose edits are accepted. Its functions may be called in any goroutine.
 	Proofs world.Proofs
 	// Now returns the time of edits. If nil, it is that of the machine.
@@ -88,6 +91,7 @@ type land struct {
 	budget     budget
 	splitter   splitter
 	marks      marker
+	mods       scripts
 	changed    map[grid.ChunkPos]int // edits applied since SampleLoad
 
 	idle           int    // ticks without a subscriber
@@ -120,7 +124,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, stored *
 	l := &land{core: newCore(base, info, g), LandOptions: o, contents: c, budget: newBudget(o.CPU), careful: careful, changed: make(map[grid.ChunkPos]int)}
 	l.handle = &Land{l.Actor, info.Cell, l}
 	l.machine = l
-	l.edits = newEditQueue(c, info.Cell, g, o.Now, l.requestHash, func() bool { return l.marks.arrived(l) }, func(err error) {
+	l.edits = newEditQueue(c, info.Cell, g, o.Now, l.requestHash, func() bool { l.mods.grant(); return l.marks.arrived(l) }, func(err error) {
 		l.Logger.Debug("proposal not accepted; edits wait", "region", info.ID, "error", err)
 	})
 	l.hub = newHub(c, l.edits.forget, func() { l.Logger.Warn("link closed: gateway too slow", "region", info.ID) })
@@ -136,7 +140,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, stored *
 			l.Logger.Error("part not retained for other members", "region", l.info.ID, "part", p.String(), "error", err)
 		},
 	}
-	l.splitter.land = l
+	l.splitter.land, l.mods.land = l, l
 	l.splitter.takeOver()
 	if l.raft != nil {
 		l.applied, l.reported = l.raft.AppliedIndex(), l.raft.AppliedIndex()

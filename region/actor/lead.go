@@ -26,6 +26,7 @@ func (l *land) lead(d replica.Leadership, was bool) {
 	case d.Self:
 		if d.Term != l.edits.term {
 			l.edits.queueAgain()
+			l.mods.reset()
 		}
 		l.edits.term, l.reportedLeader = d.Term, d.Leader
 		if !was {

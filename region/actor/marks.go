@@ -5,6 +5,8 @@ import (
 
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/history"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -13,6 +15,10 @@ import (
 type Orders interface {
 	// Numbered returns the number of the last one.
 	Numbered() int64
+	// ModActs returns the last command of an operator about each mod. Its result is never changed in place.
+	ModActs() []nodemsg.Act
+	// RefuseMod returns why a mod may not change a block for a player, as a code of wire; empty if it may.
+	RefuseMod(player player.ID, at grid.Pos) string
 	// Marks returns the marks after a number that a cell must have, by number, if the rollbacks up to another one are
 	// over there.
 	Marks(cell grid.Cell, after, over int64) []history.Mark

@@ -174,7 +174,9 @@ func (l *land) step() {
 	clock.end(phaseStore)
 	if structure := l.contents.land.Structure(); l.leading && structure.Edited && !structure.RefusesEdits() {
 		l.marks.arrived(l)
+		l.mods.grant()
 	}
+	l.mods.tick()
 	l.edits.bulkDue = true
 	l.edits.propose()
 	clock.end(phasePropose)

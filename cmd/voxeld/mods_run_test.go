@@ -1,0 +1,74 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/grid"
+)
+
+// towers has each lamp that is put grow a tower: one brick at once, and one after a second.
+const towers = `
+function grow([x, y, z], land) {
+  for (let h = 1; h <= 3; h++) {
+    if (land.block([x, y + h, z]) === "air") return land.set([x, y + h, z], "brick");
+  }
+}
+on("place", (event, land) => {
+  if (event.block !== "lamp") return;
+  grow(event.pos, land);
+  land.timer(event.pos, 1);
+});
+on("timer", (event, land) => grow(event.pos, land));
+`
+
+// A mod that was added on one node acts in a region that another leads. The leader is killed while events wait: each
+// of them has its effects once.
+func TestModsRun(t *testing.T) {
+	t.Parallel()
+	all := cluster(t, 3)
+	all[0].operate("mod", "add", writeMod(t, `"place", "timer"`, towers), "blocks=lamp,brick", "rate=1000")
+	probe := join(t, all[0].Game, "ann", 1)
+	spawn := under(probe, 1, 0, 0)
+	probe.until("the ground", func() bool { _, ok := probe.at(spawn); return ok })
+	probe.leave()
+	leader, others := leaderOf(t, all, spawn.Chunk())
+	ann := join(t, others[0].Game, "ann", 1)
+	ann.until("the ground", func() bool { _, ok := ann.at(spawn); return ok })
+	for _, d := range all {
+		eventually(t, "the mod is on the node on "+d.ip, patience, func() bool { m := d.mod(); return m.Name != "" && m.Missing == "" })
+	}
+	var lamps []grid.Pos
+	put := func() {
+		i := int32(len(lamps))             //nolint:gosec // few
+		at := under(ann, -3, i%5-2, 2+i/5) // in the air
+		ann.putPatiently(at, chunk.Lamp)
+		lamps = append(lamps, at)
+	}
+	grown := func(who *tester, at grid.Pos) {
+		t.Helper()
+		who.sees(above(at, 1), chunk.Brick)
+		who.sees(above(at, 2), chunk.Brick)
+	}
+	put()
+	grown(ann, lamps[0])
+	for range 5 {
+		put()
+	}
+	leader.kill()
+	for range 4 {
+		put()
+	}
+	for _, at := range lamps {
+		grown(ann, at)
+	}
+	put()
+	grown(ann, lamps[len(lamps)-1]) // what should not have been done twice would have been by now
+	leader.start()
+	for _, who := range []*tester{ann, join(t, leader.Game, "bob", 1)} {
+		for _, at := range lamps {
+			grown(who, at)
+			who.sees(above(at, 3), chunk.Air)
+		}
+	}
+}

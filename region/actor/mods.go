@@ -1,0 +1,317 @@
+package actor
+
+import (
+	"container/heap"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/mod"
+	"github.com/voxelpopuli/voxeld/region/mods"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
+	"github.com/voxelpopuli/voxeld/world"
+)
+
+// This file has the scripts of mods handle the events that wait in a region, on its leader (docs/adr/0121). Nothing here
+// need outlive the leader: the next one finds in the land what is not answered.
+
+const (
+	// grantEvery is how long an entry with a grant is awaited before it is proposed again.
+	grantEvery = time.Second
+	// scriptRetry is after what time events are handled again whose script could not be run, or whose mod has changed
+	// too many blocks in this minute.
+	scriptRetry = 2 * time.Second
+	// answerTime is after what time events count as unanswered: their entry may be lost.
+	answerTime = 30 * time.Second
+)
+
+// scripts hands events to scripts, and proposes what they return.
+type scripts struct {
+	land *land
+
+	arrived  []nodemsg.Act // of these, all that concern the region have arrived there
+	proposed []nodemsg.Act // of these, those that had not were proposed
+	granted  time.Time     // when they were
+
+	term   uint64      // of the leadership in which the following was begun; 0: it is to be begun
+	round  int         // counts how often it was begun: results of earlier rounds do not count
+	later  eventsByDue // events that are not given to their mod's queue yet
+	queues map[string]*scriptQueue
+}
+
+// scriptQueue has the events of one mod.
+type scriptQueue struct {
+	due     []world.Waiting // to be handled, in order
+	rest    time.Time       // until when none are
+	since   time.Time       // when those that are being handled were given to the script; zero if there are none
+	handled map[world.EventAt]bool
+	answers []world.Answer // to be proposed once the terrain of their chunks is known
+}
+
+// eventsByDue is a heap.
+type eventsByDue []world.Waiting
+
+func (e eventsByDue) Len() int           { return len(e) }
+func (e eventsByDue) Less(i, j int) bool { return e[i].Time < e[j].Time }
+func (e eventsByDue) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+func (e *eventsByDue) Push(x any)        { *e = append(*e, x.(world.Waiting)) }
+
+func (e *eventsByDue) Pop() any {
+	last := len(*e) - 1
+	w := (*e)[last]
+	*e = (*e)[:last]
+	return w
+}
+
+// grant proposes what operators have granted mods, as far as this node knows it and the region does not. It does so
+// before any edit that this node accepts since it knows: what comes later in the log is an event for them.
+func (s *scripts) grant() {
+	l := s.land
+	if l.Orders == nil || !l.leading {
+		return
+	}
+	acts := l.Orders().ModActs() // of the same policy, this is the same list
+	if len(acts) == 0 || same(acts, s.arrived) || same(acts, s.proposed) && time.Since(s.granted) < grantEvery {
+		return
+	}
+	s.proposed, s.granted = acts, time.Now()
+	missing := false
+	area := l.info.Cell.Area()
+	for _, act := range acts {
+		g, removed, _ := mod.ReadCommand(act.Text)
+		has, known := l.contents.land.Mod(g.Name)
+		concerned := !removed && (g.Area == nil || area.Overlaps(g.Area.Area()))
+		if known && has.Seq >= act.Seq || !known && !concerned {
+			continue
+		}
+		missing = true
+		entry, err := world.EncodeGrant(act)
+		if err == nil {
+			err = l.group.Propose(entry)
+		}
+		if err != nil {
+			l.edits.rejected(err)
+			return
+		}
+	}
+	if !missing {
+		s.arrived = acts
+	}
+}
+
+// same reports whether two lists, which are never changed, are the same.
+func same(a, b []nodemsg.Act) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
+
+// reset has everything begun again from the land.
+func (s *scripts) reset() { s.term, s.arrived, s.proposed = 0, nil, nil }
+
+// tick gives events that are due to scripts, and proposes answers.
+func (s *scripts) tick() {
+	l := s.land
+	if l.RunScript == nil || !l.leading || l.paused || l.contents.land.Structure().RefusesEdits() {
+		s.term = 0
+		return
+	}
+	if s.term != l.edits.term {
+		s.begin()
+	}
+	now := l.Now()
+	for len(s.later) > 0 && s.later[0].Time <= now.UnixMilli() {
+		w := heap.Pop(&s.later).(world.Waiting)
+		s.queue(w.Mod).due = append(s.queue(w.Mod).due, w)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
+		q := s.queues[name]
+		switch {
+		case len(q.answers) > 0:
+			s.propose(q)
+		case !q.since.IsZero() && time.Since(q.since) > answerTime:
+			s.term = 0
+		case q.since.IsZero() && len(q.due) > 0 && time.Now().After(q.rest):
+			s.run(name, q)
+		}
+	}
+}
+
+// begin takes over what waits in the land.
+func (s *scripts) begin() {
+	s.term = s.land.edits.term
+	s.round++
+	s.later, s.queues = s.land.contents.land.Events(), make(map[string]*scriptQueue)
+	heap.Init(&s.later)
+}
+
+func (s *scripts) queue(name string) *scriptQueue {
+	q := s.queues[name]
+	if q == nil {
+		q = &scriptQueue{handled: make(map[world.EventAt]bool)}
+		s.queues[name] = q
+	}
+	return q
+}
+
+// run gives the events of a mod to its script.
+func (s *scripts) run(name string, q *scriptQueue) {
+	l := s.land
+	status, _ := l.contents.land.Mod(name)
+	if !status.Acts() {
+		q.due = nil // if it acts again, all begins anew
+		return
+	}
+	var events []world.Waiting
+	task := mods.Task{Region: l.info.ID, Name: name, Content: status.Content, Pinned: make(map[grid.ChunkPos][32]byte)}
+	for len(q.due) > 0 && len(events) < mods.MaxEvents {
+		w := q.due[0]
+		q.due = q.due[1:]
+		if _, waits := l.contents.land.Event(w.EventAt); waits {
+			events = append(events, w)
+			task.Inputs = append(task.Inputs, mod.Input{Event: w.Event, View: s.view(w.Pos, task.Pinned)})
+		}
+	}
+	if len(events) == 0 {
+		return
+	}
+	q.since = time.Now()
+	handle, round := l.handle, s.round
+	task.Done = func(r mods.Result) {
+		handle.enqueue(func(l *land) {
+			if l.mods.term != 0 && l.mods.round == round {
+				l.mods.ran(name, q, events, r)
+			}
+		})
+	}
+	l.RunScript(task)
+}
+
+// view returns what a script sees around an event, and adds the bases of the chunks.
+func (s *scripts) view(at grid.Pos, pinned map[grid.ChunkPos][32]byte) (v mod.View) {
+	land := s.land.contents.land
+	for place := range v {
+		pos := mod.ViewPos(at, place)
+		v[place] = mod.Unseen
+		if pos.Y < 0 || pos.Y >= land.Height() || !s.land.info.Cell.Contains(pos.Chunk()) {
+			continue
+		}
+		block, edited := land.Block(pos)
+		if v[place] = block; edited {
+			continue
+		}
+		v[place] = mods.Untouched
+		if base, is := land.Base(pos.Chunk()); is {
+			pinned[pos.Chunk()] = base
+		}
+	}
+	return v
+}
+
+// ran takes what a script has returned.
+func (s *scripts) ran(name string, q *scriptQueue, events []world.Waiting, r mods.Result) {
+	l := s.land
+	q.rest = time.Now().Add(r.Pause)
+	if r.Err != nil {
+		l.Logger.Debug("the script of a mod cannot be run", "region", l.info.ID, "mod", name, "error", r.Err)
+		q.due, q.since, q.rest = append(events, q.due...), time.Time{}, time.Now().Add(scriptRetry)
+		return
+	}
+	for i, w := range events {
+		answer := world.Answer{EventAt: w.EventAt}
+		if err := s.check(w, r.Answers[i]); err == nil {
+			answer.Effects = r.Answers[i].Effects
+		} else {
+			l.Logger.Debug("an event of a mod has no effects", "region", l.info.ID, "mod", name, "at", w.Pos.String(), "error", err)
+		}
+		q.handled[w.EventAt] = true
+		q.answers = append(q.answers, answer)
+	}
+	s.propose(q)
+	if r.Suspend != "" {
+		l.Logger.Warn("a mod is suspended in a region", "region", l.info.ID, "cell", l.info.Cell.String(), "mod", name, "reason", r.Suspend)
+		if err := l.group.Propose(world.EncodeSuspend(name, r.Suspend)); err != nil {
+			l.edits.rejected(err)
+		}
+	}
+}
+
+// check returns why the effects of an event must not be proposed: what only the leader judges. Members judge the rest
+// alike.
+func (s *scripts) check(w world.Waiting, a mod.Answer) error {
+	if a.Err != nil {
+		return a.Err
+	}
+	for _, e := range a.Effects {
+		if e.Set == nil || s.land.Orders == nil {
+			continue
+		}
+		if why := s.land.Orders().RefuseMod(w.Player, e.Set.Pos); why != "" {
+			return refusedError(why)
+		}
+	}
+	return mod.CheckProposal(a.Effects)
+}
+
+// refusedError is a code of wire.
+type refusedError string
+
+func (e refusedError) Error() string { return "refused: " + string(e) }
+
+// propose proposes the answers of a mod, unless the terrain of a chunk is not known yet.
+func (s *scripts) propose(q *scriptQueue) {
+	l := s.land
+	entry := world.Answers{Time: max(1, l.Now().UnixMilli()), Answers: q.answers}
+	pinned, ready := make(map[grid.ChunkPos]bool), true
+	for i := range q.answers {
+		for _, e := range q.answers[i].Effects {
+			at, changes := e.Place()
+			pos := at.Chunk()
+			if !changes || pinned[pos] || l.contents.land.Pinned(pos) || !l.info.Cell.Contains(pos) {
+				continue
+			}
+			pinned[pos] = true
+			if base := l.edits.terrainHash(pos); base != nil {
+				entry.Pins = append(entry.Pins, world.Pin{Chunk: pos, Base: *base})
+			} else {
+				ready = false
+			}
+		}
+	}
+	if !ready {
+		return
+	}
+	if err := l.group.Propose(entry.Encode()); err != nil {
+		l.edits.rejected(err)
+		return
+	}
+	q.answers = nil
+}
+
+// applied takes over what an entry has done.
+func (s *scripts) applied(out world.Outcome) {
+	if out.Mods {
+		s.term = 0
+	}
+	if s.term == 0 {
+		return
+	}
+	for _, w := range out.Waiting {
+		heap.Push(&s.later, w)
+	}
+	for _, a := range out.Answered {
+		for _, q := range s.queues {
+			if !q.handled[a.EventAt] {
+				continue
+			}
+			if delete(q.handled, a.EventAt); len(q.handled) == 0 {
+				q.since = time.Time{}
+			}
+			event, waits := s.land.contents.land.Event(a.EventAt)
+			if !waits {
+				continue
+			}
+			if a.Result == world.Exceeded {
+				q.rest = time.Now().Add(scriptRetry)
+			}
+			heap.Push(&s.later, world.Waiting{EventAt: a.EventAt, Event: event})
+		}
+	}
+}
