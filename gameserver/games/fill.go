@@ -177,7 +177,7 @@ func (f *fill) answered(m sessionmsg.Ack) (text string, mine bool) {
 	for _, e := range f.done {
 		changed += e.runs.Blocks()
 	}
-	if changed > 0 && !(f.undoing && f.refused > 0) { // another /undo takes back what is left
+	if changed > 0 && (!f.undoing || f.refused == 0) { // another /undo takes back what is left
 		f.last = f.done
 	}
 	text = fmt.Sprintf("%d blocks were changed.", changed)
