@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/voxelpopuli/voxeld/chunk"
@@ -71,4 +72,31 @@ func TestModsRun(t *testing.T) {
 			who.sees(above(at, 3), chunk.Air)
 		}
 	}
+}
+
+// A restored world has its mods, what they may do, and the timers that they have set.
+func TestModsAreRestored(t *testing.T) {
+	t.Parallel()
+	first := startDaemon(t)
+	script := strings.Replace(towers, "land.timer(event.pos, 1)", "land.timer(event.pos, 10)", 1)
+	first.operate("mod", "add", writeMod(t, `"place", "timer"`, script), "blocks=lamp,brick")
+	ann := join(t, first.Game, "ann", 1)
+	lamp := under(ann, -3, 0, 2)
+	ann.until("the land", func() bool { _, ok := ann.at(lamp); return ok })
+	ann.putPatiently(lamp, chunk.Lamp)
+	ann.sees(above(lamp, 1), chunk.Brick)
+	first.operate("mod", "suspend", "lamps") // so that the timer is in the backup
+	ann.leave()
+	file, rootKey := first.backUp(), first.rootKey()
+	first.kill()
+
+	second := restoreDaemon(t, rootKey, file)
+	eventually(t, "the mod is there", patience, func() bool { m := second.mod(); return m.Suspended && m.Missing == "" && m.Version == "1.0" })
+	second.operate("mod", "resume", "lamps")
+	bob := join(t, second.Game, "bob", 1)
+	bob.sees(above(lamp, 1), chunk.Brick)
+	bob.sees(above(lamp, 2), chunk.Brick)
+	other := grid.Pos{X: lamp.X + 1, Y: lamp.Y, Z: lamp.Z}
+	bob.putPatiently(other, chunk.Lamp)
+	bob.sees(above(other, 1), chunk.Brick)
 }
