@@ -267,7 +267,7 @@ func (l *Land) tooManyTimers(m *modState, of *waiting, effects []mod.Effect) boo
 		before, changed := set[e.Timer.Pos]
 		if !changed {
 			_, before = l.pinned[e.Timer.Pos.Chunk()].inbox.timer(m.grant.Name, chunk.At(e.Timer.Pos))
-			before = before && !(of.event.Kind == mod.Timer && of.event.Pos == e.Timer.Pos)
+			before = before && (of.event.Kind != mod.Timer || of.event.Pos != e.Timer.Pos)
 		}
 		after := e.Timer.After > 0
 		if set[e.Timer.Pos] = after; after && !before {

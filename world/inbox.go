@@ -171,7 +171,7 @@ func (l *Land) putEvent(index uint64, g *pinnedChunk, at EventAt, w *waiting) {
 }
 
 // dropEvent removes an event that is there.
-func (l *Land) dropEvent(index uint64, g *pinnedChunk, at EventAt) *waiting {
+func (l *Land) dropEvent(index uint64, g *pinnedChunk, at EventAt) {
 	w := g.inbox.events[at.ID]
 	l.tracked.rowChanges(index, Part{Chunk: at.Chunk}, l.eventKey(at), w.encode(), false)
 	delete(g.inbox.events, at.ID)
@@ -183,7 +183,6 @@ func (l *Land) dropEvent(index uint64, g *pinnedChunk, at EventAt) *waiting {
 	}
 	l.countEvent(w, -1)
 	l.dirtyRows.events[at] = struct{}{}
-	return w
 }
 
 // dropEvents removes the events of a mod that are of some kinds.

@@ -598,6 +598,50 @@ func TestModsSplitAndMerge(t *testing.T) {
 	}
 }
 
+// A member whose copy is damaged gets the rows of mods and events from others.
+func TestModRowsAreRepaired(t *testing.T) {
+	l := newModLand(t)
+	l.grant(1, "events=place,timer blocks=lamp")
+	l.answer([]mod.Effect{timer(lampAt, 5)}, l.place(lampAt, chunk.Lamp).Waiting[0].EventAt)
+	l.place(lampAt, chunk.Lamp)
+	damaged := newTestLand()
+	table := make(rows)
+	for _, p := range []Part{{Sequences: true}, {Chunk: lampAt.Chunk()}} {
+		var sound []kv.Write
+		l.Rows(p, func(key, value []byte) {
+			sound = append(sound, kv.Write{Key: slices.Clone(key), Value: slices.Clone(value)})
+		})
+		writes, err := damaged.Replace(p, sound, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table.store(writes)
+	}
+	for name, got := range map[string]*Land{"in memory": damaged, "stored": table.load(t)} {
+		if !slices.Equal(got.Events(), l.Events()) || !reflect.DeepEqual(got.Mods(), l.Mods()) || got.Mods()[0].Timers != 1 {
+			t.Errorf("%s: %v, %v", name, got.Events(), got.Mods())
+		}
+	}
+}
+
+// What a mod has changed can be rolled back, as what a player has.
+func TestModIsRolledBack(t *testing.T) {
+	l := newModLand(t)
+	l.grant(1, "events=place blocks=lamp")
+	event := l.place(lampAt, chunk.Lamp).Waiting[0].EventAt
+	l.answer([]mod.Effect{set(lampAt, chunk.Lamp, chunk.Air), set(above(lampAt, 1), chunk.Air, chunk.Lamp)}, event)
+	l.log(RollbackStep{
+		Rollback: history.Rollback{
+			Number: 1,
+			Filter: history.Filter{Until: l.now + 1, Players: []player.ID{mod.Author("lamps")}, Box: grid.BoxOf(lampAt, above(lampAt, 1))},
+		},
+		Time: l.now + 1, Chunk: lampAt.Chunk(), Natural: []nodemsg.BlockAt{{At: chunk.At(above(lampAt, 1)), Block: chunk.Air}},
+	}.Encode())
+	if l.block(lampAt) != chunk.Lamp || l.block(above(lampAt, 1)) != chunk.Air {
+		t.Errorf("after the rollback there are %v and %v", l.block(lampAt), l.block(above(lampAt, 1)))
+	}
+}
+
 func TestModRowsRefused(t *testing.T) {
 	l := newModLand(t)
 	l.grant(1, "events=place blocks=lamp")
