@@ -188,9 +188,11 @@ func (l *Land) edit(index uint64, e *nodemsg.Intent, now int64, touched map[play
 		}
 		return chunk.Air, ""
 	}
-	before, had := g.edits.Get(at)
-	l.setBlock(index, g, Change{Chunk: pos, BlockAt: nodemsg.BlockAt{At: at, Block: e.Block}, Text: e.Text}, e.Player, e.Name, now, out)
-	l.happenedBy(index, g, e, before, had, out)
+	to := Change{Chunk: pos, BlockAt: nodemsg.BlockAt{At: at, Block: e.Block}, Text: e.Text}
+	before, had := l.setBlock(index, g, to, e.Player, e.Name, now, out)
+	if len(l.mods) > 0 {
+		l.happenedBy(index, g, e, before, had, out)
+	}
 	return e.Block, ""
 }
 

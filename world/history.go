@@ -31,18 +31,21 @@ func (s segmentAt) compare(t segmentAt) int {
 	return cmp.Or(s.chunk.Compare(t.chunk), cmp.Compare(s.number, t.number))
 }
 
-// setBlock sets a block of a pinned chunk for a player, and records who did it.
-func (l *Land) setBlock(index uint64, g *pinnedChunk, to Change, by player.ID, guest string, now int64, out *Outcome) {
-	before, had := g.edits.Get(to.At)
+// setBlock sets a block of a pinned chunk for a player, and records who did it. It returns what was there, if had is set:
+// else the block was never edited.
+func (l *Land) setBlock(index uint64, g *pinnedChunk, to Change, by player.ID, guest string, now int64, out *Outcome) (before chunk.Block, had bool) {
+	before, had = g.edits.Get(to.At)
 	written := g.signs[to.At] != to.Text
 	l.changeBlock(index, g, to, out)
 	if had && before == to.Block && !written || to.Block == history.Natural { // the last is no block: the leader lies
-		return
+		return before, had
 	}
+	old := before
 	if !had {
-		before = history.Natural
+		old = history.Natural
 	}
-	l.record(index, g, to.Chunk, history.Record{Time: now, Player: by, Guest: guest, At: to.At, Old: before, New: to.Block})
+	l.record(index, g, to.Chunk, history.Record{Time: now, Player: by, Guest: guest, At: to.At, Old: old, New: to.Block})
+	return before, had
 }
 
 // changeBlock changes a block, and the text of a sign.

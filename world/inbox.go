@@ -119,9 +119,6 @@ func eventID(region, index uint64, ordinal int) uint64 {
 
 // happened adds an event for each mod that it concerns.
 func (l *Land) happened(index uint64, g *pinnedChunk, e mod.Event, out *Outcome) {
-	if len(l.mods) == 0 {
-		return
-	}
 	for _, name := range slices.Sorted(maps.Keys(l.mods)) {
 		m := l.mods[name]
 		if !m.acts() || !m.grant.Concerns(e.Kind, e.Pos, e.Block) {

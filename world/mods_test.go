@@ -687,3 +687,29 @@ func FuzzModEntries(f *testing.F) {
 		}
 	})
 }
+
+// An edit costs nothing for mods where there are none.
+func BenchmarkEditsBesideMods(b *testing.B) {
+	for _, c := range []struct{ name, grant string }{
+		{"none", ""}, {"another area", "events=place blocks=all area=100000,100000:100001,100001"}, {"other blocks", "events=place blocks=brick"},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			l := newModLand(b)
+			if c.grant != "" {
+				l.grant(1, c.grant)
+			}
+			batch := Batch{Time: l.now, Pins: []Pin{{Chunk: lampAt.Chunk()}}, Edits: make([]nodemsg.Intent, 64)}
+			for b.Loop() {
+				l.index++
+				for i := range batch.Edits {
+					batch.Edits[i] = guest(i, l.index, above(lampAt, int32(i)%16), chunk.Block(1+l.index%2))
+				}
+				l.ApplyProven(l.index, batch)
+				if l.index%64 == 0 {
+					l.Writes()
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/64, "ns/edit")
+		})
+	}
+}
