@@ -55,7 +55,13 @@ async function boxesOf(selector) {
   const boxes = await player.page.$$eval(selector, (elements) =>
     elements.map((element) => {
       const { left, top, right, bottom } = element.getBoundingClientRect()
-      return { name: element.ariaLabel ?? element.className, left, top, right, bottom }
+      return {
+        name: element.ariaLabel ?? element.className,
+        left,
+        top,
+        right,
+        bottom,
+      }
     }),
   )
   return boxes.filter(({ left, right }) => right > left)
@@ -242,12 +248,24 @@ for (const { name, width, height } of PHONES) {
     await fingers.tap('.touch-radial')
     await player.page.waitForSelector('.radial', { state: 'visible' })
     await player.picture(`touch-${name}-radial`)
-    const boxes = await boxesOf('.radial button')
-    assert.equal(boxes.length, 8 + 1)
-    assertApart(boxes, width, height)
+    for (const [width_, height_] of [name === 'portrait' ? [320, 568] : [568, 320], [width, height]]) {
+      await player.page.setViewportSize({ width: width_, height: height_ })
+      await player.until((width) => window.innerWidth === width, width_)
+      const boxes = await boxesOf('.radial button')
+      assert.equal(boxes.length, 8 + 1)
+      assertApart(boxes, width_, height_)
+    }
     await fingers.tap('.radial button:has-text("Wave")')
     await player.untilChat('o/')
     assert.equal((await player.state()).screen, 'play')
+    for (const inspects of [true, false]) {
+      await fingers.tap('.touch-radial')
+      await fingers.tap('.radial button:has-text("Inspect")')
+      await player.until((inspects) => {
+        const shown = document.querySelector('.claim-line:not(.old)')
+        return inspects ? shown?.textContent.includes('Tap a block') : !shown
+      }, inspects)
+    }
   })
 
   test(`${name}: a key hides the touch controls, and a finger brings them back`, async () => {

@@ -578,12 +578,12 @@ export class BuildControl implements System {
         confirm: confirmOf(gesture.tool),
       }
     if (work) {
-      const stop = inputIs('touch') ? '' : texts.escStops
+      const stop = inputIs('mouse') ? texts.escStops : ''
       return { ...work, note: `${work.note} ${stop}`.trim(), buttons: ['cancel'] }
     }
     if (!news) return null
     const undoable = this.stack.sizes.undo > 0
-    const key = inputIs('touch') ? undefined : this.store.settings.bindings.undo[0]
+    const key = inputIs('mouse') ? this.store.settings.bindings.undo[0] : undefined
     const note = undoable && key ? texts.takesBack(commonTexts.key(key)) : ''
     return { title: news, note, buttons: undoable ? ['undo'] : [] }
   }

@@ -1,6 +1,6 @@
 // A claim that the player chooses by two clicks.
 
-import { keysOf } from '../hud/help'
+import { textForInput } from '../hud/help'
 import type { Hud } from '../hud/hud'
 import type { Session } from '../net/session'
 import { LEFT, RIGHT, type BlockInteraction } from '../player/block-interaction'
@@ -76,13 +76,13 @@ export class ClaimDraft {
     const corner = this.aim()
     if (!first) {
       this.box = corner && columnsBetween(corner, corner, this.world.height)
-      hud.claimLine.setHint(what, keysOf(texts.first, settings.bindings))
+      hud.claimLine.setHint(what, textForInput(texts.first, settings.bindings))
       return
     }
     if (corner) this.box = columnsBetween(first, corner, this.world.height)
     const [width, length] = this.box ? sidesOf(this.box) : [0, 0]
     const problem = this.box && this.problemOf(this.box)
-    hud.claimLine.setHint(texts.sides(what, width, length), problem ?? keysOf(texts.second, settings.bindings))
+    hud.claimLine.setHint(texts.sides(what, width, length), problem ?? textForInput(texts.second, settings.bindings))
   }
 
   /** Returns why a box cannot be claimed, as far as is known here, or null. */

@@ -1,6 +1,6 @@
 // The tool that shows who changed a block: while it is on, clicks ask instead of changing blocks. The answers are lines of the chat.
 
-import { keysOf } from '../hud/help'
+import { textForInput } from '../hud/help'
 import type { Hud } from '../hud/hud'
 import type { Session } from '../net/session'
 import { LEFT, MIDDLE, RIGHT, type BlockInteraction } from '../player/block-interaction'
@@ -31,7 +31,7 @@ export class InspectControl implements System {
     else {
       this.active = true
       const { title, note } = laterTexts.inspect
-      this.hud.claimLine.setHint(title, keysOf(note, this.store.settings.bindings))
+      this.hud.claimLine.setHint(title, textForInput(note, this.store.settings.bindings))
     }
   }
 

@@ -93,6 +93,7 @@ export class Screens {
   /** Returns to the world. The browser may refuse to lock the pointer, as it does right after Escape: then a click locks it. */
   async resume(): Promise<void> {
     this.show('play')
-    if (!(await this.controls.capture())) this.hud.messages.toast(texts.clickToLook)
+    const captured = await this.controls.capture()
+    if (!captured && this.store.screen === 'play') this.hud.messages.toast(texts.clickToLook)
   }
 }

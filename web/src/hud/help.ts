@@ -1,5 +1,6 @@
 // What keys, buttons and fingers do, shown on the title screen and in the menu. Style sheets hide what the player does not use.
 
+import type { InputKind } from '../input/kind'
 import { isMouse, type Action, type Bindings } from '../settings/bindings'
 import type { HelpLine } from '../text/en'
 import { texts } from '../text/texts'
@@ -19,6 +20,11 @@ export function keysOf(line: string, bindings: Bindings): string {
   return line
     .replace(/{(\w+)}/g, (_, action: Action) => keyNames(bindings[action]))
     .replace(ARROWS.map(texts.key).join(' '), texts.arrowKeys)
+}
+
+/** Returns the text for what the player uses now, with the keys of actions as the player has bound them. */
+export function textForInput(texts: Record<InputKind, string>, bindings: Bindings): string {
+  return keysOf(texts[document.documentElement.dataset.input as InputKind], bindings)
 }
 
 /** The lists of what keys and fingers do. */

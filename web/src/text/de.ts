@@ -676,14 +676,26 @@ export const laterTexts: LaterTexts = {
   },
   inspect: {
     title: 'Nachsehen: Wähl einen Block, um zu sehen, wer ihn geändert hat',
-    note: '{break}: der Block. {place}: die Stelle davor. /inspect beendet es.',
+    note: {
+      mouse: '{break}: der Block. {place}: die Stelle davor. /inspect beendet es.',
+      touch: 'Tipp auf einen Block, oder lass den Finger darauf für die Stelle davor. Der Kreis beendet es.',
+      gamepad: 'Rechter Trigger: der Block. Linker Trigger: die Stelle davor. Der Kreis beendet es.',
+    },
     tooFast: 'Nur ein Block pro Sekunde.',
   },
   claim: {
     named: (name) => (name === '' ? 'Neues Grundstück' : `Grundstück ${name}`),
     sides: (claim, width, length) => `${claim}: ${width} × ${length} Blöcke`,
-    first: 'Wähl eine Ecke: {break}. {place} bricht ab.',
-    second: 'Wähl die Ecke gegenüber: {break}.',
+    first: {
+      mouse: 'Wähl eine Ecke: {break}. {place} bricht ab.',
+      touch: 'Tipp auf eine Ecke. Lass den Finger liegen, um abzubrechen.',
+      gamepad: 'Rechter Trigger: eine Ecke. Linker Trigger bricht ab.',
+    },
+    second: {
+      mouse: 'Wähl die Ecke gegenüber: {break}.',
+      touch: 'Tipp auf die Ecke gegenüber.',
+      gamepad: 'Rechter Trigger: die Ecke gegenüber.',
+    },
     tooSmall: (side) => `Ein Grundstück ist mindestens ${side} Blöcke breit und lang.`,
     tooLarge: (side) => `Ein Grundstück ist höchstens ${side} Blöcke breit und lang.`,
     overlaps: (owner) => `Ein Teil davon ist ${claimOf(owner)}.`,

@@ -372,14 +372,26 @@ export const enLater = {
   },
   inspect: {
     title: 'Inspecting: choose a block to see who changed it',
-    note: '{break}: the block. {place}: the place in front of it. /inspect stops it.',
+    note: {
+      mouse: '{break}: the block. {place}: the place in front of it. /inspect stops it.',
+      touch: 'Tap a block, or rest a finger on it for the place in front of it. The circle stops it.',
+      gamepad: 'Right trigger: the block. Left trigger: the place in front of it. The circle stops it.',
+    },
     tooFast: 'One block a second.',
   },
   claim: {
     named: (name: string) => (name === '' ? 'A new claim' : `The claim ${name}`),
     sides: (claim: string, width: number, length: number) => `${claim}: ${width} × ${length} blocks`,
-    first: 'Choose one corner: {break}. {place} cancels.',
-    second: 'Choose the opposite corner: {break}.',
+    first: {
+      mouse: 'Choose one corner: {break}. {place} cancels.',
+      touch: 'Tap one corner. Rest a finger to cancel.',
+      gamepad: 'Right trigger: one corner. Left trigger cancels.',
+    },
+    second: {
+      mouse: 'Choose the opposite corner: {break}.',
+      touch: 'Tap the opposite corner.',
+      gamepad: 'Right trigger: the opposite corner.',
+    },
     tooSmall: (side: number) => `A claim is at least ${side} blocks wide and long.`,
     tooLarge: (side: number) => `A claim is at most ${side} blocks wide and long.`,
     overlaps: (owner: string | null) => `A part of that is ${claimOf(owner)}.`,

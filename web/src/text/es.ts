@@ -673,14 +673,26 @@ export const laterTexts: LaterTexts = {
   },
   inspect: {
     title: 'Inspección: elige un bloque para ver quién lo cambió',
-    note: '{break}: el bloque. {place}: el lugar de delante. /inspect la termina.',
+    note: {
+      mouse: '{break}: el bloque. {place}: el lugar de delante. /inspect la termina.',
+      touch: 'Toca un bloque, o deja el dedo en él para el lugar de delante. El círculo la termina.',
+      gamepad: 'Gatillo derecho: el bloque. El izquierdo: el lugar de delante. El círculo la termina.',
+    },
     tooFast: 'Un bloque por segundo.',
   },
   claim: {
     named: (name) => (name === '' ? 'Una parcela nueva' : `La parcela ${name}`),
     sides: (claim, width, length) => `${claim}: ${width} × ${length} bloques`,
-    first: 'Elige una esquina: {break}. {place} cancela.',
-    second: 'Elige la esquina opuesta: {break}.',
+    first: {
+      mouse: 'Elige una esquina: {break}. {place} cancela.',
+      touch: 'Toca una esquina. Deja el dedo quieto para cancelar.',
+      gamepad: 'Gatillo derecho: una esquina. El izquierdo cancela.',
+    },
+    second: {
+      mouse: 'Elige la esquina opuesta: {break}.',
+      touch: 'Toca la esquina opuesta.',
+      gamepad: 'Gatillo derecho: la esquina opuesta.',
+    },
     tooSmall: (side) => `Una parcela mide al menos ${side} bloques de ancho y de largo.`,
     tooLarge: (side) => `Una parcela mide como máximo ${side} bloques de ancho y de largo.`,
     overlaps: (owner) => `Una parte de eso es ${claimOf(owner)}.`,
