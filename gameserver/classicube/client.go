@@ -42,6 +42,7 @@ type Client struct {
 		player  games.Position
 		pinged  time.Time
 		edits   games.Edits
+		stance  games.Stance
 		avatars avatars
 		clock   clock
 		ended   bool // the reason for the end was sent

@@ -423,3 +423,24 @@ func TestDaylight(t *testing.T) {
 		t.Errorf("daylight at midnight %v, at noon %v, at six %v", daylight(0), daylight(.5), daylight(1.25))
 	}
 }
+
+// What is in the hand is sent to the session when it changes, if the client says it.
+func TestHeldBlock(t *testing.T) {
+	holds := here()
+	holds[1] = blocktable.ToClassic(chunk.Brick, blocktable.ClassicPlain)
+	sent := append(slices.Concat(holds, holds), begin(packetMessage).u8(0).text("x")...)
+	for _, want := range []struct {
+		features []string
+		messages []sessionmsg.FromClient
+	}{
+		{nil, []sessionmsg.FromClient{sessionmsg.Chat{Text: "x"}}},
+		{[]string{extHeldBlock}, []sessionmsg.FromClient{sessionmsg.Stance{Held: uint16(chunk.Brick)}, sessionmsg.Chat{Text: "x"}}},
+	} {
+		cl, _ := playing(t, sent, want.features...)
+		for _, m := range want.messages {
+			if got, err := cl.Read(); err != nil || got != m {
+				t.Errorf("with %v the client sends %#v, %v; want %#v", want.features, got, err, m)
+			}
+		}
+	}
+}

@@ -36,7 +36,9 @@ func (cl *Client) Read() (sessionmsg.FromClient, error) {
 func (cl *Client) translate(kind byte, body fields, now time.Time) (sessionmsg.FromClient, error) {
 	switch kind {
 	case packetTeleport:
-		body.u8() // the block in the player's hand, or 255
+		if m := cl.hold(body.u8()); m != nil {
+			return m, nil // the next of these packets, a twentieth of a second later, has the place
+		}
 		return cl.readMove(place{x: body.u16(), y: body.u16(), z: body.u16(), yaw: body.u8(), pitch: body.u8()}, now)
 	case packetSetBlockClient:
 		return cl.readEdit(body, now)
@@ -48,6 +50,21 @@ func (cl *Client) translate(kind byte, body fields, now time.Time) (sessionmsg.F
 		return nil, cl.answerPing(body)
 	}
 	return nil, wire.Refuse(wire.FailUnexpected, "Your client sent packet %#x at the wrong time.", kind)
+}
+
+// hold returns the message that another block is in the player's hand; nil if it is the same. Only clients with HeldBlock
+// say which it is.
+func (cl *Client) hold(id byte) sessionmsg.FromClient {
+	block, known := blocktable.FromClassic(id)
+	if !known || !cl.features[extHeldBlock] {
+		return nil
+	}
+	cl.mu.Lock()
+	defer cl.mu.Unlock()
+	if cl.mu.welcome.Player == "" {
+		return nil
+	}
+	return cl.mu.stance.Change(block, false)
 }
 
 // readMove returns the move to a place, unless the client has not gone on from where it was put. Places of another

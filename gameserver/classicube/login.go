@@ -25,6 +25,7 @@ const (
 	extInventoryOrder = "InventoryOrder"
 	extSetHotbar      = "SetHotbar"
 	extPlayerClick    = "PlayerClick"
+	extHeldBlock      = "HeldBlock"
 	extBlockDefs      = "BlockDefinitions"
 	extBlockDefsExt   = "BlockDefinitionsExt"
 )
@@ -47,6 +48,7 @@ var extensions = []struct {
 	{extInventoryOrder, 1},
 	{extSetHotbar, 1},
 	{extPlayerClick, 1},
+	{extHeldBlock, 1},
 	{extBlockDefs, 1},
 	{extBlockDefsExt, 2},
 }

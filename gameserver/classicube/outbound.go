@@ -67,6 +67,7 @@ func (cl *Client) enter(m sessionmsg.Welcome) error {
 	cl.mu.welcome, cl.mu.since = m, now
 	cl.mu.player.Begin(m.Pose, now)
 	cl.mu.edits.Begin(m.NextSeq, now)
+	cl.mu.stance = games.Stance{}
 	clear(cl.mu.lands)
 	cl.put(begin(packetIdentification).u8(protocolVersion).text(m.WorldName).text("The land is being loaded.").u8(0))
 	return cl.retarget()
