@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -470,6 +472,10 @@ func TestServiceOutlivesALeader(t *testing.T) {
 		}
 		return area.Regions[0].Leader
 	}
+	before := v.listen(nodes[0], "?kinds=edits&box=0,0:31,31", "")
+	eventually(t, "a stream begins", patience, func() bool { return before.has("ready", "") })
+	cursor := before.last()
+	before.stop()
 	const batches, killed = 30, 10
 	left := nodes
 	for i := range int32(batches) {
@@ -530,6 +536,70 @@ func TestServiceOutlivesALeader(t *testing.T) {
 	for at, n := range times {
 		if n != 1 {
 			t.Errorf("the edit at %v was applied %d times", at, n)
+		}
+	}
+	// Whoever goes on from an event of before is sent all of it, though no node has run all the time.
+	for _, d := range left {
+		d.kill()
+	}
+	for _, d := range left {
+		d.start()
+	}
+	after := v.listen(left[1], "?kinds=edits&box=0,0:31,31", cursor)
+	eventually(t, "all edits are sent", 2*patience, func() bool { return len(after.edits()) == batches*32 })
+}
+
+var serviceTime = flag.Duration("service-time", 3*time.Second, "how long TestServiceEventsCost measures, with events and without")
+
+// What it costs a node to send a service 1,000 events a second: its processor time with -v.
+func TestServiceEventsCost(t *testing.T) {
+	d := startDaemon(t)
+	v := d.addService("builder", "--scopes", "read,edit", "--rate", "10000")
+	var built atomic.Int64
+	stop := make(chan struct{})
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		ticker := time.NewTicker(256 * time.Millisecond)
+		defer ticker.Stop()
+		is, becomes := "air", "stone"
+		for i := int32(0); ; i = (i + 1) % 4 {
+			select {
+			case <-stop:
+				return
+			case <-ticker.C:
+			}
+			var edits []serviceEdit
+			for j := range int32(256) {
+				edits = append(edits, serviceEdit{At: grid.Pos{X: i*32 + j%32, Y: 100, Z: j / 32}, From: is, Block: becomes})
+			}
+			if status, code, err := v.try(d, "POST", "/bulk", v.numbered(edits...), nil); err != nil || status != 200 {
+				t.Errorf("bulk: %d %s, %v", status, code, err)
+				return
+			}
+			if built.Add(int64(len(edits))); i == 3 {
+				is, becomes = becomes, map[string]string{"stone": "dirt", "dirt": "stone"}[becomes]
+			}
+		}
+	})
+	defer writer.Wait()
+	defer close(stop)
+	measure := func() float64 {
+		began, used := time.Now(), d.metric("process_cpu_seconds_total")
+		<-time.After(*serviceTime)
+		return (d.metric("process_cpu_seconds_total") - used) / time.Since(began).Seconds() * 100
+	}
+	eventually(t, "the service builds", patience, func() bool { return built.Load() > 1024 })
+	without := measure()
+	stream := v.listen(d, "?kinds=edits&box=0,0:127,31", "")
+	first := built.Load()
+	eventually(t, "events are sent", patience, func() bool { return len(stream.edits()) > 0 })
+	with := measure()
+	t.Logf("%.1f %% of a core with %d events sent, %.1f %% without", with, len(stream.edits()), without)
+	last := built.Load()
+	eventually(t, "each edit is sent", patience, func() bool { return int64(len(stream.edits())) >= last-first })
+	for id, times := range stream.edits() {
+		if times != 1 {
+			t.Errorf("the edit %s was sent %d times", id, times)
 		}
 	}
 }

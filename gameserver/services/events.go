@@ -393,9 +393,11 @@ func (st *stream) sendPlayers(ctx context.Context) error {
 	if st.players == nil || time.Since(st.looked) < playersEvery {
 		return nil
 	}
-	names, _ := st.s.roster.get(ctx, st.s.Names)
+	names, players := st.s.roster.get(ctx, st.s.Names)
 	first := st.looked.IsZero()
-	st.looked = time.Now()
+	if st.looked = time.Now(); !first && uint64(len(names)) < players {
+		return nil // another node has named some of its players only, each time others
+	}
 	now := make(map[string]bool)
 	for _, name := range names {
 		now[name] = true

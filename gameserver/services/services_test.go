@@ -1,6 +1,7 @@
 package services
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -161,4 +166,45 @@ func TestLinesHaveGrowingNumbers(t *testing.T) {
 	if want := []uint64{100, 101, 102, 200}; !slices.Equal(numbers, want) {
 		t.Error(fmt.Sprint(numbers, " want ", want))
 	}
+}
+
+// patientRecorder is a response that is written to at any time.
+type patientRecorder struct{ *httptest.ResponseRecorder }
+
+func (patientRecorder) SetWriteDeadline(time.Time) error { return nil }
+
+// Who comes and who leaves is told only while all players are listed.
+func TestPlayersComeAndLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var names []string
+		unlisted := uint64(0)
+		s := &Server{metrics: newMetrics(prometheus.NewRegistry()), Options: Options{
+			Names: func(context.Context) ([]string, uint64) { return names, uint64(len(names)) + unlisted }, Wall: time.Now,
+		}}
+		out := patientRecorder{httptest.NewRecorder()}
+		st := &stream{s: s, c: &call{w: out}, out: http.NewResponseController(out), players: make(map[string]bool)}
+		for _, step := range []struct {
+			names    []string
+			unlisted uint64
+			want     string
+		}{
+			{[]string{"ann"}, 0, `players {"names":["ann"]}`},
+			{[]string{"ann", "bob"}, 0, `join {"name":"bob"}`},
+			{[]string{"zoe"}, 100, ""},
+			{[]string{"bob", "zoe"}, 1, ""},
+			{[]string{"bob"}, 0, `leave {"name":"ann"}`},
+			{[]string{"bob"}, 0, ""},
+		} {
+			names, unlisted = step.names, step.unlisted
+			time.Sleep(playersEvery + time.Millisecond)
+			out.Body.Reset()
+			if err := st.sendPlayers(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			_, got, _ := strings.Cut(strings.TrimSpace(out.Body.String()), "event: ")
+			if got = strings.Replace(got, "\ndata:", "", 1); got != step.want {
+				t.Errorf("%v and %d more: %q, want %q", step.names, step.unlisted, got, step.want)
+			}
+		}
+	})
 }
