@@ -85,6 +85,15 @@ func (h here) ShowLine(line nodemsg.PrivateLine) bool {
 	return true
 }
 
+// ShowLine shows a line to a player of the gateway on a node.
+func (g *Gateway) ShowLine(ctx context.Context, peer string, line nodemsg.PrivateLine) {
+	if peer == g.Peer {
+		here{g}.ShowLine(line)
+	} else {
+		g.Elsewhere.ShowAt(ctx, peer, line)
+	}
+}
+
 // ShowWorldLine shows a line of another gateway to all players here, after all that it follows.
 func (h here) ShowWorldLine(line nodemsg.WorldLine) {
 	if h.g.enforcer.MayWrite(line.Player, line.Name, line.Guest) {

@@ -53,6 +53,8 @@ type Options struct {
 	CatalogCopies int                          // number of members of the catalog, at least 1
 	Grace         time.Duration                // how long a member may be silent before it is replaced
 	Base          func(grid.ChunkPos) [32]byte // returns the hash of a chunk's terrain; may take milliseconds; any goroutine
+	// Say shows a player, on the gateway of a node, what a mod tells them. If nil, nobody is shown that.
+	Say func(ctx context.Context, gateway string, line nodemsg.PrivateLine)
 	// Ground generates a chunk for nodes that generate different terrain. If nil, such nodes get none from here. Any
 	// goroutine.
 	Ground     func(grid.ChunkPos) *chunk.Chunk
@@ -242,7 +244,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		Node: node, Copies: o.Copies, CatalogCopies: o.CatalogCopies, Records: o.Records,
 		Damages:     func() []integrity.Damage { return append(facts.Unsound(), damages.All()...) },
 		AskStatuses: reporter.ask, Memberships: regions.memberships, Contradictions: contradictions,
-		MachineAhead: o.Clock.MachineAhead, NotReady: o.NotReady, Copied: incarnations.copied,
+		MachineAhead: o.Clock.MachineAhead, NotReady: o.NotReady, Loaded: regions.summaries, Copied: incarnations.copied,
 	}
 
 	// What players and operators do with land.
@@ -312,7 +314,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		Logger: o.Logger, Registerer: o.Registerer,
 	})
 	opener := &opener{
-		Node: node, regions: regions, options: openerOptions{world: o.World, proofs: proofs, now: o.Clock.Now},
+		Node: node, regions: regions, options: openerOptions{world: o.World, proofs: proofs, now: o.Clock.Now, say: saying(tasks, o.Say)},
 		supervisor: supervisor, facts: facts, executor: executor, incarnations: incarnations, bases: bases,
 		disk:      &integrity.Disk{Node: node, Pieces: pieces, DamagedLog: executor.DamagedLog},
 		publisher: publisher, hibernation: hibernation, splitter: splitter, autoSplit: autoSplit, vacater: vacater, policy: policies, runner: runner,
@@ -417,10 +419,12 @@ type Loaded = actor.Summary
 
 // Regions returns the state of every loaded region. It does not wait for those that are being closed, which a hung disk
 // delays.
-func (h *Host) Regions(ctx context.Context) []Loaded {
+func (h *Host) Regions(ctx context.Context) []Loaded { return h.regions.summaries(ctx) }
+
+func (r *regions) summaries(ctx context.Context) []Loaded {
 	var asked []*actor.Land
 	var answers []chan Loaded
-	for _, l := range h.regions.lands() { // all at once: each answers at its next tick
+	for _, l := range r.lands() { // all at once: each answers at its next tick
 		if answer := make(chan Loaded, 1); l.Summarize(answer) {
 			asked, answers = append(asked, l), append(answers, answer)
 		}
@@ -449,6 +453,16 @@ func wanted(policies *policysync.Copy) (all []contents.Hash) {
 		}
 	})
 	return all
+}
+
+// saying returns a function that has say called in a goroutine of its own.
+func saying(tasks *background.Tasks, say func(context.Context, string, nodemsg.PrivateLine)) func(string, nodemsg.PrivateLine) {
+	if say == nil {
+		return nil
+	}
+	return func(gateway string, line nodemsg.PrivateLine) {
+		tasks.Start(func(ctx context.Context) { say(ctx, gateway, line) })
+	}
 }
 
 // answerPiece answers what other nodes fetch.

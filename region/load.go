@@ -52,6 +52,7 @@ type openerOptions struct {
 	world  string // its id
 	proofs world.Proofs
 	now    func() time.Time // of the world
+	say    func(gateway string, line nodemsg.PrivateLine)
 }
 
 // probes are for tests: cpu measures how long a piece of a tick's work keeps a core busy, land sees the entries of
@@ -166,7 +167,7 @@ func (o *opener) landOptions() (actor.Options, actor.LandOptions) {
 	return o.actorOptions(o.publisher.Changed), actor.LandOptions{
 		Hash: o.bases.Hash, Hibernate: o.hibernation.hibernate, StayAwake: o.autoSplit.StayAwake, Reload: o.readLand, ReadParts: o.disk.ReadParts, FetchParts: o.disk.FetchParts,
 		Split: o.splitter.Begin, Merged: o.splitter.DeleteMerged, Resolve: o.resolve, Pinned: o.bases.Pinned, RefuseEdit: o.policy.RefuseEdit,
-		Orders: func() actor.Orders { return o.policy.Orders() }, RunScript: o.runner.Submit, Proofs: o.options.proofs, Now: o.options.now, CPU: o.probes.cpu, Probe: o.probes.land,
+		Orders: func() actor.Orders { return o.policy.Orders() }, RunScript: o.runner.Submit, Say: o.options.say, Proofs: o.options.proofs, Now: o.options.now, CPU: o.probes.cpu, Probe: o.probes.land,
 	}
 }
 

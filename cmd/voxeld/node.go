@@ -29,6 +29,7 @@ import (
 	"github.com/voxelpopuli/voxeld/replica"
 	"github.com/voxelpopuli/voxeld/store"
 	"github.com/voxelpopuli/voxeld/terrain"
+	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
 )
 
@@ -134,6 +135,13 @@ func (n *node) impaired() error {
 		}
 	}
 	return nil
+}
+
+// say shows a player, on the gateway of a node, what a mod tells them.
+func (n *node) say(ctx context.Context, gateway string, line nodemsg.PrivateLine) {
+	if g := n.sessions.Load(); g != nil {
+		g.ShowLine(ctx, gateway, line)
+	}
 }
 
 // takesPlayers returns why the node does not take players now, or nil: what /readyz answers.

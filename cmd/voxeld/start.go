@@ -390,7 +390,7 @@ func (n *node) startRegions(ctx context.Context, parts *stack) error {
 		DamagedRegions: suspects,
 		Storage:        n.db, Replicas: n.replicas, Records: n.dht, Peers: n.peers(), Players: n.dht.StoredPlayers,
 		World: n.world.ID(), Operator: policysync.Operator{Key: key[:], Sign: n.host.Sign, Charter: func() uint64 { return 0 }},
-		Clock: n.clock, NotReady: n.impaired, Forgotten: n.dht.Forget,
+		Clock: n.clock, NotReady: n.impaired, Forgotten: n.dht.Forget, Say: n.say,
 		Logger: n.logger, Registerer: n.metrics,
 	}
 	if gate := n.access.Gate; gate != nil {

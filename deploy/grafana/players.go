@@ -35,6 +35,11 @@ func players() dashboard {
 				{title: "Age of roles and bans", description: "Since the node's copy of them was last up to date. Normal: less than two seconds. While it grows, bans that are new elsewhere have no effect on this node: it does not reach the catalog.", unit: seconds, queries: one("time() - (voxeld_policy_updated_timestamp_seconds{SEL} > 0)", "{{instance}}")},
 				{title: "Hits and gifts refused, by reason", description: "Normal: few.", unit: rate, kind: stacked, queries: one(some("voxeld_interaction_refusals_total", "reason"), "{{reason}}")},
 			}},
+			{"Mods", []panel{
+				{title: "Events handled by mods, by result", description: "Failed: an exception, or effects that are not valid. Exceeded: the script needed more steps, memory or output than it may have, and was suspended in a region: voxeld doctor on the node that leads it says which.", unit: rate, kind: stacked, queries: one(some("voxeld_mod_events_total", "result"), "{{result}}")},
+				{title: "Steps of mods", description: "Steps that scripts have taken. 50 million a second are about a quarter of a core, the most that one mod may have in one region; all together have one core at most.", unit: rate, queries: one(perSecond("voxeld_mod_steps_total", "instance"), "{{instance}}")},
+				{title: "Duration of a call of a script, 99th percentile", description: "For up to 16 events. Normal: below 10 ms; players and ticks never wait for it.", unit: seconds, queries: one(quantile("0.99", "voxeld_mod_call_seconds", "instance"), "{{instance}}")},
+			}},
 			{"Services", []panel{
 				{title: "Requests of services", description: "Programs with a key. Refused: the request is wrong, or the key is not good for it. Failed: this node or the land could not answer; normal: none.", unit: rate, kind: stacked, queries: one(some("voxeld_service_requests_total", "outcome"), "{{outcome}}")},
 				{title: "Edits of services", description: "A bulk edit counts once.", unit: rate, kind: stacked, queries: one(some("voxeld_service_edits_total", "outcome"), "{{outcome}}")},

@@ -172,10 +172,15 @@ func (p *Players) Show(ctx context.Context, name string, line nodemsg.PrivateLin
 		return "", false, err
 	}
 	line.To = it.Player
+	return it.Name, p.ShowAt(ctx, peer, line), nil
+}
+
+// ShowAt shows a line to a player on another node, which is known, and reports whether they were shown it.
+func (p *Players) ShowAt(ctx context.Context, peer string, line nodemsg.PrivateLine) bool {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	a, err := p.askOne(ctx, peer, nodemsg.PlayersRequest{Show: &line})
-	return it.Name, err == nil && a.Shown, nil
+	return err == nil && a.Shown
 }
 
 // errBusy is returned to a gateway that asks too much.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/voxelpopuli/voxeld/mod"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -77,10 +78,14 @@ func (e *Enforcer) IsService(author player.ID) (is bool) {
 }
 
 // MayWrite reports whether players here may be shown what somebody on another node has written: they are neither muted
-// nor banned, and if the name is registered, it is theirs. They may be a service.
+// nor banned, and if the name is registered, it is theirs. They may be a service or a mod.
 func (e *Enforcer) MayWrite(author player.ID, name string, guest bool) (may bool) {
 	e.Read(func(p *policy.State) {
 		now := e.wall()
+		if m, is := p.ModNamed(name); is && author == mod.Author(name) {
+			may = !m.Off
+			return
+		}
 		owner, registered := p.OwnerOf(name)
 		v, service := p.Judge(policy.Subject{Player: author, Name: name, Guest: guest}, now), p.Service(author)
 		may = (!registered || owner == author) && v.Mute == nil && v.Ban == nil

@@ -57,6 +57,8 @@ type LandOptions struct {
 	Orders func() Orders
 	// RunScript has the script of a mod handle events. If nil, events wait.
 	RunScript func(mods.Task)
+	// Say shows a player, on the gateway of a node, what a mod tells them. If nil, nobody is shown that.
+	Say func(gateway string, line nodemsg.PrivateLine)
 	// Proofs decide whose edits are accepted. Its functions may be called in any goroutine.
 	Proofs world.Proofs
 	// Now returns the time of edits. If nil, it is that of the machine.
@@ -194,6 +196,8 @@ type Summary struct {
 	Links  int
 	Bodies int
 	Edits  int
+	// Suspended are the mods that are suspended in the region.
+	Suspended []world.ModStatus
 }
 
 // Summarize sends the region's state to answer, which must have room for it. It reports false if the region has ended,
@@ -202,7 +206,7 @@ func (l *Land) Summarize(answer chan<- Summary) bool {
 	return l.enqueue(func(l *land) {
 		answer <- Summary{
 			Region: l.info, Voters: voters(l.members), Links: l.hub.len(), Bodies: l.contents.crowd.Len(),
-			Edits: l.contents.land.Edits(),
+			Edits: l.contents.land.Edits(), Suspended: l.mods.suspended(),
 		}
 	})
 }

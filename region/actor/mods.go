@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/mod"
 	"github.com/voxelpopuli/voxeld/region/mods"
@@ -47,6 +49,7 @@ type scriptQueue struct {
 	since   time.Time       // when those that are being handled were given to the script; zero if there are none
 	handled map[world.EventAt]bool
 	answers []world.Answer // to be proposed once the terrain of their chunks is known
+	lines   *rate.Limiter  // of what is said to players
 }
 
 // eventsByDue is a heap.
@@ -145,7 +148,7 @@ func (s *scripts) begin() {
 func (s *scripts) queue(name string) *scriptQueue {
 	q := s.queues[name]
 	if q == nil {
-		q = &scriptQueue{handled: make(map[world.EventAt]bool)}
+		q = &scriptQueue{handled: make(map[world.EventAt]bool), lines: rate.NewLimiter(rate.Every(sayEvery), sayBurst)}
 		s.queues[name] = q
 	}
 	return q
@@ -285,6 +288,27 @@ func (s *scripts) propose(q *scriptQueue) {
 	q.answers = nil
 }
 
+// suspended returns the mods that are suspended in the region.
+func (s *scripts) suspended() []world.ModStatus {
+	return slices.DeleteFunc(s.land.contents.land.Mods(), func(m world.ModStatus) bool { return m.Suspended == "" })
+}
+
+const (
+	// sayEvery and sayBurst are how many lines a mod may tell players of a region: one in sayEvery, and so many at once.
+	// What is more is not shown.
+	sayEvery = 100 * time.Millisecond
+	sayBurst = 32
+)
+
+// say shows a player in the region what a mod tells them.
+func (s *scripts) say(said world.Said) {
+	gateway := s.land.contents.crowd.Gateway(said.Player)
+	if s.land.Say == nil || gateway == "" || !s.queue(said.Mod).lines.AllowN(s.land.Now(), 1) {
+		return
+	}
+	s.land.Say(gateway, nodemsg.PrivateLine{From: mod.Author(said.Mod), Name: said.Mod, To: said.Player, Text: said.Text})
+}
+
 // applied takes over what an entry has done.
 func (s *scripts) applied(out world.Outcome) {
 	if out.Mods {
@@ -292,6 +316,9 @@ func (s *scripts) applied(out world.Outcome) {
 	}
 	if s.term == 0 {
 		return
+	}
+	for _, said := range out.Said {
+		s.say(said)
 	}
 	for _, w := range out.Waiting {
 		heap.Push(&s.later, w)

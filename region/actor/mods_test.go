@@ -238,3 +238,30 @@ func TestRegionWithoutMods(t *testing.T) {
 		t.Errorf("mods %v, tasks %v", all, m.tasks)
 	}
 }
+
+// What a mod tells a player is sent to the player's gateway, and not more than a player can read.
+func TestModTellsPlayer(t *testing.T) {
+	m := newModded(t)
+	now := time.Now().Add(time.Minute) // the edit queue goes on by the time of the machine
+	m.Now = func() time.Time { return now }
+	var told []nodemsg.PrivateLine
+	m.Say = func(gateway string, line nodemsg.PrivateLine) {
+		if gateway != "peer" {
+			t.Errorf("told at %q", gateway)
+		}
+		told = append(told, line)
+	}
+	send(m.land, m.link, nodemsg.ToRegion{Enter: []nodemsg.Body{body(alice, here)}})
+	hello, gone := mod.Effect{Message: &mod.Message{Player: alice, Text: "hello"}}, mod.Effect{Message: &mod.Message{Player: bob, Text: "hello"}}
+	m.answer(m.put("alice", lampAt, chunk.Lamp), hello, gone)
+	want := nodemsg.PrivateLine{From: mod.Author("lamps"), Name: "lamps", To: alice, Text: "hello"}
+	if len(told) != 1 || told[0] != want || want.Valid() != nil {
+		t.Errorf("told: %+v, want %+v (%v)", told, want, want.Valid())
+	}
+	for i := range int32(4) {
+		m.answer(m.put("alice", at(here, 6+i), chunk.Lamp), slices.Repeat([]mod.Effect{hello}, mod.MaxMessages)...)
+	}
+	if len(told) != sayBurst {
+		t.Errorf("%d lines were told", len(told))
+	}
+}

@@ -58,10 +58,11 @@ type Examiner struct {
 	Damages               func() []integrity.Damage // known, on this node, or in regions that it led when they were scrubbed last
 	AskStatuses           integrity.AskStatuses
 	Contradictions        *Contradictions
-	Memberships           func() ([]nodemsg.Region, error)   // lists the regions that this node stores a copy of
-	MachineAhead          func() time.Duration               // how far the machine's clock is ahead of the time of the world; nil: it is not
-	NotReady              func() error                       // why players should rather be on other nodes; nil if they need not
-	Copied                func() (own bool, others []string) // see integrity.Incarnations.Copied; nil: nobody knows
+	Memberships           func() ([]nodemsg.Region, error)      // lists the regions that this node stores a copy of
+	MachineAhead          func() time.Duration                  // how far the machine's clock is ahead of the time of the world; nil: it is not
+	NotReady              func() error                          // why players should rather be on other nodes; nil if they need not
+	Loaded                func(context.Context) []actor.Summary // the regions that are loaded here; nil: nobody knows
+	Copied                func() (own bool, others []string)    // see integrity.Incarnations.Copied; nil: nobody knows
 }
 
 // Examine examines this node, all nodes that hold regions, and the regions in the catalog. It asks other nodes and may
@@ -108,6 +109,7 @@ func (h *Examiner) Examine(ctx context.Context) Health {
 		e.found("contradicted", peer, what, "ask who runs it: it lies, or its data is damaged; voxeld peers revoke "+peer+" throws it out")
 	})
 	e.older()
+	e.mods(ctx)
 	slices.SortStableFunc(e.Findings, func(a, b Finding) int { return cmp.Compare(a.Kind, b.Kind) })
 	return e.Health
 }
@@ -176,6 +178,19 @@ func (e *examination) older() {
 	for _, peer := range e.Detector.Older(nodemsg.Version) {
 		e.found("older", peer, "it runs an earlier version of voxeld, or says so: it is not made a member of regions",
 			"upgrade it; if it only says so, voxeld peers revoke "+peer+" throws it out")
+	}
+}
+
+// mods names the mods that are suspended in the regions that are loaded here.
+func (e *examination) mods(ctx context.Context) {
+	if e.Loaded == nil {
+		return
+	}
+	for _, region := range e.Loaded(ctx) {
+		for _, m := range region.Suspended {
+			e.found("mod", integrity.Name(region.Region), fmt.Sprintf("the mod %s is suspended there: %s", m.Name, m.Suspended),
+				"mend the mod and add it again (voxeld mod add), or let it go on as it is: voxeld mod resume "+m.Name)
+		}
 	}
 }
 

@@ -105,6 +105,14 @@ func (c *Crowd) Bodies(visit func(*nodemsg.Body)) {
 // Has reports whether a player's body is in the region.
 func (c *Crowd) Has(id player.ID) bool { return c.bodies[id] != nil }
 
+// Gateway returns the node whose gateway a player's body in the region belongs to; "" if it is of no node, or not there.
+func (c *Crowd) Gateway(id player.ID) string {
+	if a := c.bodies[id]; a != nil {
+		return a.owner.Peer
+	}
+	return ""
+}
+
 // Enter adds a body, owned by the link of its gateway. It ignores poses outside of the region, and bodies beyond the
 // region's limit, or that of the gateway's node.
 func (c *Crowd) Enter(owner Owner, body nodemsg.Body) {
