@@ -14,10 +14,19 @@ interface ModEvent {
   readonly pos: Pos;
 }
 
-/** A player has used (clicked on), placed or broken a block. */
+/** A player has used a block (opened or closed a door, a gate, a trapdoor), or placed it. */
 interface BlockEvent extends ModEvent {
-  readonly kind: "use" | "place" | "break";
+  readonly kind: "use" | "place";
+  /** The block as it is now. */
   readonly block: Block;
+  readonly player: Player;
+}
+
+/** A player has taken a block away. */
+interface BreakEvent extends ModEvent {
+  readonly kind: "break";
+  /** What was there, unless it was never edited. */
+  readonly block?: Block;
   readonly player: Player;
 }
 
@@ -48,5 +57,6 @@ interface Land {
 }
 
 /** Says what is to happen at an event. mod.toml lists the same events. */
-declare function on(event: "use" | "place" | "break", what: (event: BlockEvent, land: Land) => void): void;
+declare function on(event: "use" | "place", what: (event: BlockEvent, land: Land) => void): void;
+declare function on(event: "break", what: (event: BreakEvent, land: Land) => void): void;
 declare function on(event: "timer", what: (event: TimerEvent, land: Land) => void): void;

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 )
@@ -99,4 +102,25 @@ func TestModsAreRestored(t *testing.T) {
 	other := grid.Pos{X: lamp.X + 1, Y: lamp.Y, Z: lamp.Z}
 	bob.putPatiently(other, chunk.Lamp)
 	bob.sees(above(other, 1), chunk.Brick)
+}
+
+// The first mod of docs/mods.md does what is written there.
+func TestLamps(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t, "--mod-dir", filepath.Join("..", "..", "mods", "lamps"))
+	ann := join(t, d.Game, "ann", 1)
+	ground := under(ann, 1, 0, 0)
+	ann.until("the ground", func() bool { _, ok := ann.at(ground); return ok })
+	eventually(t, "the mod is added", patience, func() bool { m := d.mod(); return m.Name == "lamps" && m.Missing == "" })
+	trapdoor, glass := under(ann, -3, 0, 2), under(ann, -4, 1, 2)
+	dark, _ := blocktable.Named("black_glass")
+	ann.putPatiently(trapdoor, chunk.Trapdoor)
+	ann.putPatiently(trapdoor, chunk.Trapdoor.Used())
+	ann.until("what the mod says", func() bool {
+		return slices.Contains(ann.Notices, "from lamps: Put black glass near the trapdoor, then use it again.")
+	})
+	ann.putPatiently(glass, dark)
+	ann.putPatiently(trapdoor, chunk.Trapdoor)
+	ann.sees(glass, chunk.Lamp)
+	ann.sees(glass, dark)
 }
