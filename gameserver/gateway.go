@@ -70,7 +70,8 @@ type Options struct {
 	Nodes     handoff.Nodes
 	Players   players.Network
 	Storage   players.Storage
-	Client    fs.FS // the browser client's files
+	Client    fs.FS                               // the browser client's files
+	Contents  func(hash [32]byte) ([]byte, error) // what the policy names by its hash
 	Admission admission.Settings
 	People    moderation.People
 	History   moderation.History

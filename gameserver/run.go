@@ -135,7 +135,7 @@ func (g *Gateway) Run(ctx context.Context, l Listeners) error {
 		Map: func() (httpd.Map, bool) {
 			return httpd.Map{World: g.World.Name, Node: g.Peer, Spawn: g.spawnPose().Block()}, g.hasMap() && g.settings.Load().PublicMap
 		},
-		Services: g.services, Pages: g.pages, Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests, Panics: g.metrics.panics, Logger: g.Logger,
+		Services: g.services, Textures: http.HandlerFunc(g.textures), Pages: g.pages, Proxies: l.Proxies, Admit: g.limits.AdmitHTTP, Requests: g.metrics.requests, Panics: g.metrics.panics, Logger: g.Logger,
 	}
 	running := 2
 	wg.Go(func() { ended <- g.serveGame(front, l.Proxies.Listener(l.Game, wire.HandshakeTimeout)) })

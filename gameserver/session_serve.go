@@ -295,7 +295,7 @@ func (s *session) welcome() sessionmsg.Welcome {
 		Pose:    s.place.pose(), View: int(s.view.chunks.Load()), Reach: g.rules.Reach,
 		TickMS:    int(region.TickEvery.Milliseconds()),
 		TimeOfDay: g.timeOfDay(), DayMS: g.World.DayLength().Milliseconds(),
-		Gateway: g.Peer, URL: g.HTTP, ServerName: g.Version, Map: g.hasMap(), People: g.hasMap(), Stances: true, Signed: !s.body.Guest,
+		Gateway: g.Peer, URL: g.HTTP, ServerName: g.Version, Map: g.hasMap(), People: g.hasMap(), Stances: true, Signed: !s.body.Guest, Textures: g.enforcer.Settings().Textures,
 	}
 }
 

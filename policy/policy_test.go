@@ -101,7 +101,7 @@ func TestCommands(t *testing.T) {
 		{"ada", "role bob king", `! there is no role "king": choose one of none, visitor, builder, moderator, admin, owner`},
 		{"ada", "set guests visitor", "The role of guests is now visitor."},
 		{"ada", "set guests admin", "! choose none, visitor or builder"},
-		{"ada", "set everything on", "! usage: /set players|guests|message|border|edits|bulk|floodban|original|claims|quota|approval|expiry VALUE"},
+		{"ada", "set everything on", "! usage: /set players|guests|message|border|edits|bulk|floodban|original|claims|quota|approval|expiry|textures VALUE"},
 		{"ada", "set message Be  kind", "Players read when they join: Be kind"},
 		{"bob", "release zoe", "! /release is for the role admin and above; yours is moderator"},
 		{"ada", "release Eve", "The name eve is free. It was that of " + idOf("eve").String() + "."},
@@ -253,7 +253,8 @@ func TestExport(t *testing.T) {
 	old := sign("ada", before.seq+1, before.now, "ban eve 2h griefing the castle "+strings.Repeat("again ", 30))
 	for _, text := range []string{
 		"ban 203.0.113.0/24", "mute loud 5m", "set guests none", "set message Be kind", "kick bob", "setspawn 7 64 -9", "set border -90,40 100,-200",
-		"set original off", "set edits builder 40", "set edits visitor 5", "set bulk builder 4096 20000", "set bulk moderator off", "set floodban 24h", "setwarp Market 1 2 -3", "setwarp farm 4 5 6",
+		"set original off", "set edits builder 40", "set edits visitor 5", "set bulk builder 4096 20000", "set bulk moderator off", "set floodban 24h",
+		"set textures " + strings.Repeat("A", 43), "setwarp Market 1 2 -3", "setwarp farm 4 5 6",
 	} {
 		before.say("ada", text)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/mod"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/policy/place"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
@@ -48,6 +49,8 @@ type Settings struct {
 	// Bulk has how many blocks a player of the role may change by bulk edits, where it is not defaultBulk. It is never
 	// changed, only replaced.
 	Bulk map[Role]BulkLimits `json:"bulk,omitempty"`
+	// Textures is the hash of the texture pack that pages show (mod.Hash); empty for none.
+	Textures string `json:"textures,omitempty"`
 }
 
 // BulkLimits is how many blocks a player may change by bulk edits: in one operation of the page, and in an hour. None
@@ -167,6 +170,7 @@ var changes = map[string]struct {
 	"claims":   {"COUNT AREA", setClaims},
 	"approval": {"names|claims on|off", setApproval},
 	"expiry":   {"TIME | off", setExpiry},
+	"textures": {"HASH | off", setTextures},
 	"quota":    {"all|gateway|RANGE NAMES CLAIMS | all|gateway|RANGE default", setQuota},
 }
 
@@ -197,6 +201,31 @@ func setOriginal(s *State, args []string) (func() Effect, error) {
 			return Effect{Text: notice.New("original_off", "VoxelPopuli's own clients may not play.")}
 		}
 		return Effect{Text: notice.New("original_on", "VoxelPopuli's own clients may play wherever guests may.")}
+	}, nil
+}
+
+// TexturesHash returns the hash of the texture pack that pages show, and reports whether there is one.
+func (s Settings) TexturesHash() (hash mod.Hash, set bool) {
+	hash, err := mod.ParseHash(s.Textures)
+	return hash, err == nil
+}
+
+// setTextures sets the world's texture pack, which an operator has put on a node: HASH or off.
+func setTextures(s *State, args []string) (func() Effect, error) {
+	if len(args) != 1 {
+		return nil, ErrUsage
+	}
+	off := args[0] == "off"
+	if _, err := mod.ParseHash(args[0]); err != nil && !off {
+		return nil, notice.New("textures_hash", "an operator sets the textures: voxeld textures FILE")
+	}
+	return func() Effect {
+		if off {
+			s.settings.Textures = ""
+			return Effect{Text: notice.New("textures_off", "The world has no textures of its own.")}
+		}
+		s.settings.Textures = args[0]
+		return Effect{Text: notice.New("textures_set", "The world has textures of its own, which pages show from their next load on.")}
 	}, nil
 }
 
@@ -395,6 +424,9 @@ func settingsCommands(s *State) []string {
 		all = append(all, fmt.Sprintf("set floodban %ds", ban/1000))
 	} else if ban > 0 {
 		all = append(all, fmt.Sprintf("set floodban %dm", ban/time.Minute.Milliseconds()))
+	}
+	if s.settings.Textures != "" {
+		all = append(all, "set textures "+s.settings.Textures)
 	}
 	all = append(append(all, quotaCommands(s.settings)...), keepingCommands(s.settings)...)
 	for _, role := range builtInRoles {

@@ -243,8 +243,8 @@ var commands = []Command{
 	},
 	{
 		Name: "set", Group: groupAdmin, Role: Admin, run: set,
-		Usage:   "players|guests|message|border|edits|bulk|floodban|original|claims|quota|approval|expiry VALUE",
-		Help:    "set what players without a role of their own may do, or guests; what players read when they join; where the world ends; how many blocks a second a role may change, and how many by bulk edits; how much land a builder may claim; for how long who floods the chat is banned; how many names and claims an address, a range or a gateway may add a day; whether new names or claims wait for a moderator; for how long those are kept that are not used; whether VoxelPopuli's own clients may play",
+		Usage:   "players|guests|message|border|edits|bulk|floodban|original|claims|quota|approval|expiry|textures VALUE",
+		Help:    "set what players without a role of their own may do, or guests; what players read when they join; where the world ends; how many blocks a second a role may change, and how many by bulk edits; how much land a builder may claim; for how long who floods the chat is banned; how many names and claims an address, a range or a gateway may add a day; whether new names or claims wait for a moderator; for how long those are kept that are not used; whether VoxelPopuli's own clients may play; which textures pages show",
 		Example: "set guests visitor\n  voxeld set message Welcome! Be kind.\n  voxeld set border 2000",
 	},
 	{

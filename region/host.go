@@ -451,6 +451,9 @@ func wanted(policies *policysync.Copy) (all []contents.Hash) {
 				all = append(all, contents.Hash(m.Content))
 			}
 		}
+		if hash, set := p.Settings().TexturesHash(); set {
+			all = append(all, contents.Hash(hash))
+		}
 	})
 	return all
 }

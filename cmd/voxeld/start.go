@@ -460,7 +460,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 		World: n.world, Terrain: generator, Bases: n.regions, Peer: n.host.PeerID(), Version: version(),
 		HTTP: n.playerURL(), Origins: n.pageOrigins(), Game: n.gameAddress(), Games: ports,
 		Regions: n.regions, Ranges: n.regions.Ranges.Query, Nodes: n.peers(), Players: n.dht, Storage: store.NewBounded(n.db),
-		Client:    client(),
+		Client: client(), Contents: func(hash [32]byte) ([]byte, error) { return n.regions.Contents.Get(hash) },
 		Admission: admissionSettings(n.cfg.Players),
 		People:    n.regions.Policy, History: n.regions.History, Wall: n.clock.Now, Settled: n.clock.Settled,
 		Overlay: n.cfg.Overlay, Streams: n.peers(),
@@ -634,6 +634,7 @@ func (n *node) startAdmin(_ context.Context, parts *stack) error {
 			return nil
 		})
 	}
+	textures{n.regions.Policy, n.regions.Contents}.add(mux)
 	mux.Handle("POST "+admin.BackupPath, n.backups)
 	mux.HandleFunc("POST "+admin.ScheduledBackupPath, n.backups.ServeScheduled)
 	replaceHandlers{n.regions.Refounder, n.world}.add(mux)

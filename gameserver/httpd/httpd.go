@@ -35,6 +35,7 @@ type Options struct {
 	Preview  Preview
 	Ready    func() error // why the node should not be sent players now; nil if it may
 	Surface  http.Handler // of /surface, surface tiles
+	Textures http.Handler // of /textures/{hash}, the world's texture pack
 	Map      func() (about Map, public bool)
 	Session  func(ctx context.Context, w http.ResponseWriter, r *http.Request)
 	Services http.Handler      // of /api/, programs with a key
@@ -88,6 +89,7 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 			serve(w, r)
 		}
 	}
+	mux.Handle("GET /textures/{hash}", o.Pages.KnownPages(o.Textures))
 	mux.Handle("GET /ws", o.Pages.KnownPages(awaited(func(w http.ResponseWriter, r *http.Request) { o.Session(ctx, w, r) })))
 	services := awaited(func(w http.ResponseWriter, r *http.Request) {
 		within, cancel := context.WithCancel(r.Context())

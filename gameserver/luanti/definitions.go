@@ -53,6 +53,15 @@ func define() (definitions, error) {
 	return d, err
 }
 
+// TileNames returns the names of the files of the textures, such as stone.png.
+func TileNames() (names []string) {
+	entries, _ := tileFiles.ReadDir("tiles") // it is embedded
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
 // tilesOf returns the textures of a block: top, side and bottom.
 func tilesOf(b chunk.Block) [3]string {
 	names := b.Tiles()

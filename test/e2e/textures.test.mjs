@@ -1,7 +1,9 @@
-// A texture pack that a player chooses in the menu, in a real browser. Run as browser.test.mjs.
+// Texture packs that a player chooses in the menu, and that an operator sets for the world, in a real browser. Run as browser.test.mjs.
 
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Daemon } from './daemon.mjs'
@@ -25,20 +27,25 @@ after(async () => {
   await daemon?.remove()
 })
 
-/** Opens the menu, and gives it a file. */
-async function choose(name, buffer) {
+async function openSettings() {
   if (await player.page.evaluate(() => document.pointerLockElement !== null))
     await player.page.evaluate(() => document.exitPointerLock())
   await player.page.waitForSelector('.menu')
   await player.page.click('#tab-settings')
-  await player.page.setInputFiles('.menu .pack input', { name, mimeType: 'application/zip', buffer })
 }
 
-test('black grass of 32 pixels, by a zip', async () => {
-  const noon = { minutes: 12 * 60, dayMs: STILL }
-  player = await Player.open(daemon.url, 'painter', { prepare: (page) => setTimes(page, noon) })
-  await player.play()
-  green = await player.medianLuminance('textures-built-in', GROUND)
+/** Opens the menu, and gives it a file. */
+async function choose(name, buffer) {
+  await openSettings()
+  await player.page.setInputFiles('.menu .pack input', {
+    name,
+    mimeType: 'application/zip',
+    buffer,
+  })
+}
+
+/** Returns a pack in which grass is black. */
+async function blackPack() {
   const png = await player.page.evaluate(() => {
     const canvas = document.createElement('canvas')
     canvas.width = canvas.height = 32
@@ -48,7 +55,17 @@ test('black grass of 32 pixels, by a zip', async () => {
   const { module } = await runnerImport(fileURLToPath(new URL('../../web/test/zip.ts', import.meta.url)))
   const black = Buffer.from(png, 'base64')
   const blades = Object.fromEntries(['grass_top', 'tall_grass', 'dry_grass'].map((name) => [`pack/${name}.png`, black]))
-  await choose('black.zip', Buffer.from(module.zipOf(blades)))
+  return Buffer.from(module.zipOf(blades))
+}
+
+test('black grass of 32 pixels, by a zip', async () => {
+  const noon = { minutes: 12 * 60, dayMs: STILL }
+  player = await Player.open(daemon.url, 'painter', {
+    prepare: (page) => setTimes(page, noon),
+  })
+  await player.play()
+  green = await player.medianLuminance('textures-built-in', GROUND)
+  await choose('black.zip', await blackPack())
   await player.until(() => document.querySelector('.menu .pack').textContent.includes('black.zip'))
   await player.picture('textures-menu')
   await player.reload()
@@ -66,5 +83,24 @@ test('what is no pack is refused in words, and the pack can be removed', async (
   await player.nextFrames(3)
   const ground = await player.medianLuminance('textures-removed', GROUND)
   assert.ok(Math.abs(ground - green) < 10, `the ground is ${ground}, and was ${green}`)
+  assert.deepEqual(player.troubles, [])
+})
+
+test("the world's pack is shown from the next load on, unless the player does not want it", async () => {
+  const file = join(daemon.dataDir, 'black.zip')
+  await writeFile(file, await blackPack())
+  await daemon.operate('textures', file)
+  await player.reload() // the page is told when it joins
+  await player.until(() => document.body.textContent.includes('own textures have changed'))
+  await player.reload()
+  await player.nextFrames(3)
+  const ground = await player.medianLuminance('textures-world', GROUND)
+  assert.ok(ground < green / 3, `the ground is ${ground}, and was ${green}`)
+  await openSettings()
+  await player.page.click('.menu label:has-text("Textures of the world") input')
+  await player.reload()
+  await player.nextFrames(3)
+  const without = await player.medianLuminance('textures-world-off', GROUND)
+  assert.ok(Math.abs(without - green) < 10, `the ground is ${without}, and was ${green}`)
   assert.deepEqual(player.troubles, [])
 })

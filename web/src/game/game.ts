@@ -134,6 +134,11 @@ export function startGame(
         screens.joined(welcome, first, moved)
         parts.past.part?.joined()
         showHints()
+        const { textures = '' } = welcome
+        if (settings.worldTextures && textures !== settings.worldPack)
+          void import('./world-textures').then(({ keepWorldTextures }) =>
+            keepWorldTextures(textures, session.connection.url, store, hud.messages),
+          )
       },
       disconnected: (reason) => screens.disconnected(reason),
       refused: (reason) => screens.showTitle(reason),

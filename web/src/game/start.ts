@@ -14,10 +14,11 @@ export async function start(title: Title): Promise<Game> {
   const software = drawsInSoftware()
   document.documentElement.toggleAttribute('data-software', software) // see style.css
   const settings = loadSettings(storage, defaults(software, matchMedia('(pointer: coarse)').matches))
-  if (settings.pack) {
+  const kept = settings.pack ? 'pack' : settings.worldTextures && settings.worldPack && 'worldPack'
+  if (kept) {
     try {
       const { usePack } = await import('../render/texture-pack')
-      if (!(await usePack())) settings.pack = '' // the browser has dropped it: the menu says that there is none
+      if (!(await usePack(kept))) settings[kept] = '' // the browser has dropped it: the menu says that there is none
     } catch (reason) {
       console.warn('texture pack', reason) // the next load of the page may have it
     }

@@ -37,7 +37,8 @@ export interface MenuEvents {
 const TABS = ['game', 'settings', 'keys'] as const
 type Tab = (typeof TABS)[number]
 type Numbers = keyof typeof RANGES
-type Flags = 'invert' | 'smoothEdges' | 'horizon' | 'weather' | 'adaptive' | 'sound' | 'autoJump' | 'hints'
+type Flags =
+  'invert' | 'smoothEdges' | 'horizon' | 'weather' | 'adaptive' | 'sound' | 'autoJump' | 'hints' | 'worldTextures'
 
 const texts = laterTexts.menu
 const SLIDERS: [Numbers, string, (value: number) => string][] = [
@@ -155,6 +156,7 @@ export class Menu {
         ...rows,
         languageRow(settings, changed),
         packRow(settings, changed),
+        flag('worldTextures', texts.worldTextures, el('small', 'muted', texts.needsReload)),
         flag('invert', texts.invert),
         flag('adaptive', texts.adaptive, this.effectiveQuality),
         flag('smoothEdges', texts.smoothEdges, el('small', 'muted', texts.needsReload)),

@@ -20,7 +20,7 @@ export function packRow(settings: Settings, changed: () => void): HTMLElement {
   const remove = button(texts.removePack, 'quiet', () => {
     set('')
     void import('../render/texture-pack')
-      .then(({ dropPack }) => dropPack())
+      .then(({ dropPack }) => dropPack('pack'))
       .catch((reason: unknown) => console.warn('texture pack', reason)) // it only takes up room
   })
   const showPack = () => {
@@ -50,7 +50,7 @@ export function packRow(settings: Settings, changed: () => void): HTMLElement {
   const keep = async ({ MAX_ZIP, PackError, keepPack }: typeof import('../render/texture-pack'), chosen: File) => {
     try {
       if (chosen.size > MAX_ZIP) throw new PackError('tooLarge')
-      await keepPack(new Uint8Array(await chosen.arrayBuffer()))
+      await keepPack(new Uint8Array(await chosen.arrayBuffer()), 'pack')
       set(chosen.name)
     } catch (reason) {
       refuse(reason instanceof PackError ? texts.packFaults[reason.fault](reason.what) : texts.packNotKept)

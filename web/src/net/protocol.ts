@@ -58,6 +58,8 @@ export interface Welcome {
   map?: boolean
   /** The gateway takes `stance`. */
   stances?: boolean
+  /** The world's texture pack is at textures/ and this. */
+  textures?: string
   /** The gateway answers `people`. */
   people?: boolean
   /** Players with a key sign their edits. */

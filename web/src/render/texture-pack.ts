@@ -1,5 +1,5 @@
 // Texture packs: a zip with a picture for some of the tiles, tile_name.png in any folder, each of 16 × 16 or of 32 × 32 pixels. The names
-// are those of gameserver/luanti/tiles. The player's pack is kept in this browser, and read before anything is drawn.
+// are those of gameserver/luanti/tiles. Packs of the player and of the world are kept in this browser, and read before anything is drawn.
 
 import { inflate } from '../net/bytes'
 import { COLOURS, TILES } from '../world/block-table'
@@ -13,6 +13,10 @@ const MAX_FILES = 2000
 const EDGES = [TILE, 2 * TILE]
 const DATABASE = 'voxeld.textures'
 const OPEN_MS = 5000 // browsers may never answer
+const KEYS = { pack: 'own', worldPack: 'world' }
+
+/** Whose pack is kept, by the setting that names it: the player's or the world's. */
+export type Kept = keyof typeof KEYS
 
 /** Of the layers, in their order. */
 export const TILE_NAMES: readonly string[] = [
@@ -117,23 +121,23 @@ async function decodePNG(png: Uint8Array<ArrayBuffer>, edge: number): Promise<Ui
 }
 
 /** Keeps a pack for the next loads of the page, if it can be used; throws a PackError otherwise. */
-export async function keepPack(zip: Uint8Array<ArrayBuffer>): Promise<void> {
+export async function keepPack(zip: Uint8Array<ArrayBuffer>, as: Kept): Promise<void> {
   await readPack(zip)
   const packs = await store('readwrite')
-  await answerOf(packs.put(zip, 'own'))
+  await answerOf(packs.put(zip, KEYS[as]))
 }
 
-/** Draws the pack that is kept from now on; called before anything is drawn. Returns false if none is kept. */
-export async function usePack(): Promise<boolean> {
+/** Draws a pack that is kept from now on; called before anything is drawn. Returns false if it is not kept. */
+export async function usePack(kept: Kept): Promise<boolean> {
   const packs = await store('readonly')
-  const zip = await answerOf<Uint8Array<ArrayBuffer> | undefined>(packs.get('own'))
+  const zip = await answerOf<Uint8Array<ArrayBuffer> | undefined>(packs.get(KEYS[kept]))
   if (zip) useTiles(await readPack(zip))
   return zip !== undefined
 }
 
-export async function dropPack(): Promise<void> {
+export async function dropPack(kept: Kept): Promise<void> {
   const packs = await store('readwrite')
-  await answerOf(packs.delete('own'))
+  await answerOf(packs.delete(KEYS[kept]))
 }
 
 function store(mode: IDBTransactionMode): Promise<IDBObjectStore> {

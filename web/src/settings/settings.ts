@@ -42,6 +42,10 @@ export interface Settings {
   weather: boolean
   /** The file name of the texture pack that this browser keeps; '' for none. */
   pack: string
+  /** The hash of the world's texture pack that this browser keeps; '' for none. */
+  worldPack: string
+  /** Show it, unless the player has chosen another one. */
+  worldTextures: boolean
   /** Who reads what the player writes. */
   channel: Channel
   /** The names of players whose lines are not shown, in lower case; at most MAX_IGNORED. */
@@ -97,6 +101,8 @@ export function defaults(software: boolean, touch = false): Settings {
     hints: true,
     weather: true,
     pack: '',
+    worldPack: '',
+    worldTextures: true,
     channel: 'world',
     ignored: [],
     hotbar: [...HOTBAR],
@@ -117,14 +123,28 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     const [min, max] = RANGES[key]
     return typeof value === 'number' && value >= min && value <= max ? value : fallback[key]
   }
+  const text = (key: 'name' | 'pack' | 'worldPack'): string => {
+    const value = stored[key]
+    return typeof value === 'string' ? value : fallback[key]
+  }
   const flag = (
-    key: 'guest' | 'invert' | 'smoothEdges' | 'horizon' | 'weather' | 'adaptive' | 'sound' | 'autoJump' | 'hints',
+    key:
+      | 'guest'
+      | 'invert'
+      | 'smoothEdges'
+      | 'horizon'
+      | 'weather'
+      | 'worldTextures'
+      | 'adaptive'
+      | 'sound'
+      | 'autoJump'
+      | 'hints',
   ): boolean => {
     const value = stored[key]
     return typeof value === 'boolean' ? value : fallback[key]
   }
   return {
-    name: typeof stored.name === 'string' ? stored.name : fallback.name,
+    name: text('name'),
     guest: flag('guest'),
     skin: isSkin(stored.skin) ? stored.skin : fallback.skin,
     language: isLanguage(stored.language) ? stored.language : fallback.language,
@@ -144,7 +164,9 @@ export function loadSettings(storage: Pick<Storage, 'getItem'>, fallback: Settin
     autoJump: flag('autoJump'),
     hints: 'hints' in stored ? flag('hints') : typeof stored.name !== 'string', // whoever has a name is no newcomer
     weather: flag('weather'),
-    pack: typeof stored.pack === 'string' ? stored.pack : fallback.pack,
+    pack: text('pack'),
+    worldPack: text('worldPack'),
+    worldTextures: flag('worldTextures'),
     channel: stored.channel === 'near' || stored.channel === 'world' ? stored.channel : fallback.channel,
     ignored: isNames(stored.ignored) ? stored.ignored : fallback.ignored,
     hotbar: isHotbar(stored.hotbar) ? stored.hotbar : fallback.hotbar,

@@ -352,6 +352,8 @@ export const laterTexts: LaterTexts = {
   ignoringNobody: 'Du ignorierst niemanden. /ignore NAME verbirgt, was ein Spieler schreibt.',
   ignoring: (names) => `Du ignorierst ${names}.`,
 
+  newTextures: 'Die eigenen Texturen der Welt haben sich geändert: Lade die Seite neu, um sie zu sehen.',
+
   menu: {
     title: 'Menü',
     inWorld: (name, guest, world) => `${name}${guest ? ' (Gast)' : ''} in ${world}`,
@@ -364,7 +366,8 @@ export const laterTexts: LaterTexts = {
     volume: 'Lautstärke',
     music: 'Musik',
     textures: 'Texturen',
-    noPack: 'eingebaut',
+    noPack: 'keine eigenen',
+    worldTextures: 'Texturen der Welt, wenn sie welche hat',
     choosePack: 'Zip wählen…',
     removePack: 'Entfernen',
     packNotKept: 'Dieser Browser kann es nicht behalten.',

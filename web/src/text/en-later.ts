@@ -39,6 +39,8 @@ export const enLater = {
   ignoringNobody: 'You ignore nobody. /ignore NAME hides what a player writes.',
   ignoring: (names: string) => `You ignore ${names}.`,
 
+  newTextures: 'The world’s own textures have changed: reload the page to see them.',
+
   menu: {
     title: 'Menu',
     inWorld: (name: string, guest: boolean, world: string) => `${name}${guest ? ' (guest)' : ''} in ${world}`,
@@ -51,7 +53,8 @@ export const enLater = {
     volume: 'Volume',
     music: 'Music',
     textures: 'Textures',
-    noPack: 'built in',
+    noPack: 'none of yours',
+    worldTextures: 'Textures of the world, if it has some',
     choosePack: 'Choose a zip…',
     removePack: 'Remove',
     packNotKept: 'This browser cannot keep it.',

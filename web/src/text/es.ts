@@ -351,6 +351,8 @@ export const laterTexts: LaterTexts = {
   ignoringNobody: 'No ignoras a nadie. /ignore NOMBRE oculta lo que escribe un jugador.',
   ignoring: (names) => `Ignoras a ${names}.`,
 
+  newTextures: 'Las texturas propias del mundo han cambiado: recarga la página para verlas.',
+
   menu: {
     title: 'Menú',
     inWorld: (name, guest, world) => `${name}${guest ? ' (invitado)' : ''} en ${world}`,
@@ -363,7 +365,8 @@ export const laterTexts: LaterTexts = {
     volume: 'Volumen',
     music: 'Música',
     textures: 'Texturas',
-    noPack: 'integradas',
+    noPack: 'ninguna propia',
+    worldTextures: 'Texturas del mundo, si las tiene',
     choosePack: 'Elegir un zip…',
     removePack: 'Quitar',
     packNotKept: 'Este navegador no puede guardarlo.',

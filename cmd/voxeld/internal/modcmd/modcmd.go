@@ -21,7 +21,8 @@ import (
 func New(ofWorld []*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use: "mod", Short: "Write mods, scripts that give blocks a behaviour, and add them to the world", Args: cli.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Example: "  voxeld mod new doorbell\n  voxeld mod add doorbell",
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newNew(), newCheck())
 	c.AddCommand(ofWorld...)

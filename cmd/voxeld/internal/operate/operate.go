@@ -7,6 +7,6 @@ import "github.com/spf13/cobra"
 // Commands returns the commands.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
-		newInvite(), newStatus(), newPeers(), newRegions(), newDoctor(), newDrain(), newReload(), newRegion(), newHealthcheck(), newDebug(),
+		newInvite(), newStatus(), newPeers(), newRegions(), newDoctor(), newDrain(), newReload(), newRegion(), newTextures(), newHealthcheck(), newDebug(),
 	}
 }
