@@ -100,7 +100,9 @@ func appendEffect(b []byte, e mod.Effect) []byte {
 
 func decodeAnswers(entry []byte) (a Answers, err error) {
 	r := reader{data: entry[1:]}
-	a.Time, a.Pins = r.time(), r.pins()
+	if a.Time, a.Pins = r.time(), r.pins(); a.Time > math.MaxInt64-mod.MaxDelay { // a timer would be due at no time
+		r.fail()
+	}
 	for range r.count(11) {
 		one := Answer{EventAt: EventAt{Chunk: grid.ChunkPos{X: r.int32(), Z: r.int32()}, ID: binary.BigEndian.Uint64(r.bytes(8))}}
 		n := r.count(5)

@@ -3,6 +3,7 @@ package world
 import (
 	"crypto/ed25519"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -658,6 +659,32 @@ func TestModRowsRefused(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Whatever a leader that lies proposes, what members store of it can be loaded again.
+func TestRowsOfEntriesAreLoaded(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		times := rapid.OneOf(rapid.Int64Range(1, 5), rapid.Just(int64(modTime)), rapid.Int64Range(math.MaxInt64-mod.MaxDelay-2, math.MaxInt64))
+		l := newModLand(t)
+		l.grant(math.MaxUint64, "events=place,timer blocks=all")
+		stored := make(rows)
+		for range rapid.IntRange(1, 8).Draw(t, "entries") {
+			l.index++
+			now := times.Draw(t, "time")
+			entry := Batch{Time: now, Pins: []Pin{{Chunk: lampAt.Chunk()}}, Edits: []nodemsg.Intent{guest(1, l.index, lampAt, chunk.Lamp)}}.Encode()
+			if events := l.Events(); len(events) > 0 && rapid.Bool().Draw(t, "answer") {
+				after := rapid.SampledFrom([]int64{0, 1, mod.MaxDelay, mod.MaxDelay + 1, math.MaxInt64}).Draw(t, "after")
+				set := set(lampAt, rapid.SampledFrom([]chunk.Block{chunk.Lamp, chunk.Air}).Draw(t, "from"), chunk.Lamp)
+				entry = Answers{Time: now, Answers: []Answer{{events[0].EventAt, []mod.Effect{timer(lampAt, after), set}}}}.Encode()
+			}
+			_, _ = l.Apply(l.index, entry) // refused or not
+			stored.store(l.Writes())
+			if got := stored.load(t); !reflect.DeepEqual(got.rows(), l.rows()) {
+				t.Fatal("what is stored differs from what is there")
+			}
+		}
+	})
 }
 
 func FuzzModEntries(f *testing.F) {
