@@ -46,10 +46,11 @@ type Content struct {
 }
 
 // Pack returns the archive of a folder: a zip file. The same files make the same bytes. Files whose names, or whose
-// folders' names, begin with a dot are left out.
+// folders' names, begin with a dot are left out. It follows no links: every node gets what is in the archive.
 func Pack(folder fs.FS) ([]byte, error) {
 	var buffer bytes.Buffer
 	archive := zip.NewWriter(&buffer)
+	left := int64(MaxUnpacked)
 	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
 		hidden := name != "." && strings.HasPrefix(path.Base(name), ".")
 		switch {
@@ -59,11 +60,18 @@ func Pack(folder fs.FS) ([]byte, error) {
 			return fs.SkipDir
 		case hidden || entry.IsDir():
 			return nil
+		case !entry.Type().IsRegular():
+			return fmt.Errorf("%.60q is a link or no file: put a copy of it there", name)
 		}
-		data, err := fs.ReadFile(folder, name)
+		source, err := folder.Open(name)
 		if err != nil {
 			return err
 		}
+		data, err := read(source, left)
+		if err != nil {
+			return fmt.Errorf("%.60q: %w", name, err)
+		}
+		left -= int64(len(data))
 		file, err := archive.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate})
 		if err == nil {
 			_, err = file.Write(data)
@@ -98,7 +106,11 @@ func Unpack(packed []byte) (Content, error) {
 		if _, twice := c.Files[entry.Name]; twice || !fs.ValidPath(entry.Name) || !utf8.ValidString(entry.Name) || strings.Contains(entry.Name, `\`) {
 			return Content{}, fmt.Errorf("the mod's archive has a file %.60q", entry.Name)
 		}
-		data, err := read(entry, left)
+		file, err := entry.Open()
+		if err != nil {
+			return Content{}, fmt.Errorf("%.60q: %w", entry.Name, err)
+		}
+		data, err := read(file, left)
 		if err != nil {
 			return Content{}, fmt.Errorf("%.60q: %w", entry.Name, err)
 		}
@@ -114,12 +126,8 @@ func Unpack(packed []byte) (Content, error) {
 	return c, err
 }
 
-// read returns a file of an archive, of at most so many bytes.
-func read(entry *zip.File, most int64) ([]byte, error) {
-	file, err := entry.Open()
-	if err != nil {
-		return nil, err
-	}
+// read returns the bytes of a file, which it closes, unless they are more than so many.
+func read(file io.ReadCloser, most int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(file, most+1))
 	if int64(len(data)) > most {
 		err = fmt.Errorf("the mod's files have more than %d bytes together", MaxUnpacked)

@@ -169,6 +169,9 @@ const (
 // and blocks.
 func ReadCommand(text string) (g Grant, removed, ok bool) {
 	args := strings.Fields(text)
+	if len(args) > 0 {
+		args[0] = strings.ToLower(args[0]) // as the policy reads it
+	}
 	switch {
 	case len(args) > 1 && args[0] == GrantCommand:
 		g, err := ParseGrant(args[1:])

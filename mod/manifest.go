@@ -2,6 +2,7 @@ package mod
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/wire"
 )
 
 // API is the version of what scripts are passed and return.
@@ -70,6 +72,11 @@ func (m Manifest) validate() error {
 	}
 	if m.Version == "" || len(m.Version) > maxText || len(m.Title) > maxText {
 		return fmt.Errorf("version and title: want at most %d bytes, and a version", maxText)
+	}
+	for _, text := range [...]string{m.Version, cmp.Or(m.Title, "-")} { // terminals show them
+		if err := wire.CheckChat(text); err != nil {
+			return fmt.Errorf("version and title: %w", err)
+		}
 	}
 	if len(m.Settings) > maxSettings {
 		return fmt.Errorf("%d settings, want at most %d", len(m.Settings), maxSettings)

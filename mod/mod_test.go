@@ -3,11 +3,17 @@ package mod
 import (
 	"archive/zip"
 	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -55,6 +61,68 @@ func TestPack(t *testing.T) {
 	want := Grant{Name: "lamps", Content: HashOf(packed), Events: []Kind{Timer, Use}, Blocks: Blocks{Bases: []chunk.Block{chunk.Glass, chunk.Lamp}}, Rate: DefaultRate}
 	if !reflect.DeepEqual(g, want) {
 		t.Errorf("the manifest asks for %v, want %v", g, want)
+	}
+}
+
+// What links point at is not for all nodes, and what is no file is not waited for.
+func TestPackFollowsNoLinks(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "identity.key")
+	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, add := range map[string]func(path string) error{
+		"link":   func(path string) error { return os.Symlink(outside, path) },
+		"folder": func(path string) error { return os.Symlink(filepath.Dir(outside), path) },
+		"fifo":   func(path string) error { return unix.Mkfifo(path, 0o600) },
+	} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, folder(nil)); err != nil {
+			t.Fatal(err)
+		}
+		if err := add(filepath.Join(dir, ".hidden")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Pack(os.DirFS(dir)); err != nil {
+			t.Errorf("%s whose name begins with a dot: %v", name, err)
+		}
+		if err := add(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Pack(os.DirFS(dir)); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// endless is a folder with a file that has no end.
+type endless struct {
+	fstest.MapFS
+	read int
+}
+
+func (e *endless) Open(name string) (fs.File, error) {
+	file, err := e.MapFS.Open(name)
+	if err == nil && name == "large" {
+		return &endlessFile{file, e}, nil
+	}
+	return file, err
+}
+
+type endlessFile struct {
+	fs.File
+	of *endless
+}
+
+func (f *endlessFile) Read(b []byte) (int, error) {
+	if f.of.read += len(b); f.of.read > 2*MaxUnpacked {
+		return 0, errors.New("read on and on")
+	}
+	return len(b), nil
+}
+
+func TestPackStopsAtBound(t *testing.T) {
+	if _, err := Pack(&endless{MapFS: folder(map[string]string{"large": ""})}); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Error(err)
 	}
 }
 
@@ -119,6 +187,8 @@ func TestManifestRefuses(t *testing.T) {
 		{`"lamps"`, `"` + strings.Repeat("a", MaxName+1) + `"`},
 		{`api = 1`, `api = 2`},
 		{`version = "1.0"`, ``},
+		{`version = "1.0"`, `version = "1\u001b[2J"`},
+		{`that go`, `that\ngo`},
 		{`title`, `titel`},
 		{`"use"`, `"used"`},
 		{`"lamp"`, `"lamb"`},
@@ -171,6 +241,12 @@ func TestReadCommand(t *testing.T) {
 	g, removed, ok := ReadCommand("grant lamps " + hash + " blocks=lamp")
 	if !ok || removed || g.String() != "lamps "+hash+" blocks=lamp rate=600" {
 		t.Errorf("a grant: %v, %t, %t", g, removed, ok)
+	}
+	if g, removed, ok = ReadCommand("Grant lamps " + hash); !ok || removed || g.Name != "lamps" || g.Off {
+		t.Errorf("a grant in upper case: %v, %t, %t", g, removed, ok)
+	}
+	if g, removed, ok = ReadCommand("REVOKE lamps"); !ok || !removed || g.Name != "lamps" {
+		t.Errorf("a removal in upper case: %v, %t, %t", g, removed, ok)
 	}
 	g, removed, ok = ReadCommand("revoke lamps")
 	if !ok || !removed || g.Name != "lamps" {
