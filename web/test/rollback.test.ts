@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { InspectControl } from '../src/game/inspect-control'
 import { RollbackControl } from '../src/game/rollback-control'
 import { columnsOf, frameOf } from '../src/hud/rollback-dialog'
@@ -8,7 +8,10 @@ import { defaults } from '../src/settings/settings'
 import type { Hit } from '../src/player/ray'
 
 describe('inspecting', () => {
+  afterEach(() => void vi.unstubAllGlobals())
+
   const setup = () => {
+    vi.stubGlobal('document', { documentElement: { dataset: { input: 'mouse' } } }) // the note names its buttons
     const store = { inWorld: true, settings: defaults(false) }
     const session = { sendCommand: vi.fn() }
     const interaction = {
