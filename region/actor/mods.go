@@ -26,6 +26,11 @@ const (
 	scriptRetry = 2 * time.Second
 	// answerTime is after what time events count as unanswered: their entry may be lost.
 	answerTime = 30 * time.Second
+	// entryEffects is how many effects an entry may have, if it has those of several events: so it is applied within a
+	// few milliseconds, and far smaller than entries may be.
+	entryEffects = 512
+	// minLater is how many events are not looked through for those that do not wait any more.
+	minLater = 64
 )
 
 // scripts hands events to scripts, and proposes what they return.
@@ -38,7 +43,8 @@ type scripts struct {
 
 	term   uint64      // of the leadership in which the following was begun; 0: it is to be begun
 	round  int         // counts how often it was begun: results of earlier rounds do not count
-	later  eventsByDue // events that are not given to their mod's queue yet
+	later  eventsByDue // events that are not given to their mod's queue yet, and some that do not wait any more
+	full   int         // with so many, the latter are removed
 	queues map[string]*scriptQueue
 }
 
@@ -127,10 +133,10 @@ func (s *scripts) tick() {
 	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
 		q := s.queues[name]
 		switch {
-		case len(q.answers) > 0:
-			s.propose(q)
 		case !q.since.IsZero() && time.Since(q.since) > answerTime:
 			s.term = 0
+		case len(q.answers) > 0:
+			s.propose(q)
 		case q.since.IsZero() && len(q.due) > 0 && time.Now().After(q.rest):
 			s.run(name, q)
 		}
@@ -142,7 +148,17 @@ func (s *scripts) begin() {
 	s.term = s.land.edits.term
 	s.round++
 	s.later, s.queues = s.land.contents.land.Events(), make(map[string]*scriptQueue)
+	s.prune()
+}
+
+// prune removes events that do not wait any more from those that are not due: timers that were replaced.
+func (s *scripts) prune() {
+	s.later = slices.DeleteFunc(s.later, func(w world.Waiting) bool {
+		_, waits := s.land.contents.land.Event(w.EventAt)
+		return !waits
+	})
 	heap.Init(&s.later)
+	s.full = 2*len(s.later) + minLater
 }
 
 func (s *scripts) queue(name string) *scriptQueue {
@@ -236,11 +252,15 @@ func (s *scripts) ran(name string, q *scriptQueue, events []world.Waiting, r mod
 	}
 }
 
-// check returns why the effects of an event must not be proposed: what only the leader judges. Members judge the rest
-// alike.
+// check returns why the effects of an event must not be proposed. Some of that only the leader judges; what members
+// judge, too, would be Forbidden, or could not even be decoded, with the effects of other events.
 func (s *scripts) check(w world.Waiting, a mod.Answer) error {
 	if a.Err != nil {
 		return a.Err
+	}
+	status, _ := s.land.contents.land.Mod(w.Mod)
+	if err := status.Check(a.Effects); err != nil {
+		return err
 	}
 	for _, e := range a.Effects {
 		if e.Set == nil || s.land.Orders == nil {
@@ -258,12 +278,17 @@ type refusedError string
 
 func (e refusedError) Error() string { return "refused: " + string(e) }
 
-// propose proposes the answers of a mod, unless the terrain of a chunk is not known yet.
+// propose proposes answers of a mod, as many as an entry may have, unless the terrain of a chunk is not known yet.
 func (s *scripts) propose(q *scriptQueue) {
 	l := s.land
-	entry := world.Answers{Time: max(1, l.Now().UnixMilli()), Answers: q.answers}
+	entry := world.Answers{Time: max(1, l.Now().UnixMilli())}
 	pinned, ready := make(map[grid.ChunkPos]bool), true
+	effects := 0
 	for i := range q.answers {
+		if effects += len(q.answers[i].Effects); i > 0 && effects > entryEffects {
+			break
+		}
+		entry.Answers = q.answers[:i+1]
 		for _, e := range q.answers[i].Effects {
 			at, changes := e.Place()
 			pos := at.Chunk()
@@ -285,7 +310,7 @@ func (s *scripts) propose(q *scriptQueue) {
 		l.edits.rejected(err)
 		return
 	}
-	q.answers = nil
+	q.answers = q.answers[len(entry.Answers):]
 }
 
 // suspended returns the mods that are suspended in the region.
@@ -322,6 +347,9 @@ func (s *scripts) applied(out world.Outcome) {
 	}
 	for _, w := range out.Waiting {
 		heap.Push(&s.later, w)
+	}
+	if len(s.later) > s.full {
+		s.prune()
 	}
 	for _, a := range out.Answered {
 		for _, q := range s.queues {

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/region/mods"
 	"github.com/voxelpopuli/voxeld/replica"
+	"github.com/voxelpopuli/voxeld/replica/raftframe"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/world"
@@ -263,5 +265,81 @@ func TestModTellsPlayer(t *testing.T) {
 	}
 	if len(told) != sayBurst {
 		t.Errorf("%d lines were told", len(told))
+	}
+}
+
+// Of timers that are replaced nothing is left.
+func TestReplacedTimers(t *testing.T) {
+	m := newModded(t)
+	now := time.Now().Add(time.Minute)
+	m.Now = func() time.Time { return now }
+	timer := func(y int32, after int64) mod.Effect {
+		return mod.Effect{Timer: &mod.SetTimer{Pos: at(here, y), After: after}}
+	}
+	task := m.put("alice", lampAt, chunk.Lamp)
+	for range 10 * minLater {
+		m.answer(task, timer(6, 1), timer(7, mod.MaxDelay))
+		if now = now.Add(time.Second); len(m.tasks) == 0 {
+			m.turn()
+		}
+		task = m.task()
+	}
+	if n := len(m.mods.later); n > 2*minLater {
+		t.Errorf("the leader keeps %d events, and %d wait", n, len(m.contents.land.Events()))
+	}
+}
+
+// Effects that members could not decode do not take those of other events with them, and each entry is small enough.
+func TestEffectsThatCannotBeDecoded(t *testing.T) {
+	m := newModded(t)
+	long := mod.Effect{Timer: &mod.SetTimer{Pos: lampAt, After: 1000, Data: strings.Repeat("x", mod.MaxData+1)}}
+	negative := mod.Effect{Timer: &mod.SetTimer{Pos: lampAt, After: -1}}
+	for i := range int32(3) {
+		m.seq++
+		send(m.land, m.link, nodemsg.ToRegion{Edits: []nodemsg.Intent{guest("alice", m.seq, at(here, 5+i), chunk.Lamp)}})
+	}
+	m.turn()
+	task := m.task()
+	m.tasks = nil
+	if len(task.Inputs) != 3 {
+		t.Fatalf("%d events", len(task.Inputs))
+	}
+	task.Done(mods.Result{Answers: []mod.Answer{{Effects: []mod.Effect{long}}, {Effects: []mod.Effect{negative}}, {Effects: []mod.Effect{set(at(here, 7), chunk.Lamp, chunk.Air)}}}})
+	m.turn()
+	if m.block(at(here, 7)) != chunk.Air || len(m.contents.land.Events()) > 0 {
+		t.Errorf("there is %v, and %v wait", m.block(at(here, 7)), m.contents.land.Events())
+	}
+}
+
+// What a script returns for many events is proposed in entries that are small enough.
+func TestEntriesOfEffects(t *testing.T) {
+	m := newModded(t)
+	for i := range mods.MaxEvents {
+		m.seq++
+		send(m.land, m.link, nodemsg.ToRegion{Edits: []nodemsg.Intent{guest("alice", m.seq, at(here, 5+int32(i)), chunk.Lamp)}})
+	}
+	m.turn()
+	task := m.task()
+	answers := make([]mod.Answer, len(task.Inputs))
+	for i := range answers {
+		for x := range int32(mod.MaxEffects) {
+			pos := here.Origin()
+			pos.X, pos.Y, pos.Z = pos.X+x%32, 1+int32(i), pos.Z+x/32
+			answers[i].Effects = append(answers[i].Effects, mod.Effect{Timer: &mod.SetTimer{Pos: pos, After: mod.MaxDelay, Data: strings.Repeat("x", mod.MaxData)}})
+		}
+	}
+	task.Done(mods.Result{Answers: answers})
+	for range mods.MaxEvents {
+		m.step()
+		for _, entry := range m.proposed {
+			if len(entry) > raftframe.MaxEntry/4 {
+				t.Fatalf("an entry of %d bytes", len(entry))
+			}
+		}
+		m.commit()
+	}
+	m.step()
+	if status, _ := m.contents.land.Mod("lamps"); status.Events > 0 || status.Timers != len(task.Inputs)*mod.MaxEffects || status.Suspended != "" {
+		t.Errorf("%+v", status)
 	}
 }
