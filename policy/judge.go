@@ -149,33 +149,51 @@ func (m *Member) newUntil() int64 {
 
 // Refuse returns why a player may not make an edit, if its proof is right: empty if they may, else a code of wire.
 func (b *Builders) Refuse(e *nodemsg.Intent, now time.Time) string {
-	if until, banned := b.banned[e.Player]; banned && (until == 0 || now.UnixMilli() < until) {
-		return wire.RefusedNotAllowed
-	}
 	may := b.of(e)
-	if !may.build || e.Bulk != "" && !may.bulk {
-		return wire.RefusedNotAllowed
-	}
-	if may.moderator {
-		return ""
-	}
-	if v := may.service; v != nil && !v.May(ScopeEdit, now) {
+	if !b.mayBuild(e.Player, may, now) || e.Bulk != "" && !may.bulk {
 		return wire.RefusedNotAllowed
 	}
 	if e.Bulk == "" {
-		return b.refuseAt(e.Player, may.service, e.Pos)
+		return b.refuseAt(e.Player, may, e.Pos)
 	}
 	for to := range e.Bulk.All() {
-		if why := b.refuseAt(e.Player, may.service, to.At.Pos(e.Pos.Chunk())); why != "" {
+		if why := b.refuseAt(e.Player, may, to.At.Pos(e.Pos.Chunk())); why != "" {
 			return why
 		}
 	}
 	return ""
 }
 
-// refuseAt returns why a player without a moderator's rights, or a service, may not change a block.
-func (b *Builders) refuseAt(id player.ID, v *Service, at grid.Pos) string {
-	if v != nil && !v.Area.Contains(at) {
+// RefuseMod returns why a mod may not change a block for a player, or a service, who has caused that; empty if it may,
+// else a code of wire. An id does not say whether it is a guest's: a player of whom nothing is known may build if either
+// may.
+func (b *Builders) RefuseMod(id player.ID, at grid.Pos, now time.Time) string {
+	may, known := b.members[id]
+	if !known {
+		if may = b.players; !may.build {
+			may = b.guests
+		}
+	}
+	if !b.mayBuild(id, may, now) {
+		return wire.RefusedNotAllowed
+	}
+	return b.refuseAt(id, may, at)
+}
+
+// mayBuild reports whether a player who has these rights may change blocks now.
+func (b *Builders) mayBuild(id player.ID, may rights, now time.Time) bool {
+	if until, banned := b.banned[id]; banned && (until == 0 || now.UnixMilli() < until) {
+		return false
+	}
+	return may.build && (may.service == nil || may.service.May(ScopeEdit, now))
+}
+
+// refuseAt returns why a player who has these rights may not change a block.
+func (b *Builders) refuseAt(id player.ID, may rights, at grid.Pos) string {
+	if may.moderator {
+		return ""
+	}
+	if v := may.service; v != nil && !v.Area.Contains(at) {
 		return wire.RefusedNotAllowed
 	}
 	if !b.border.Contains(at) {

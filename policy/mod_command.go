@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/mod"
-	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 	"github.com/voxelpopuli/voxeld/wire/notice"
@@ -128,12 +126,3 @@ func modCommands(s *State) (all []string) {
 
 // ModActs returns the last command about each mod, by the mods' names. The caller must not change them.
 func (b *Builders) ModActs() []nodemsg.Act { return b.modActs }
-
-// RefuseMod returns why a mod may not change a block for a player, who has caused that; empty if it may, else a code of
-// wire.
-func (b *Builders) RefuseMod(player player.ID, at grid.Pos) string {
-	if b.members[player].moderator {
-		return ""
-	}
-	return b.refuseAt(player, nil, at)
-}

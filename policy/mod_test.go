@@ -5,8 +5,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/mod"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -67,6 +71,49 @@ func TestGrantOfOlderNumber(t *testing.T) {
 	late := nodemsg.Act{At: s.now.UnixMilli(), Key: another, Seq: uint64(start.UnixMicro()), Operator: true, Text: "revoke lamps"}
 	if _, err := s.Apply(late); err == nil || !strings.Contains(err.Error(), "clocks") {
 		t.Errorf("a command with an older number: %v", err)
+	}
+}
+
+// A mod may change for a player, or a service, what these may change themselves.
+func TestModsMayWhatTheirPlayerMay(t *testing.T) {
+	s := newScript(t)
+	s.say("", "service add artist "+idOf("artist").String()+" edit area=0,0:9,9 until="+strconv.FormatInt(start.Add(time.Hour).UnixMilli(), 10))
+	s.say("", "service add bridge "+idOf("bridge").String()+" read,chat")
+	s.say("", "set border -5,-5 5,5")
+	s.say("eve", "register")
+	s.say("ada", "register")
+	s.say("mod", "register")
+	s.say("", "role mod moderator")
+	in, out := grid.Pos{X: 3, Y: 3, Z: 3}, grid.Pos{X: -1, Y: 3, Z: 5}
+	for _, c := range []struct {
+		command string // of an operator, before
+		by      player.ID
+		at      grid.Pos
+		after   time.Duration
+		want    string
+	}{
+		{"", idOf("artist"), in, 0, ""},
+		{"", idOf("artist"), out, 0, wire.RefusedNotAllowed},
+		{"", idOf("artist"), in, 2 * time.Hour, wire.RefusedNotAllowed},
+		{"", idOf("bridge"), in, 0, wire.RefusedNotAllowed},
+		{"", idOf("eve"), out, 0, ""},
+		{"", idOf("eve"), grid.Pos{X: 6, Y: 3}, 0, wire.RefusedOutsideBorder},
+		{"", idOf("mod"), grid.Pos{X: 6, Y: 3}, 0, ""},
+		{"ban mod 1h", idOf("mod"), in, 0, wire.RefusedNotAllowed},
+		{"", idOf("mod"), in, 2 * time.Hour, ""},
+		{"ban eve", idOf("eve"), in, 0, wire.RefusedNotAllowed},
+		{"role ada visitor", idOf("ada"), in, 0, wire.RefusedNotAllowed},
+		{"set players visitor", player.GuestID("guest"), in, 0, ""},
+		{"set guests visitor", player.GuestID("guest"), in, 0, wire.RefusedNotAllowed},
+	} {
+		if c.command != "" {
+			if got := s.say("", c.command); strings.HasPrefix(got, "!") {
+				t.Fatalf("%s: %s", c.command, got)
+			}
+		}
+		if got := s.Builders().RefuseMod(c.by, c.at, start.Add(c.after)); got != c.want {
+			t.Errorf("%s: %v at %v: %q, want %q", c.command, c.by, c.at, got, c.want)
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ type Orders interface {
 	// ModActs returns the last command of an operator about each mod. Its result is never changed in place.
 	ModActs() []nodemsg.Act
 	// RefuseMod returns why a mod may not change a block for a player, as a code of wire; empty if it may.
-	RefuseMod(player player.ID, at grid.Pos) string
+	RefuseMod(player player.ID, at grid.Pos, now time.Time) string
 	// Marks returns the marks after a number that a cell must have, by number, if the rollbacks up to another one are
 	// over there.
 	Marks(cell grid.Cell, after, over int64) []history.Mark

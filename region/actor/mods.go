@@ -266,7 +266,7 @@ func (s *scripts) check(w world.Waiting, a mod.Answer) error {
 		if e.Set == nil || s.land.Orders == nil {
 			continue
 		}
-		if why := s.land.Orders().RefuseMod(w.Player, e.Set.Pos); why != "" {
+		if why := s.land.Orders().RefuseMod(w.Player, e.Set.Pos, s.land.Now()); why != "" {
 			return refusedError(why)
 		}
 	}

@@ -33,7 +33,7 @@ func (granting) Marks(grid.Cell, int64, int64) []history.Mark { return nil }
 
 func (g granting) ModActs() []nodemsg.Act { return g.acts }
 
-func (g granting) RefuseMod(of player.ID, at grid.Pos) string {
+func (g granting) RefuseMod(of player.ID, at grid.Pos, _ time.Time) string {
 	if at == g.claimed && of != bob {
 		return wire.RefusedClaimed
 	}
