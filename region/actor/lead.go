@@ -22,6 +22,10 @@ func (l *land) lead(d replica.Leadership, was bool) {
 	if !d.Self {
 		l.splitter.lostLeadership()
 	}
+	if d.Term != l.edits.term {
+		l.creatures.fail(ErrNotHere) // what was proposed may never be committed
+	}
+	l.creatures.sync()
 	switch {
 	case d.Self:
 		if d.Term != l.edits.term {

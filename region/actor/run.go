@@ -180,6 +180,8 @@ func (l *land) step() {
 	l.edits.bulkDue = true
 	l.edits.propose()
 	clock.end(phasePropose)
+	l.creatures.tick()
+	clock.end(phaseCreatures)
 	l.hub.publish()
 	clock.end(phasePublish)
 	l.awaitLeader()
