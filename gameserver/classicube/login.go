@@ -14,6 +14,7 @@ const (
 	extClickDistance  = "ClickDistance"
 	extCustomBlocks   = "CustomBlocks"
 	extPlayerList     = "ExtPlayerList"
+	extChangeModel    = "ChangeModel"
 	extEnvColors      = "EnvColors"
 	extMapAspect      = "EnvMapAspect"
 	extMessageTypes   = "MessageTypes"
@@ -37,6 +38,7 @@ var extensions = []struct {
 	{extClickDistance, 1},
 	{extCustomBlocks, 1},
 	{extPlayerList, 2},
+	{extChangeModel, 1},
 	{extEnvColors, 1},
 	{extMapAspect, 1},
 	{extMessageTypes, 1},
