@@ -121,7 +121,7 @@ func (c *creatures) reset() {
 
 // end is reset for a region that ends, and may have failed: it touches nothing else.
 func (c *creatures) end() {
-	c.fail(ErrNotHere)
+	c.fail(errUncertain)
 	c.land.Metrics.creatures.Sub(float64(len(c.walkers)))
 	clear(c.walkers)
 	clear(c.grounds)
@@ -356,6 +356,9 @@ func (c *creatures) applied(entry []byte, outcome world.Outcome) {
 	}
 	c.carry()
 }
+
+// errUncertain is returned when this node stopped leading the region before an entry was applied.
+var errUncertain = errors.New("the region was led elsewhere meanwhile: what was asked of its creatures may take place, or not")
 
 // errTooMany is returned while too many changes of creatures wait.
 var errTooMany = errors.New("the region has too many changes of creatures to log")

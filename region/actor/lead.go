@@ -23,7 +23,7 @@ func (l *land) lead(d replica.Leadership, was bool) {
 		l.splitter.lostLeadership()
 	}
 	if d.Term != l.edits.term {
-		l.creatures.fail(ErrNotHere) // what was proposed may never be committed
+		l.creatures.fail(errUncertain)
 	}
 	l.creatures.sync()
 	switch {

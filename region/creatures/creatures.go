@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -25,6 +26,8 @@ import (
 const (
 	// aheadTime bounds a question whether a creature may cross a border, and carryTime an attempt to carry some over.
 	aheadTime, carryTime = time.Second, 4 * time.Second
+	// retryPause is the pause before a region is asked again whose leader is not known.
+	retryPause = 100 * time.Millisecond
 	// birthPause and birthBurst bound the births that a node may ask for.
 	birthPause, birthBurst = time.Second / 5, 300
 	// arrivalPause and arrivalBurst bound the creatures that a node may send into regions that others lead.
@@ -125,12 +128,21 @@ func (k *Keeper) Remove(ctx context.Context, near nodemsg.Removal) (removed int,
 func (k *Keeper) count(ctx context.Context, at motion.Pose, q nodemsg.CreaturesRequest) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, carryTime)
 	defer cancel()
-	info, err := k.Directory.Locate(ctx, at.Chunk())
-	if err != nil {
-		return 0, err
+	for {
+		info, err := k.Directory.Locate(ctx, at.Chunk())
+		if err != nil {
+			return 0, err
+		}
+		a, err := k.ask(ctx, info, q)
+		if err == nil || !strings.Contains(err.Error(), actor.ErrNotHere.Error()) { // of other nodes it is only a text
+			return a.Count, err
+		}
+		select { // a leader is being elected, and nothing was proposed
+		case <-ctx.Done():
+			return 0, err
+		case <-time.After(retryPause):
+		}
 	}
-	a, err := k.ask(ctx, info, q)
-	return a.Count, err
 }
 
 // ask asks the leader of a region, or whichever of its members comes to lead it.

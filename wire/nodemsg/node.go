@@ -251,7 +251,7 @@ type Answer struct {
 	// History answers History.
 	History *HistoryAnswer `cbor:"28,keyasint,omitempty"`
 	// Creatures answers Creatures.
-	Creatures *CreaturesAnswer `cbor:"36,keyasint,omitempty"`
+	Creatures *CreaturesAnswer `cbor:"37,keyasint,omitempty"`
 	// Number answers Act: how many acts there are, with this one.
 	Number uint64 `cbor:"26,keyasint,omitempty"`
 }
