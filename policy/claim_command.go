@@ -290,14 +290,16 @@ func unclaim(s *State, by author, args []string, _ int64) (func() Effect, error)
 	}, err
 }
 
-// keyOwner returns the player whom a command names, of whom it is known that they have a key: guests are nobody for
-// long.
+// keyOwner returns the player or service that a command names, of which it is known that they have a key: guests are
+// nobody for long.
 func keyOwner(s *State, by author, text string) (player.ID, error) {
 	target, err := s.targetOf(text)
 	if err != nil {
 		return player.ID{}, err
 	}
-	if m := s.members[target.Player]; target.Player == (player.ID{}) || by.role != operator && (m == nil || m.seq == 0) {
+	m := s.members[target.Player]
+	keyed := by.role == operator || m != nil && m.seq != 0 || s.services[target.Player] != nil // which give no commands
+	if target.Player == (player.ID{}) || !keyed {
 		return player.ID{}, notice.New("name_without_key", "no player with a key has registered the name {name}: a page does so when its player first builds, writes or claims land", text)
 	}
 	return target.Player, nil
@@ -419,7 +421,7 @@ func transfer(s *State, by author, args []string, _ int64) (func() Effect, error
 	switch {
 	case to == c.Owner:
 		return nil, notice.New("theirs_already", "the claim {claim} is theirs already", s.LabelOf(c))
-	case name == "":
+	case name == "", s.services[to] != nil:
 		return nil, notice.New("transfer_to_registered", "claims are given to players who have registered their names")
 	case s.claims.named(to, c.Name) != nil:
 		return nil, claimThere(name + "/" + c.Name)

@@ -131,6 +131,9 @@ func giveRole(s *State, by author, args []string, _ int64) (func() Effect, error
 	if target.Player == (player.ID{}) {
 		return nil, notice.New("name_of_nobody_yet", "the name {name} is registered to nobody: a page registers it when its player first builds, writes or claims land; or name their id", args[0])
 	}
+	if v := s.services[target.Player]; v != nil {
+		return nil, fmt.Errorf("%s is a service: its key has scopes, and no role", v.Name)
+	}
 	if err := s.outranks(by, target); err != nil && target.Player != by.id {
 		return nil, err
 	}

@@ -147,12 +147,24 @@ func service(s *State, _ author, args []string, at int64) (func() Effect, error)
 	}, nil
 }
 
-// removeService removes a service. Its name is free.
+// removeService removes a service, and what its key was good for. Its name is free.
 func (s *State) removeService(v *Service) {
 	delete(s.services, v.ID)
 	delete(s.names, strings.ToLower(v.Name))
 	m := s.members[v.ID]
 	m.Name, m.used = "", false
+	s.roles.assign(m, Role{})
+	var joined []*Claim
+	s.claims.All(func(c *Claim) {
+		if slices.Contains(c.Members, v.ID) {
+			joined = append(joined, c)
+		}
+	})
+	for _, c := range joined {
+		fresh := *c
+		fresh.Members = slices.DeleteFunc(slices.Clone(c.Members), func(id player.ID) bool { return id == v.ID })
+		s.changeClaims(c, &fresh)
+	}
 }
 
 // Service returns the service with the id; nil if there is none.

@@ -28,6 +28,10 @@ func TestServiceCommands(t *testing.T) {
 		{"bridge", "register", "! /register is for the role visitor and above; yours is none"}, // it is no player
 		{"eve", "register", "The name eve is yours: nobody else can use it."},
 		{"ada", "release Bridge", "! Bridge is a service: voxeld service remove Bridge ends it"},
+		{"ada", "role bridge moderator", "! bridge is a service: its key has scopes, and no role"},
+		{"ada", "claim 0,0 9,9 home", "The claim home is yours: 10 × 10 blocks. /trust home PLAYER lets others build in it."},
+		{"ada", "trust home bridge", "bridge may build in ada/home."}, // though it has given no command
+		{"ada", "transfer home bridge", "! claims are given to players who have registered their names"},
 		{"", "service add Bridge " + other + " chat", "Bridge has a key."}, // a new key
 		{"", "service remove nobody", "! there is no service nobody: voxeld service list lists them"},
 		{"", "service remove ada", "! there is no service ada: voxeld service list lists them"},
@@ -35,6 +39,9 @@ func TestServiceCommands(t *testing.T) {
 		if got := s.say(step.by, step.text); got != step.want {
 			t.Errorf("%s: /%s: %q, want %q", step.by, step.text, got, step.want)
 		}
+	}
+	if home := s.Claims().Of(idOf("ada"))[0]; len(home.Members) != 0 {
+		t.Errorf("a key that is no longer valid may build in %v", home)
 	}
 	if all := s.Services(); len(all) != 1 || all[0].ID != idOf("other") || s.Service(idOf("bridge")) != nil {
 		t.Errorf("services %v", all)
