@@ -3,6 +3,7 @@
 package contents
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -11,6 +12,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/voxelpopuli/voxeld/internal/kv"
 	"github.com/voxelpopuli/voxeld/region/transport"
@@ -26,6 +29,8 @@ const (
 	every, retry = time.Second, 5 * time.Second
 	// keepFor is how long a content is kept that the policy does not name: the command that names it may be on its way.
 	keepFor = time.Hour
+	// askedAtOnce is how many nodes are asked for a content at once.
+	askedAtOnce = 8
 )
 
 // Hash is the SHA-256 of a content.
@@ -100,11 +105,11 @@ func (s *Store) Put(content []byte) (Hash, error) {
 }
 
 func (s *Store) put(hash Hash, packed []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.Storage.Commit([]kv.Write{{Table: Table, Key: hash[:], Value: packed}}); err != nil {
 		return fmt.Errorf("keep content: %w", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.mu.unwanted[hash] = time.Time{}
 	return nil
 }
@@ -115,10 +120,17 @@ func (s *Store) Get(hash Hash) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if packed == nil {
-		return nil, ErrMissing
+	err = ErrMissing
+	var content []byte
+	if packed != nil {
+		content, err = open(packed, hash)
 	}
-	return open(packed, hash)
+	if err != nil { // it is to be fetched again
+		s.mu.Lock()
+		delete(s.mu.unwanted, hash)
+		s.mu.Unlock()
+	}
+	return content, err
 }
 
 // open inflates a content, and verifies its hash.
@@ -190,28 +202,40 @@ func (s *Store) step(ctx context.Context, now time.Time) {
 	}
 }
 
-// fetch fetches a content from the first node that has it.
+// fetch fetches a content from the first node that sends it. It asks askedAtOnce nodes at once: many may be down.
 func (s *Store) fetch(ctx context.Context, hash Hash) error {
+	errFetched := errors.New("fetched")
+	asking, ctx := errgroup.WithContext(ctx)
+	asking.SetLimit(askedAtOnce)
 	for _, peer := range s.Known() {
-		if peer == s.Self {
+		if peer == s.Self || ctx.Err() != nil {
 			continue
 		}
-		got, err := s.Fetch(ctx, peer, nodemsg.Fetch{Content: &nodemsg.ContentOf{Hash: hash}})
-		if err == nil {
-			_, err = open(got.Data, hash)
-		}
-		if err != nil {
-			s.Logger.Debug("content not fetched", "peer", peer, "hash", text(hash), "error", err)
-			continue
-		}
-		return s.put(hash, got.Data)
+		asking.Go(func() error {
+			got, err := s.Fetch(ctx, peer, nodemsg.Fetch{Content: &nodemsg.ContentOf{Hash: hash}})
+			if err == nil {
+				_, err = open(got.Data, hash)
+			}
+			if err != nil {
+				s.Logger.Debug("content not fetched", "peer", peer, "hash", text(hash), "error", err)
+				return nil
+			}
+			return cmp.Or(s.put(hash, got.Data), errFetched)
+		})
 	}
-	return ErrMissing
+	switch err := asking.Wait(); {
+	case err == nil:
+		return ErrMissing
+	case !errors.Is(err, errFetched):
+		return err
+	}
+	return nil
 }
 
 // forget deletes what has not been wanted for keepFor.
 func (s *Store) forget(wanted map[Hash]bool, now time.Time) error {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	var gone []kv.Write
 	for hash, since := range s.mu.unwanted {
 		switch {
@@ -221,14 +245,18 @@ func (s *Store) forget(wanted map[Hash]bool, now time.Time) error {
 			s.mu.unwanted[hash] = now
 		case now.Sub(since) >= keepFor:
 			gone = append(gone, kv.Write{Table: Table, Key: hash[:]})
-			delete(s.mu.unwanted, hash)
 		}
 	}
-	s.mu.Unlock()
 	if len(gone) == 0 {
 		return nil
 	}
-	return s.Storage.Commit(gone)
+	if err := s.Storage.Commit(gone); err != nil {
+		return err
+	}
+	for _, row := range gone {
+		delete(s.mu.unwanted, Hash(row.Key))
+	}
+	return nil
 }
 
 // text returns a hash as commands have it.
