@@ -137,6 +137,7 @@ type Gateway struct {
 	surroundings *surroundings.Surroundings
 	horizon      *horizon.Horizon
 	newcomers    *newcomer.Chooser
+	texturePack  texturePack
 	spawn        chan func(context.Context)
 	stop         chan struct{} // closed when Run begins to shut down
 	shutdown     shutdown

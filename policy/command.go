@@ -155,7 +155,7 @@ func mayGrant(by author, r Role) error {
 }
 
 // set changes a setting.
-func set(s *State, _ author, args []string, _ int64) (func() Effect, error) {
+func set(s *State, by author, args []string, _ int64) (func() Effect, error) {
 	if len(args) == 0 {
 		return nil, ErrUsage
 	}
@@ -170,7 +170,7 @@ func set(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 		}, nil
 	}
 	if change, known := changes[args[0]]; known {
-		do, err := change.run(s, args[1:])
+		do, err := change.run(s, by, args[1:])
 		if errors.Is(err, ErrUsage) {
 			err = wrongUsage("set "+args[0], change.usage)
 		}

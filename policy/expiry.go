@@ -187,7 +187,7 @@ func (s *State) forget(now int64) {
 }
 
 // setExpiry sets for how long what is not used is kept: TIME or off.
-func setExpiry(s *State, args []string) (func() Effect, error) {
+func setExpiry(s *State, _ author, args []string) (func() Effect, error) {
 	length, off, err := timeOrOff(args)
 	switch {
 	case err != nil:

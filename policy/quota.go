@@ -106,7 +106,7 @@ func (s Settings) QuotaOf(address netip.Addr) Quota {
 
 // setQuota sets what an address, or a gateway, may add to the policy: all NAMES CLAIMS, gateway NAMES CLAIMS, RANGE
 // NAMES CLAIMS or RANGE default.
-func setQuota(s *State, args []string) (func() Effect, error) {
+func setQuota(s *State, _ author, args []string) (func() Effect, error) {
 	if len(args) < 2 {
 		return nil, ErrUsage
 	}

@@ -78,13 +78,13 @@ func TestAnyQuota(t *testing.T) {
 		s := New()
 		words := rapid.SliceOfN(rapid.SampledFrom([]string{"all", "gateway", "default", "10.0.0.0/8", "0.0.0.0/0", "::/0", "1.2.3.4", "fe80::1%eth0", "0", "7", "100000", "100001", "-1", "x", ""}), 0, 4).Draw(r, "words")
 		for range 3 {
-			if do, err := setQuota(s, words); err == nil {
+			if do, err := setQuota(s, author{}, words); err == nil {
 				do()
 			}
 		}
 		fresh := New()
 		for _, text := range quotaCommands(s.settings) {
-			if do, err := setQuota(fresh, strings.Fields(text)[2:]); err != nil {
+			if do, err := setQuota(fresh, author{}, strings.Fields(text)[2:]); err != nil {
 				r.Fatal(text, err)
 			} else {
 				do()

@@ -164,7 +164,7 @@ func deny(s *State, _ author, args []string, _ int64) (func() Effect, error) {
 }
 
 // setApproval sets whether new names, or claims, wait for a moderator: names|claims on|off.
-func setApproval(s *State, args []string) (func() Effect, error) {
+func setApproval(s *State, _ author, args []string) (func() Effect, error) {
 	if len(args) != 2 || args[1] != "on" && args[1] != "off" {
 		return nil, ErrUsage
 	}

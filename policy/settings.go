@@ -107,7 +107,7 @@ func (b BulkLimits) args(separator string) string {
 }
 
 // setBulk sets what a role may change by bulk edits: ROLE AT-ONCE HOUR, ROLE off or ROLE default.
-func setBulk(s *State, args []string) (func() Effect, error) {
+func setBulk(s *State, _ author, args []string) (func() Effect, error) {
 	if len(args) < 2 {
 		return nil, ErrUsage
 	}
@@ -160,7 +160,7 @@ const (
 // changes are the settings that /set changes, beside roles and the message.
 var changes = map[string]struct {
 	usage string
-	run   func(s *State, args []string) (func() Effect, error)
+	run   func(s *State, by author, args []string) (func() Effect, error)
 }{
 	"border":   {"RADIUS | X,Z X,Z | off", setBorder},
 	"original": {"on | off", setOriginal},
@@ -174,7 +174,7 @@ var changes = map[string]struct {
 	"quota":    {"all|gateway|RANGE NAMES CLAIMS | all|gateway|RANGE default", setQuota},
 }
 
-func setBorder(s *State, args []string) (func() Effect, error) {
+func setBorder(s *State, _ author, args []string) (func() Effect, error) {
 	if len(args) < 1 || len(args) > 2 {
 		return nil, ErrUsage
 	}
@@ -191,7 +191,7 @@ func setBorder(s *State, args []string) (func() Effect, error) {
 	}, err
 }
 
-func setOriginal(s *State, args []string) (func() Effect, error) {
+func setOriginal(s *State, _ author, args []string) (func() Effect, error) {
 	if len(args) != 1 || args[0] != "on" && args[0] != "off" {
 		return nil, ErrUsage
 	}
@@ -210,13 +210,14 @@ func (s Settings) TexturesHash() (hash mod.Hash, set bool) {
 	return hash, err == nil
 }
 
-// setTextures sets the world's texture pack, which an operator has put on a node: HASH or off.
-func setTextures(s *State, args []string) (func() Effect, error) {
+// setTextures sets the world's texture pack: HASH or off. Only operators set one, which they have put on a node: anybody
+// can have what it names.
+func setTextures(s *State, by author, args []string) (func() Effect, error) {
 	if len(args) != 1 {
 		return nil, ErrUsage
 	}
 	off := args[0] == "off"
-	if _, err := mod.ParseHash(args[0]); err != nil && !off {
+	if _, err := mod.ParseHash(args[0]); !off && (err != nil || by.role != operator) {
 		return nil, notice.New("textures_hash", "an operator sets the textures: voxeld textures FILE")
 	}
 	return func() Effect {
@@ -229,7 +230,7 @@ func setTextures(s *State, args []string) (func() Effect, error) {
 	}, nil
 }
 
-func setEdits(s *State, args []string) (func() Effect, error) {
+func setEdits(s *State, _ author, args []string) (func() Effect, error) {
 	if len(args) != 2 {
 		return nil, ErrUsage
 	}
@@ -264,7 +265,7 @@ func setEdits(s *State, args []string) (func() Effect, error) {
 }
 
 // setClaims sets what builders may claim: COUNT AREA.
-func setClaims(s *State, args []string) (func() Effect, error) {
+func setClaims(s *State, _ author, args []string) (func() Effect, error) {
 	if len(args) != 2 {
 		return nil, ErrUsage
 	}
@@ -301,7 +302,7 @@ func timeOrOff(args []string) (length time.Duration, off bool, err error) {
 	return length, off, err
 }
 
-func setFloodBan(s *State, args []string) (func() Effect, error) {
+func setFloodBan(s *State, _ author, args []string) (func() Effect, error) {
 	length, off, err := timeOrOff(args)
 	switch {
 	case err != nil:

@@ -14,6 +14,14 @@ func TestSettings(t *testing.T) {
 	s := newScript(t)
 	s.say("ada", "register")
 	s.say("", "role ada admin")
+	textures := "set textures " + strings.Repeat("A", 43)
+	for text, want := range map[string]string{
+		textures: "The world has textures of its own, which pages show from their next load on.", "set textures autumn.zip": "! an operator sets",
+	} {
+		if got := s.say("", text); !strings.HasPrefix(got, want) {
+			t.Errorf("an operator: %s: %s; want %s", text, got, want)
+		}
+	}
 	for _, c := range []struct{ text, want string }{
 		{"set border 100", "The border of the world is at -100,-100 100,100."},
 		{"setspawn 7 64 101", "! that is outside the border"},
@@ -37,8 +45,7 @@ func TestSettings(t *testing.T) {
 		{"set edits king 5", "! there is no role"},
 		{"set original off", "VoxelPopuli's own clients may not play."},
 		{"set original maybe", "! usage"},
-		{"set textures " + strings.Repeat("A", 43), "The world has textures of its own, which pages show from their next load on."},
-		{"set textures autumn.zip", "! an operator sets the textures: voxeld textures FILE"},
+		{textures, "! an operator sets the textures: voxeld textures FILE"},
 		{"set textures off", "The world has no textures of its own."},
 		{"set textures", "! usage: /set textures HASH | off"},
 		{"set floodban 2h", "Who floods the chat may not join their node again for 2 hours."},
