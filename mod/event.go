@@ -55,6 +55,13 @@ const (
 	MaxTimers = 4096
 )
 
+const (
+	// MaxMods is the most mods that are granted something, and MaxKnownMods the most of which something is known: those
+	// that were removed, too.
+	MaxMods      = 32
+	MaxKnownMods = 256
+)
+
 // Effect is one thing that a mod does about an event. Exactly one field is set.
 type Effect struct {
 	Set     *Set

@@ -10,13 +10,6 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/notice"
 )
 
-const (
-	// MaxMods is the most mods that are granted something, and maxKnownMods the most of which something is known: those
-	// that were removed, too.
-	MaxMods      = 32
-	maxKnownMods = 256
-)
-
 // Mod is what an operator has granted a mod, or that it was removed.
 type Mod struct {
 	mod.Grant
@@ -55,7 +48,7 @@ func grant(s *State, by author, args []string, _ int64) (func() Effect, error) {
 		return nil, err
 	}
 	_, there := s.ModNamed(g.Name)
-	if _, known := s.findMod(g.Name); !there && (s.grantedMods() >= MaxMods || !known && len(s.mods) >= maxKnownMods) {
+	if _, known := s.findMod(g.Name); !there && (s.grantedMods() >= mod.MaxMods || !known && len(s.mods) >= mod.MaxKnownMods) {
 		return nil, notice.New("many_mods", "there are {count} mods: remove some first", s.grantedMods())
 	}
 	return func() Effect {

@@ -120,7 +120,7 @@ func TestModsMayWhatTheirPlayerMay(t *testing.T) {
 func TestManyMods(t *testing.T) {
 	s := newScript(t)
 	hash := mod.HashOf(nil).String()
-	for i := range MaxMods {
+	for i := range mod.MaxMods {
 		s.say("", "grant m"+strconv.Itoa(i)+" "+hash)
 	}
 	if got := s.say("", "grant more "+hash); !strings.HasPrefix(got, "! there are 32 mods") {

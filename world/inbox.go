@@ -182,11 +182,11 @@ func (l *Land) dropEvent(index uint64, g *pinnedChunk, at EventAt) {
 	l.dirtyRows.events[at] = struct{}{}
 }
 
-// dropEvents removes the events of a mod that are of some kinds.
-func (l *Land) dropEvents(index uint64, name string, of func(mod.Kind) bool) {
+// dropEvents removes the events that mods do not keep.
+func (l *Land) dropEvents(index uint64) {
 	for pos, g := range l.pinned { // each by itself: the order is nothing that members could differ in
 		for id, w := range g.inbox.all() {
-			if w.event.Mod == name && of(w.event.Kind) {
+			if !l.mods[w.event.Mod].keeps(w.event.Kind) {
 				l.dropEvent(index, g, EventAt{pos, id})
 			}
 		}

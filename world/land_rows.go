@@ -11,6 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/internal/kv"
+	"github.com/voxelpopuli/voxeld/mod"
 	"github.com/voxelpopuli/voxeld/player"
 	"github.com/voxelpopuli/voxeld/wire"
 )
@@ -54,7 +55,7 @@ func (l *Land) Load(key, value []byte) error {
 		}
 	case key[8] == keyMod:
 		m, ok := decodeMod(string(rest), value)
-		if !ok {
+		if !ok || len(l.mods) >= mod.MaxKnownMods {
 			return fmt.Errorf("%w: mod %x", errRow, key)
 		}
 		l.mods[string(rest)] = m
@@ -117,7 +118,7 @@ func (l *Land) Writes() []kv.Write {
 		put(l.eventKey(at), l.eventRow(at))
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.mods)) {
-		put(l.modKey(name), l.mods[name].encode())
+		put(l.modKey(name), l.modRow(name))
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(u.players), player.ID.Compare) {
 		if r := l.recents[id]; r != nil {

@@ -5,10 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/mod"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -136,8 +138,12 @@ func (l *Land) merge(index uint64, packed [2][]byte) error {
 			}
 			g.history.All(func(number uint32, _ []byte, _ int64) { merged.dirtyRows.history[segmentAt{pos, number}] = struct{}{} })
 		}
-		for name, m := range child.mods {
-			merged.mods[name] = mergeMod(merged.mods[name], m)
+		for _, name := range slices.Sorted(maps.Keys(child.mods)) {
+			before := merged.mods[name]
+			if before == nil && len(merged.mods) >= mod.MaxKnownMods {
+				continue // a leader has made up the others
+			}
+			merged.mods[name] = mergeMod(before, child.mods[name])
 			merged.dirtyRows.mods[name] = struct{}{}
 		}
 		for id, r := range child.recents {
@@ -159,6 +165,7 @@ func (l *Land) merge(index uint64, packed [2][]byte) error {
 	merged.structure.Attempt++
 	merged.dirtyRows.structure, merged.dirtyRows.orders = true, merged.ordersRow() != nil
 	merged.countMods()
+	merged.dropEvents(index) // of a mod that one half has still known to act
 	merged.evictPlayers(index)
 	for _, r := range merged.recents {
 		r.last = min(r.last, index) // the children's logs may be ahead of this one

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -31,6 +32,11 @@ func (m *modState) acts() bool {
 	return m != nil && !m.removed && !m.grant.Off && m.suspended == ""
 }
 
+// keeps reports whether an event of the mod waits on, when what the mod may do has changed.
+func (m *modState) keeps(kind mod.Kind) bool {
+	return m.acts() || kind == mod.Timer && m != nil && !m.removed
+}
+
 // Reasons for which a region suspends a mod by itself.
 const (
 	SuspendedEvents = "too many events" // wait for it
@@ -44,6 +50,7 @@ const maxReason = 200
 const (
 	modGrant   = 0 // the act follows, in CBOR
 	modSuspend = 1 // the names of the mod and of the reason follow, each with its length as a uvarint
+	modForget  = 2 // the name of the mod follows, with its length as a uvarint
 )
 
 // EncodeGrant returns the log entry with an operator's command about a mod.
@@ -57,63 +64,95 @@ func EncodeSuspend(name, reason string) []byte {
 	return appendText(appendText([]byte{tagMod, modSuspend}, name), reason[:min(len(reason), maxReason)])
 }
 
+// EncodeForget returns the log entry after which the region knows nothing of a mod.
+func EncodeForget(name string) []byte { return appendText([]byte{tagMod, modForget}, name) }
+
 func (l *Land) applyMod(index uint64, entry []byte) (Outcome, error) {
 	malformed := fmt.Errorf("%w: about a mod", errBatch)
 	if len(entry) < 2 {
 		return Outcome{}, malformed
 	}
+	r, changed := reader{data: entry[2:]}, false
 	switch entry[1] {
 	case modGrant:
 		act, err := nodemsg.DecodeAct(entry[2:])
 		if err != nil {
 			return Outcome{}, fmt.Errorf("%w: %w", malformed, err)
 		}
-		if !l.structure.RefusesEdits() {
-			l.grant(index, act)
-		}
+		changed = !l.structure.RefusesEdits() && l.grant(index, act)
 	case modSuspend:
-		r := reader{data: entry[2:]}
 		name, reason := r.text(mod.MaxName), r.text(maxReason)
 		if r.bad || len(r.data) > 0 || reason == "" {
 			return Outcome{}, malformed
 		}
-		if !l.structure.RefusesEdits() {
-			l.suspend(index, name, reason)
+		changed = !l.structure.RefusesEdits() && l.suspend(index, name, reason)
+	case modForget:
+		name := r.text(mod.MaxName)
+		if r.bad || len(r.data) > 0 {
+			return Outcome{}, malformed
 		}
+		changed = !l.structure.RefusesEdits() && l.forgetMod(index, name)
 	default:
 		return Outcome{}, malformed
 	}
-	return Outcome{Mods: true}, nil
+	return Outcome{Mods: changed}, nil
 }
 
-// grant takes over an operator's command. It changes nothing if the command is none of an operator about a mod, is not
-// signed, or is not newer than the last one.
-func (l *Land) grant(index uint64, act nodemsg.Act) {
+// grant takes over an operator's command, and reports whether that changes anything: it does not if the command is none
+// of an operator about a mod, is not signed, is the last one, or one of too many mods. Which of two commands is newer
+// does not count: then one that a leader has made up could be newer than all of the policy's.
+func (l *Land) grant(index uint64, act nodemsg.Act) bool {
 	grant, removed, ok := mod.ReadCommand(act.Text)
 	before := l.mods[grant.Name]
-	if !ok || !act.Operator || l.Proofs.SignedAct == nil || !l.Proofs.SignedAct(act) || before != nil && act.Seq <= before.act.Seq {
-		return
+	switch {
+	case !ok, !act.Operator, l.Proofs.SignedAct == nil, !l.Proofs.SignedAct(act), before != nil && SameCommand(before.act, act),
+		before == nil && len(l.mods) >= mod.MaxKnownMods,
+		!removed && (before == nil || before.removed) && l.grantedMods() >= mod.MaxMods:
+		return false
 	}
 	l.changeMod(index, grant.Name, func(m *modState) {
 		m.act, m.grant, m.removed, m.suspended = act, grant, removed, ""
 	})
-	switch m := l.mods[grant.Name]; {
-	case removed:
-		l.dropEvents(index, grant.Name, func(mod.Kind) bool { return true })
-	case !m.acts():
-		l.dropEvents(index, grant.Name, notTimer)
-	}
+	l.dropEvents(index)
+	return true
 }
 
-func notTimer(kind mod.Kind) bool { return kind != mod.Timer }
+// SameCommand reports whether two acts are the same command of the same operator.
+func SameCommand(a, b nodemsg.Act) bool {
+	return a.Seq == b.Seq && a.Text == b.Text && bytes.Equal(a.Key, b.Key)
+}
 
-// suspend suspends a mod. What has happened and waits for it is dropped; its timers are kept.
-func (l *Land) suspend(index uint64, name, reason string) {
+func (l *Land) grantedMods() (n int) {
+	for _, m := range l.mods {
+		if !m.removed {
+			n++
+		}
+	}
+	return n
+}
+
+// suspend suspends a mod, and reports whether it acted. What has happened and waits for it is dropped; its timers are
+// kept.
+func (l *Land) suspend(index uint64, name, reason string) bool {
 	if !l.mods[name].acts() {
-		return
+		return false
 	}
 	l.changeMod(index, name, func(m *modState) { m.suspended = reason })
-	l.dropEvents(index, name, notTimer)
+	l.dropEvents(index)
+	return true
+}
+
+// forgetMod removes all of a mod, and reports whether there was something.
+func (l *Land) forgetMod(index uint64, name string) bool {
+	m := l.mods[name]
+	if m == nil {
+		return false
+	}
+	l.tracked.rowChanges(index, Part{Sequences: true}, l.modKey(name), m.encode(), false)
+	delete(l.mods, name)
+	l.dirtyRows.mods[name] = struct{}{}
+	l.dropEvents(index)
+	return true
 }
 
 // changeMod changes the row of a mod, or adds one.
@@ -129,6 +168,14 @@ func (l *Land) changeMod(index uint64, name string, change func(*modState)) {
 	change(m)
 	l.tracked.rowChanges(index, part, key, m.encode(), true)
 	l.dirtyRows.mods[name] = struct{}{}
+}
+
+// modRow returns the value of the row of a mod, nil if there is none.
+func (l *Land) modRow(name string) []byte {
+	if m := l.mods[name]; m != nil {
+		return m.encode()
+	}
+	return nil
 }
 
 // encode returns the row: the act in CBOR and the reason, each with its length as a uvarint; from and used as uvarints.
@@ -193,7 +240,7 @@ func (l *Land) countEvent(w *waiting, by int) {
 // ModStatus is what a region knows of a mod.
 type ModStatus struct {
 	mod.Grant
-	Seq       uint64 // of the operator's command
+	Act       nodemsg.Act // the operator's command
 	Removed   bool
 	Suspended string // why it is suspended in this region; empty if it is not
 	Events    int    // that wait, without timers
@@ -222,5 +269,5 @@ func (l *Land) Mod(name string) (ModStatus, bool) {
 }
 
 func (m *modState) status() ModStatus {
-	return ModStatus{Grant: m.grant, Seq: m.act.Seq, Removed: m.removed, Suspended: m.suspended, Events: m.events, Timers: m.timers}
+	return ModStatus{Grant: m.grant, Act: m.act, Removed: m.removed, Suspended: m.suspended, Events: m.events, Timers: m.timers}
 }

@@ -298,7 +298,6 @@ func TestTimers(t *testing.T) {
 func TestGrantsAndSuspensions(t *testing.T) {
 	l := newModLand(t)
 	l.grant(5, "events=place,timer blocks=lamp")
-	l.grant(4, "events=place blocks=lamp off")
 	player := modAct(9, grantText("off"))
 	player.Operator, player.Name = false, "ada"
 	entry, err := EncodeGrant(player)
@@ -309,10 +308,10 @@ func TestGrantsAndSuspensions(t *testing.T) {
 	l.Proofs.SignedAct = func(nodemsg.Act) bool { return false }
 	l.grant(9, "events=place blocks=lamp off")
 	l.Proofs = believing
-	if s := l.status(); s.Seq != 5 || s.Off || !s.Acts() {
+	if s := l.status(); s.Act.Seq != 5 || s.Off || !s.Acts() {
 		t.Fatalf("the grant is %+v", s)
 	}
-	if s, known := l.Mod("lamps"); !known || s.Seq != 5 {
+	if s, known := l.Mod("lamps"); !known || s.Act.Seq != 5 {
 		t.Errorf("%+v, %t", s, known)
 	}
 	if s, known := l.Mod("water"); known {
@@ -353,9 +352,125 @@ func TestGrantsAndSuspensions(t *testing.T) {
 	if s = l.status(); !s.Removed || s.Events+s.Timers+len(l.Events()) > 0 {
 		t.Errorf("removed: %+v, %d events", s, len(l.Events()))
 	}
-	l.grant(10, "events=place blocks=lamp")
-	if !l.status().Removed {
-		t.Error("an older command brings it back")
+}
+
+// forget has the region know nothing of a mod any more.
+func (l *modLand) forget(name string) Outcome { return l.log(EncodeForget(name)) }
+
+// A command that a leader has made up, with the highest number, lasts until the policy's is logged.
+func TestLaterCommandCounts(t *testing.T) {
+	l := newModLand(t)
+	l.grant(math.MaxUint64, "events=place blocks=all")
+	l.grant(6, "events=place blocks=lamp off")
+	if s := l.status(); s.Act.Seq != 6 || s.Acts() {
+		t.Errorf("%+v", s)
+	}
+	l.log(EncodeSuspend("lamps", "x"))
+	entry, err := EncodeGrant(modAct(6, grantText("events=place blocks=lamp off")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := l.log(entry); out.Mods {
+		t.Error("the same command again changes something")
+	}
+	l.grant(7, "events=place,timer blocks=lamp")
+	l.answer([]mod.Effect{timer(lampAt, 1)}, l.place(lampAt, chunk.Lamp).Waiting[0].EventAt)
+	l.place(lampAt, chunk.Lamp)
+	stored := make(rows)
+	stored.store(l.Writes())
+	d := l.StartDigest(l.index)
+	d.Step(1 << 30)
+	if out := l.forget("lamps"); !out.Mods || len(l.Mods())+len(l.Events()) > 0 || l.forget("lamps").Mods {
+		t.Errorf("forgotten: %v, %v", l.Mods(), l.Events())
+	}
+	for _, p := range l.Parts() {
+		if d.At(p, l.index) != l.digest(p) {
+			t.Errorf("the digest of %v is not that of its rows", p)
+		}
+	}
+	stored.store(l.Writes())
+	if got := stored.load(t); !reflect.DeepEqual(got.rows(), l.rows()) {
+		t.Error("what is stored differs from what is there")
+	}
+}
+
+// grantMany grants many mods something, by commands that a leader has made up.
+func (l *modLand) grantMany(first, n int, command string) {
+	for i := range n {
+		entry, err := EncodeGrant(modAct(1, fmt.Sprintf(command, first+i)))
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		l.log(entry)
+	}
+}
+
+// A region knows no more mods than a policy may name, whatever its leader has made up.
+func TestTooManyMods(t *testing.T) {
+	l := newModLand(t)
+	l.grantMany(0, 2*mod.MaxMods, "grant m%d "+mod.HashOf(nil).String()+" events=place blocks=all")
+	if n, events := len(l.Mods()), len(l.place(lampAt, chunk.Lamp).Waiting); n != mod.MaxMods || events != mod.MaxMods {
+		t.Errorf("%d mods, %d events of an edit", n, events)
+	}
+	l.grantMany(1000, 2*mod.MaxKnownMods, "revoke m%d")
+	if n := len(l.Mods()); n != mod.MaxKnownMods {
+		t.Errorf("%d mods are known", n)
+	}
+	stored := make(rows)
+	stored.store(l.Writes())
+	stored.load(t)
+	l.forget("m0")
+	l.grant(1, "events=place blocks=lamp")
+	if _, known := l.Mod("lamps"); !known {
+		t.Error("there is no room after one is forgotten")
+	}
+}
+
+// After a merge, nothing waits for a mod that does not act any more as the other half knows; and there are not too many.
+func TestMergeDropsEvents(t *testing.T) {
+	area := testCell.Area()
+	far := grid.Pos{X: area.MaxX*grid.ChunkSize - 3, Y: 5, Z: area.MaxZ*grid.ChunkSize - 3} // in the other half
+	for _, c := range []struct {
+		command string
+		timers  int
+	}{{"revoke lamps", 0}, {grantText("events=place blocks=lamp off"), 1}} {
+		l := newModLand(t)
+		l.grant(3, "events=place,timer blocks=lamp")
+		l.answer([]mod.Effect{timer(lampAt, 5)}, l.place(lampAt, chunk.Lamp).Waiting[0].EventAt)
+		l.place(lampAt, chunk.Lamp)
+		l.place(far, chunk.Lamp)
+		l.index++
+		halves := children(t, l.Land, l.index)
+		var parts [2]*modLand
+		for half, child := range halves {
+			child.Proofs = believing
+			parts[half] = &modLand{Land: child, t: t, now: l.now}
+		}
+		here := 0
+		if len(halves[1].Events()) == 2 {
+			here = 1
+		}
+		entry, err := EncodeGrant(modAct(4, c.command))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts[1-here].log(entry)
+		parts[0].grantMany(0, mod.MaxKnownMods, "revoke a%d")
+		parts[1].grantMany(0, mod.MaxKnownMods, "revoke b%d")
+		for _, half := range halves {
+			mustApply(t, half, 2000, EncodeFreeze(0))
+		}
+		if merge(t, l.Land, l.index+1, 0, halves) != Merged {
+			t.Fatal("not merged")
+		}
+		if s, _ := l.Mod("lamps"); s.Acts() || s.Events != 0 || s.Timers != c.timers || len(l.Events()) != c.timers || len(l.Mods()) != mod.MaxKnownMods {
+			t.Errorf("%s: %+v, %d events, %d mods", c.command, s, len(l.Events()), len(l.Mods()))
+		}
+		stored := make(rows)
+		stored.store(l.Writes())
+		if got := stored.load(t); !reflect.DeepEqual(got.Mods(), l.Mods()) || !slices.Equal(got.Events(), l.Events()) {
+			t.Errorf("%s: what is stored differs", c.command)
+		}
 	}
 }
 
@@ -568,7 +683,7 @@ func TestModsSplitAndMerge(t *testing.T) {
 	for half, child := range halves {
 		child.Proofs = believing
 		parts[half] = &modLand{Land: child, t: t, now: l.now}
-		if s := parts[half].status(); s.Seq != 3 || s.Events+s.Timers != 1 || len(child.Events()) != 1 {
+		if s := parts[half].status(); s.Act.Seq != 3 || s.Events+s.Timers != 1 || len(child.Events()) != 1 {
 			t.Errorf("half %d: %+v, %v", half, s, child.Events())
 		}
 	}
@@ -589,7 +704,7 @@ func TestModsSplitAndMerge(t *testing.T) {
 	if got := l.Events(); len(got) != 1 || got[0] != before[1] && got[0] != before[0] {
 		t.Errorf("after the merge %v wait, before the split %v", got, before)
 	}
-	if s := l.status(); s.Seq != 4 || s.Suspended != "" || s.Rate != status.Rate {
+	if s := l.status(); s.Act.Seq != 4 || s.Suspended != "" || s.Rate != status.Rate {
 		t.Errorf("after the merge %+v", s)
 	}
 	stored := make(rows)
@@ -694,6 +809,7 @@ func FuzzModEntries(f *testing.F) {
 	}
 	f.Add(grant)
 	f.Add(EncodeSuspend("lamps", "x"))
+	f.Add(EncodeForget("lamps"))
 	f.Add(Answers{Time: 5, Pins: []Pin{{Chunk: lampAt.Chunk()}}, Answers: []Answer{{EventAt{lampAt.Chunk(), 7}, []mod.Effect{
 		set(lampAt, 1, 2), timer(lampAt, 3), {Message: &mod.Message{Text: "x"}},
 	}}}}.Encode())

@@ -79,7 +79,6 @@ func (l *land) restore(index uint64) error {
 	}
 	land.Proofs = l.Proofs
 	l.contents.land, l.inspection.current = land, nil
-	l.mods.reset()
 	l.splitter.takeOver()
 	l.creatures.reset()
 	l.creatures.sync()

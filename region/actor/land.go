@@ -129,7 +129,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, stored *
 	l := &land{core: newCore(base, info, g), LandOptions: o, contents: c, budget: newBudget(o.CPU), careful: careful, changed: make(map[grid.ChunkPos]int)}
 	l.handle = &Land{l.Actor, info.Cell, l}
 	l.machine = l
-	l.edits = newEditQueue(c, info.Cell, g, o.Now, l.requestHash, func() bool { l.mods.grant(); return l.marks.arrived(l) }, func(err error) {
+	l.edits = newEditQueue(c, info.Cell, g, o.Now, l.requestHash, func() bool { return l.mods.grant() && l.marks.arrived(l) }, func(err error) {
 		l.Logger.Debug("proposal not accepted; edits wait", "region", info.ID, "error", err)
 	})
 	l.hub = newHub(c, l.edits.forget, func() { l.Logger.Warn("link closed: gateway too slow", "region", info.ID) })

@@ -73,40 +73,53 @@ func (e *eventsByDue) Pop() any {
 	return w
 }
 
-// grant proposes what operators have granted mods, as far as this node knows it and the region does not. It does so
-// before any edit that this node accepts since it knows: what comes later in the log is an event for them.
-func (s *scripts) grant() {
+// grant proposes what operators have granted mods, as far as the region knows something else than this node, and that
+// it forgets the mods that only the region knows. It reports false if not all of it can be proposed now: edits must wait
+// then, since what comes later in the log is an event for the mods.
+func (s *scripts) grant() bool {
 	l := s.land
 	if l.Orders == nil || !l.leading {
-		return
+		return true
 	}
 	acts := l.Orders().ModActs() // of the same policy, this is the same list
 	if len(acts) == 0 || same(acts, s.arrived) || same(acts, s.proposed) && time.Since(s.granted) < grantEvery {
-		return
+		return true
 	}
-	s.proposed, s.granted = acts, time.Now()
-	missing := false
-	area := l.info.Cell.Area()
-	for _, act := range acts {
-		g, removed, _ := mod.ReadCommand(act.Text)
-		has, known := l.contents.land.Mod(g.Name)
-		concerned := !removed && (g.Area == nil || area.Overlaps(g.Area.Area()))
-		if known && has.Seq >= act.Seq || !known && !concerned {
-			continue
-		}
-		missing = true
-		entry, err := world.EncodeGrant(act)
-		if err == nil {
-			err = l.group.Propose(entry)
-		}
-		if err != nil {
+	missing := s.missing(acts)
+	for _, entry := range missing {
+		if err := l.group.Propose(entry); err != nil {
 			l.edits.rejected(err)
-			return
+			return false
 		}
 	}
-	if !missing {
+	if s.proposed, s.granted = acts, time.Now(); len(missing) == 0 {
 		s.arrived = acts
 	}
+	return true
+}
+
+// missing returns the entries after which the region knows of mods what the policy does.
+func (s *scripts) missing(acts []nodemsg.Act) (entries [][]byte) {
+	land, area := s.land.contents.land, s.land.info.Cell.Area()
+	named := make(map[string]bool, len(acts))
+	for _, act := range acts {
+		g, removed, ok := mod.ReadCommand(act.Text)
+		named[g.Name] = true
+		has, known := land.Mod(g.Name)
+		concerned := !removed && (g.Area == nil || area.Overlaps(g.Area.Area()))
+		if !ok || known && world.SameCommand(has.Act, act) || !known && !concerned {
+			continue
+		}
+		if entry, err := world.EncodeGrant(act); err == nil {
+			entries = append(entries, entry)
+		}
+	}
+	for _, has := range land.Mods() {
+		if !named[has.Name] {
+			entries = slices.Insert(entries, 0, world.EncodeForget(has.Name)) // first, so that there is room
+		}
+	}
+	return entries
 }
 
 // same reports whether two lists, which are never changed, are the same.
@@ -337,7 +350,7 @@ func (s *scripts) say(said world.Said) {
 // applied takes over what an entry has done.
 func (s *scripts) applied(out world.Outcome) {
 	if out.Mods {
-		s.term = 0
+		s.term, s.arrived = 0, nil
 	}
 	if s.term == 0 {
 		return

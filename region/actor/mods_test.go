@@ -3,6 +3,7 @@ package actor
 import (
 	"crypto/ed25519"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -220,6 +221,42 @@ func TestScriptIsSuspended(t *testing.T) {
 	send(m.land, m.link, nodemsg.ToRegion{Edits: []nodemsg.Intent{guest("alice", m.seq, lampAt, chunk.Lamp)}})
 	if m.turn(); len(m.tasks) > 0 {
 		t.Errorf("a mod that was removed has tasks %v", m.tasks)
+	}
+}
+
+// What a lying leader has granted ends with its leadership: the next one has the region know what the policy does.
+func TestMadeUpGrantsEnd(t *testing.T) {
+	m := newModded(t)
+	hash := mod.HashOf(nil).String()
+	for _, made := range []nodemsg.Act{grant(math.MaxUint64, "grant lamps "+hash+" events=place blocks=all"), grant(1, "grant water "+hash+" events=place blocks=all")} {
+		entry, err := world.EncodeGrant(made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.proposed = append(m.proposed, entry) // in the log of the term before
+	}
+	m.turn()
+	m.put("alice", lampAt, chunk.Lamp) // so that the region has something to be kept
+	m.turn()
+	all := m.contents.land.Mods()
+	if len(all) != 1 || !world.SameCommand(all[0].Act, m.orders.acts[0]) {
+		t.Errorf("the region knows %+v", all)
+	}
+	if m.step(); len(m.proposed) > 0 {
+		t.Errorf("more is proposed: %q", m.proposed)
+	}
+}
+
+// An edit waits until what mods are granted is proposed.
+func TestEditWaitsForGrants(t *testing.T) {
+	m := newModded(t)
+	m.full = errors.New("full")
+	m.seq++
+	send(m.land, m.link, nodemsg.ToRegion{Edits: []nodemsg.Intent{guest("alice", m.seq, lampAt, chunk.Lamp)}})
+	m.step()
+	m.full = nil
+	if m.turn(); len(m.tasks) != 1 {
+		t.Error("the edit is no event for the mod")
 	}
 }
 

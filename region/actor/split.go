@@ -162,6 +162,7 @@ func (s *splitter) refuseAwaited() {
 // takeOver takes over the structure of the land. If the region is split, the gateways are sent to the children; if it
 // was given up, they look for the one that is founded then.
 func (s *splitter) takeOver() {
+	s.land.mods.reset()
 	l, structure := s.land, s.land.contents.land.Structure()
 	l.info.Split, l.info.Merged, l.hub.split = structure.Split, structure.Merged, structure.Split
 	l.edits.frozen = structure.Frozen != 0 || structure.Vacated != 0
