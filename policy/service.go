@@ -116,7 +116,7 @@ func service(s *State, _ author, args []string, at int64) (func() Effect, error)
 		}
 		return func() Effect {
 			s.removeService(v)
-			return Effect{Text: notice.Plain(fmt.Sprintf("The key of %s is valid no longer.", v.Name))}
+			return Effect{Text: notice.Plain(fmt.Sprintf("The key of %s is valid no longer. Its edits are found by its id: %v.", v.Name, v.ID))}
 		}, nil
 	case len(args) == 0 || args[0] != "add":
 		return nil, ErrUsage

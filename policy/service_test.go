@@ -53,7 +53,7 @@ func TestServiceCommands(t *testing.T) {
 	if s.NameOf(idOf("other")) != "Bridge" {
 		t.Error("the name of a service has expired")
 	}
-	if got := s.say("", "service remove bridge"); got != "The key of Bridge is valid no longer." || len(s.Services()) != 0 || s.NameOf(idOf("other")) != "" {
+	if got := s.say("", "service remove bridge"); got != "The key of Bridge is valid no longer. Its edits are found by its id: "+other+"." || len(s.Services()) != 0 || s.NameOf(idOf("other")) != "" {
 		t.Errorf("removed: %q, services %v", got, s.Services())
 	}
 	for i := range MaxServices {
