@@ -3,6 +3,7 @@ package certs
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -21,5 +22,9 @@ func TestRedirect(t *testing.T) {
 		if redirect(c.port).ServeHTTP(w, r); w.Header().Get("Location") != c.want {
 			t.Errorf("%q leads to %q, want %q", c.host, w.Header().Get("Location"), c.want)
 		}
+	}
+	w := httptest.NewRecorder()
+	if redirect("443").ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/world", nil)); w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), `"insecure"`) {
+		t.Errorf("a service is answered %d %s", w.Code, w.Body)
 	}
 }

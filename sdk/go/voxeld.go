@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -74,6 +75,7 @@ type Client struct {
 // New returns a client. Nodes are URLs as players open them.
 func New(key string, nodes ...string) *Client {
 	c := &Client{key: key}
+	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // it would have the key sent elsewhere
 	c.mu.nodes = slices.Clone(nodes)
 	return c
 }
@@ -149,6 +151,9 @@ func (c *Client) open(ctx context.Context, node, method, path string, body []byt
 	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(node, "/")+"/api/v1/"+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
+	}
+	if host := r.URL.Hostname(); r.URL.Scheme != "https" && host != "localhost" && !net.ParseIP(host).IsLoopback() {
+		return nil, &Error{http.StatusForbidden, "insecure", node + ": a key is sent over https only, or on this machine"}
 	}
 	r.Header.Set("Authorization", "Bearer "+c.key)
 	for i := 0; i+1 < len(header); i += 2 {
@@ -295,7 +300,7 @@ func (c *Client) stream(ctx context.Context, node string, l Listen, take func(Ev
 		case name == "data":
 			e.Data = json.RawMessage(value)
 		case name == "" && e.Kind != "":
-			if refused := (&Error{Status: http.StatusUnauthorized}); e.Kind == "end" && json.Unmarshal(e.Data, refused) == nil && refused.Code == "bad_key" {
+			if refused := (&Error{Status: http.StatusUnauthorized}); e.Kind == "end" && json.Unmarshal(e.Data, refused) == nil && refused.Code != "slow" {
 				return false, refused
 			}
 			if !take(e) {

@@ -35,6 +35,11 @@ export class Client {
 
   constructor(nodes, key, { patience = 60_000 } = {}) {
     this.#nodes = [nodes].flat();
+    for (const node of this.#nodes) {
+      const { protocol, hostname } = new URL(node);
+      if (protocol !== "https:" && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname))
+        throw new Error(`${node}: a key is sent over https only, or on this machine`);
+    }
     this.#key = key;
     this.#patience = patience;
   }
@@ -113,6 +118,7 @@ export class Client {
       method: body === undefined ? "GET" : "POST",
       body: body === undefined ? undefined : JSON.stringify(body),
       headers: { Authorization: "Bearer " + this.#key, ...headers },
+      redirect: "error", // it would have the key sent elsewhere
       signal,
     });
     if (answer.ok) return answer;
@@ -149,7 +155,7 @@ export class Client {
         else if (name === "event") event.kind = value;
         else if (name === "data") event.data = JSON.parse(value);
         else if (line === "" && event.kind) {
-          if (event.kind === "end" && event.data.code === "bad_key") throw new Refused(401, event.data.code, event.data.message);
+          if (event.kind === "end" && event.data.code !== "slow") throw new Refused(401, event.data.code, event.data.message);
           yield event;
           event = {};
         }

@@ -8,6 +8,7 @@
 
 import collections
 import http.client
+import ipaddress
 import json
 import time
 import urllib.error
@@ -34,11 +35,33 @@ class Error(Exception):
         self.status, self.code = status, code
 
 
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows no redirection: it would have the key sent to another host."""
+
+    def redirect_request(self, *args):
+        return None
+
+
+_opener = urllib.request.build_opener(_NoRedirect)
+
+
+def _secure(node):
+    """Reports whether a key may be sent to a node: over https, or on this machine."""
+    url = urllib.parse.urlsplit(node)
+    try:
+        return url.scheme == "https" or url.hostname == "localhost" or ipaddress.ip_address(url.hostname).is_loopback
+    except ValueError:
+        return False
+
+
 class Client:
     """A service at one or more nodes of a world. What one does not answer is sent to the next. It belongs to one thread."""
 
     def __init__(self, nodes, key, patience=60):
         self.nodes = [nodes] if isinstance(nodes, str) else list(nodes)
+        for node in self.nodes:
+            if not _secure(node):
+                raise ValueError(f"{node}: a key is sent over https only, or on this machine")
         self.key = key
         self.patience = patience  # how long a request is sent again, in seconds
         self._seq = 0
@@ -101,11 +124,15 @@ class Client:
             headers={"Authorization": "Bearer " + self.key, **(headers or {})},
         )
         try:
-            return urllib.request.urlopen(request, timeout=timeout)
+            return _opener.open(request, timeout=timeout)
         except urllib.error.HTTPError as refused:
             with refused:
-                error = json.loads(refused.read())["error"]
-            raise Error(refused.code, error["code"], error["message"]) from None
+                try:
+                    error = json.loads(refused.read())["error"]
+                    answer = Error(refused.code, error["code"], error["message"])
+                except (ValueError, KeyError, TypeError):  # of a proxy
+                    answer = OSError(f"{path}: status {refused.code}")
+            raise answer from None
 
     def _request(self, path, body=None):
         end = time.monotonic() + self.patience
@@ -116,7 +143,7 @@ class Client:
             except Error as refused:
                 if refused.status not in AGAIN or time.monotonic() > end:
                     raise
-            except (OSError, http.client.HTTPException, ValueError, KeyError):
+            except (OSError, http.client.HTTPException, ValueError):
                 if path == "chat" or time.monotonic() > end:
                     raise
             self._next()
@@ -143,7 +170,7 @@ class Client:
                 elif name == "data":
                     data = json.loads(value)
                 elif name == "" and kind is not None:
-                    if kind == "end" and data["code"] == "bad_key":
+                    if kind == "end" and data["code"] != "slow":
                         raise Error(401, data["code"], data["message"])
                     yield Event(kind, data, cursor)
                     kind = None
