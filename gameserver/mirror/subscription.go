@@ -256,6 +256,14 @@ func (f *feed) dropUnused() (ended bool) {
 	return true
 }
 
+// Receives reports whether what happens in a chunk is received: its land has sent it over the current link.
+func (sub *Subscription) Receives(pos grid.ChunkPos) bool {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	c := sub.mu.chunks[pos]
+	return c != nil && c.shown
+}
+
 // LedElsewhere reports whether another node was found to lead the region of a chunk.
 func (sub *Subscription) LedElsewhere(pos grid.ChunkPos) bool {
 	sub.mu.Lock()

@@ -56,6 +56,17 @@ func (a *author) await(seqs []uint64, to chan<- nodemsg.EditResult) bool {
 	return true
 }
 
+// waited returns the numbers of the edits that the land has not answered.
+func (a *author) waited() map[uint64]bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := make(map[uint64]bool)
+	for seq := range a.mu.unanswered {
+		all[seq] = true
+	}
+	return all
+}
+
 // leave ends the wait of a request.
 func (a *author) leave(seqs []uint64) {
 	a.mu.Lock()

@@ -70,7 +70,7 @@ func (r *roster) get(ctx context.Context, ask func(context.Context) ([]string, u
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Since(r.mu.at) > rosterFor {
-		r.mu.names, r.mu.players = ask(ctx)
+		r.mu.names, r.mu.players = ask(context.WithoutCancel(ctx)) // also for those who wait for the lock
 		r.mu.at = time.Now()
 	}
 	return r.mu.names, r.mu.players

@@ -26,6 +26,8 @@ const (
 // unanswered is the outcome of an edit that the land has not answered in time: it may be applied, or not.
 const unanswered = "unanswered"
 
+var errUnanswered = &Error{http.StatusGatewayTimeout, unanswered, "the land has not answered in time: send the same request again, with the same seq, to learn what became of it"}
+
 type editsRequest struct {
 	// Seq is the number of the first edit; those that follow have the next ones.
 	Seq   uint64 `json:"seq"`
@@ -215,7 +217,8 @@ func (s *Server) refuse(there, block chunk.Block, pos grid.Pos, bodies []motion.
 
 // edit signs edits of a service, requests them of the land and waits for the answers: for each why it was refused, empty
 // if it was committed. Check is called for each once the land is here, and returns why it is not requested. Whoever
-// sends the same edits again, to any node, gets the same answer, as far as the land remembers them.
+// sends the same edits again, to any node, gets the same answer, as far as the land remembers them, and unless a check
+// refuses them by now: what was applied may have been changed since.
 func (s *Server) edit(c *call, positions []grid.Pos, intents []nodemsg.Intent, check func(v *view, i int, bodies []motion.Pose) (why string, err error)) ([]string, error) {
 	chunks := chunksAt(positions)
 	if len(chunks) > maxChunks {
@@ -237,6 +240,7 @@ func (s *Server) edit(c *call, positions []grid.Pos, intents []nodemsg.Intent, c
 		return nil, err
 	}
 	results, seqs := make(chan nodemsg.EditResult, len(intents)), make([]uint64, len(intents))
+	waited := c.author.waited()
 	for i := range intents {
 		seqs[i] = intents[i].Seq
 	}
@@ -257,6 +261,9 @@ func (s *Server) edit(c *call, positions []grid.Pos, intents []nodemsg.Intent, c
 			why = wire.RefusedUnavailable
 		}
 		if why != "" {
+			if waited[e.Seq] {
+				return nil, errUnanswered // it was requested before, and may be applied yet
+			}
 			c.author.forget(e.Seq)
 			outcomes[i] = why
 			continue
@@ -282,7 +289,7 @@ func (s *Server) collect(ctx context.Context, first uint64, results <-chan nodem
 		case r := <-results:
 			outcomes[r.Seq-first] = r.Refused
 		case <-ctx.Done():
-			return &Error{http.StatusGatewayTimeout, unanswered, "the land has not answered in time: send the same request again, with the same seq, to learn what became of it"}
+			return errUnanswered
 		}
 	}
 	for _, why := range outcomes {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/voxelpopuli/voxeld/grid"
@@ -51,6 +52,8 @@ const (
 	// overlap is how much is sent again to who goes on from an id: clocks of leaders differ, and an edit is dated when it
 	// is proposed.
 	overlap = 30 * time.Second
+	// turnTime is how long a stream waits for its turn among the services that ask.
+	turnTime = time.Second
 	// askAgain is the pause before land is asked again that did not answer.
 	askAgain = 2 * time.Second
 	// pageOfEdits is how many edits of a chunk are read at once.
@@ -78,6 +81,9 @@ type stream struct {
 	players map[string]bool // who plays, of those that were listed; nil: they are not sent
 	written time.Time       // when something was sent last
 	looked  time.Time       // when it was looked last who plays
+	began   time.Time
+
+	replaced atomic.Bool // by a newer stream of the service
 
 	mu struct {
 		sync.Mutex
@@ -92,6 +98,7 @@ type position struct {
 	at    int64
 	sent  int
 	dirty bool      // there may be more
+	away  bool      // the land does not say when; it is asked once it does
 	asked time.Time // when the land was asked last
 	mute  bool      // it did not answer then
 }
@@ -125,22 +132,28 @@ func (st *stream) takeLines() (lines []nodemsg.ChatEvent, dropped bool) {
 	return lines, st.mu.dropped
 }
 
-// open counts a stream. The error is that of too many.
+// open counts a stream, and has the oldest of its service end if that has too many: probably nobody reads it any more.
+// The error is that of too many of all services.
 func (s *Server) open(st *stream) error {
 	s.streams.mu.Lock()
 	defer s.streams.mu.Unlock()
+	var oldest *stream
 	of := 0
 	for other := range s.streams.mu.all {
-		if other.c.service.ID == st.c.service.ID {
+		if other.c.service.ID == st.c.service.ID && !other.replaced.Load() {
 			of++
+			if oldest == nil || other.began.Before(oldest.began) {
+				oldest = other
+			}
 		}
 	}
-	switch {
-	case of >= streamsPerService:
-		return &Error{http.StatusTooManyRequests, "rate", fmt.Sprintf("this service has %d streams at this node already", streamsPerService)}
-	case len(s.streams.mu.all) >= maxStreams, s.streams.mu.watched+len(st.chunks) > maxWatched:
+	if len(s.streams.mu.all) >= maxStreams || s.streams.mu.watched+len(st.chunks) > maxWatched {
 		return errBusy
 	}
+	if of >= streamsPerService {
+		oldest.replaced.Store(true)
+	}
+	st.began = time.Now()
 	s.streams.mu.all[st] = struct{}{}
 	s.streams.mu.watched += len(st.chunks)
 	s.metrics.streams.Inc()
@@ -185,7 +198,7 @@ func (s *Server) newStream(c *call) (st *stream, since int64, err error) {
 				return nil, 0, badRequest("a stream has the edits of %d chunks of 32×32 blocks at most", maxStreamChunks)
 			}
 			for _, at := range chunksOf(st.box) {
-				st.chunks[at] = &position{at: since / history.Resolution * history.Resolution, dirty: cursor != ""}
+				st.chunks[at] = &position{at: since / history.Resolution * history.Resolution, dirty: true}
 			}
 		case kindChat:
 			st.chat = true
@@ -255,6 +268,9 @@ func (st *stream) send(ctx context.Context) error {
 	if v == nil || !v.May(policy.ScopeRead, st.s.Wall()) || v.String() != st.c.service.String() {
 		return st.end("bad_key", "the key is valid no longer, or what it may do has changed")
 	}
+	if st.replaced.Load() {
+		return st.end("replaced", fmt.Sprintf("the service has opened %d newer streams at this node", streamsPerService))
+	}
 	if err := st.sendEdits(ctx); err != nil {
 		return err
 	}
@@ -290,10 +306,15 @@ func (st *stream) sendEdits(ctx context.Context) error {
 	for _, at := range st.view.take() {
 		st.chunks[at].dirty = true
 	}
+	for at, sub := range st.view.subs {
+		p := st.chunks[at]
+		p.away = !sub.Receives(at)
+		p.dirty = p.dirty || p.away // also if it is not sent again
+	}
 	for _, at := range st.due() {
 		for more := true; more; {
-			if !st.s.questions.Allow() {
-				return nil // the rest has its turn next time
+			if !st.s.turn(ctx) {
+				return ctx.Err() // the rest has its turn next time
 			}
 			var err error
 			if more, err = st.sendPage(ctx, at, st.chunks[at]); err != nil {
@@ -304,10 +325,17 @@ func (st *stream) sendEdits(ctx context.Context) error {
 	return nil
 }
 
+// turn waits until a question may be asked, but not for long: lines must not wait behind edits.
+func (s *Server) turn(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, turnTime)
+	defer cancel()
+	return s.questions.Wait(ctx) == nil
+}
+
 // due returns the chunks that are to be asked for edits, the one that was asked longest ago first.
 func (st *stream) due() (all []grid.ChunkPos) {
 	for at, p := range st.chunks {
-		if p.dirty && (!p.mute || time.Since(p.asked) >= askAgain) {
+		if p.dirty && !p.away && (!p.mute || time.Since(p.asked) >= askAgain) {
 			all = append(all, at)
 		}
 	}
@@ -317,17 +345,14 @@ func (st *stream) due() (all []grid.ChunkPos) {
 
 // sendPage sends a page of the edits of a chunk, and reports whether there are more that can be read now.
 func (st *stream) sendPage(ctx context.Context, at grid.ChunkPos, p *position) (more bool, err error) {
-	if err := st.s.reads.Acquire(ctx, 1); err != nil {
-		return false, err
-	}
 	low := at.Origin()
 	q := rollback.Query{Most: p.sent + pageOfEdits}
-	q.Since, q.Box = p.at, grid.Box{
+	q.Since, q.Until = p.at, st.s.Wall().Add(overlap).UnixMilli() // leaders' clocks may be ahead of this node's
+	q.Box = grid.Box{
 		Min: grid.Pos{X: max(low.X, st.box.Min.X), Y: st.box.Min.Y, Z: max(low.Z, st.box.Min.Z)},
 		Max: grid.Pos{X: min(low.X+grid.ChunkSize-1, st.box.Max.X), Y: st.box.Max.Y, Z: min(low.Z+grid.ChunkSize-1, st.box.Max.Z)},
 	}
 	found, err := st.s.History.Query(ctx, q)
-	st.s.reads.Release(1)
 	p.asked, p.mute = time.Now(), err != nil || len(found.Missing) > 0
 	if p.mute {
 		return false, nil //nolint:nilerr // the land is asked again

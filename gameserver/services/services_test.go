@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -17,7 +18,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/voxelpopuli/voxeld/chunk"
+	"github.com/voxelpopuli/voxeld/gameserver/interest"
+	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/grid"
+	"github.com/voxelpopuli/voxeld/player"
+	"github.com/voxelpopuli/voxeld/policy"
+	"github.com/voxelpopuli/voxeld/region/rollback"
+	"github.com/voxelpopuli/voxeld/terrain"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
@@ -207,4 +214,92 @@ func TestPlayersComeAndLeave(t *testing.T) {
 			}
 		}
 	})
+}
+
+// log is the history of a chunk. A page after the first ends now, as rollback.Keeper's does, unless a query says when.
+type log []nodemsg.HistoryRecord
+
+func (l log) Query(_ context.Context, q rollback.Query) (r rollback.Result, err error) {
+	if q.Most > nodemsg.HistoryPage && q.Until == 0 {
+		q.Until = time.Now().UnixMilli()
+	}
+	for _, e := range l {
+		if e.Time >= q.Since && (q.Until == 0 || e.Time <= q.Until) && len(r.Records) < q.Most {
+			r.Records = append(r.Records, e)
+		}
+	}
+	return r, nil
+}
+
+// A leader's clock may be ahead of this node's: its edits are sent at once.
+func TestEditsOfLeadersThatAreAhead(t *testing.T) {
+	now := time.Now()
+	out := patientRecorder{httptest.NewRecorder()}
+	s := &Server{metrics: newMetrics(prometheus.NewRegistry()), Options: Options{
+		Wall: time.Now, Policy: func(read func(*policy.State)) { read(policy.New()) },
+	}}
+	st := &stream{s: s, c: &call{w: out}, out: http.NewResponseController(out)}
+	p := &position{at: now.UnixMilli()}
+	var all log
+	for i := range int64(3) {
+		all = append(all, nodemsg.HistoryRecord{Time: now.Add(time.Second).UnixMilli() + i, New: chunk.Stone})
+		s.History = all
+		if _, err := st.sendPage(t.Context(), grid.ChunkPos{}, p); err != nil {
+			t.Fatal(err)
+		}
+		if sent := strings.Count(out.Body.String(), "event: edit"); sent != len(all) {
+			t.Errorf("%d edits are sent, want %d", sent, len(all))
+		}
+	}
+}
+
+// noOverlay is an Overlay that is not enabled.
+type noOverlay struct{}
+
+func (noOverlay) Enabled() bool                                      { return false }
+func (noOverlay) Merge(*nodemsg.ChunkDelta, func(id player.ID) bool) {}
+func (noOverlay) Clear(grid.ChunkPos)                                {}
+
+// The id of an event is no later than what was sent of land that cannot be reached.
+func TestCursorWaitsForLandThatIsAway(t *testing.T) {
+	ground, err := terrain.New(terrain.Params{Seed: 7, Sections: 1, Version: terrain.Version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := mirror.New(mirror.Options{
+		Terrain: ground, Interest: interest.New(interest.Options{Budget: 1000}), Overlay: noOverlay{}, Height: grid.ChunkSize, Peer: "peer",
+		Now: func() time.Duration { return 0 }, Wall: time.Now, Run: func(func(context.Context)) bool { return true }, // its links are not made
+		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+	})
+	v := &view{subs: make(map[grid.ChunkPos]*mirror.Subscription)}
+	at := grid.ChunkPos{}
+	v.subs[at] = m.Watch(at, v)
+	defer v.close()
+	const before = 1000
+	st := &stream{s: &Server{Options: Options{Wall: time.Now}}, view: v, chunks: map[grid.ChunkPos]*position{at: {at: before}}}
+	if err := st.sendEdits(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := st.cursor(); got != before {
+		t.Errorf("the id is %d, want %d", got, before)
+	}
+}
+
+// A service's newest streams are those that it reads.
+func TestNewStreamsReplaceTheOldest(t *testing.T) {
+	s := &Server{metrics: newMetrics(prometheus.NewRegistry())}
+	s.streams.mu.all = make(map[*stream]struct{})
+	var all []*stream
+	for range streamsPerService + 2 {
+		st := &stream{c: &call{service: &policy.Service{}}}
+		if err := s.open(st); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, st)
+	}
+	for i, st := range all {
+		if got := st.replaced.Load(); got != (i < 2) {
+			t.Errorf("stream %d is replaced: %t", i, got)
+		}
+	}
 }
