@@ -285,7 +285,7 @@ func (l *Land) tooManyTimers(m *modState, of *waiting, effects []mod.Effect) boo
 func (l *Land) use(index uint64, name string, blocks int, now int64) bool {
 	m := l.mods[name]
 	from, used := m.from, m.used
-	if now >= from+rateTime {
+	if now < from || now-from >= rateTime { // a leader that lied may have given a time to come
 		from, used = now, 0
 	}
 	if used+blocks > m.grant.Rate {

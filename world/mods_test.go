@@ -247,6 +247,19 @@ func TestDisturbedAnswers(t *testing.T) {
 	}
 }
 
+// A mod whose rate was used up at a time to come, as a leader has made it up, may change blocks again now.
+func TestRateOfTimeToCome(t *testing.T) {
+	l := newModLand(t)
+	l.grant(1, "events=place blocks=lamp rate=1")
+	now := l.now
+	for _, l.now = range []int64{now + 1_000_000, now} {
+		event := l.place(lampAt, chunk.Lamp).Waiting[0].EventAt
+		if out := l.answer([]mod.Effect{set(lampAt, chunk.Lamp, chunk.Air)}, event); out.Answered[0].Result != Done {
+			t.Errorf("at %d: %v", l.now, out.Answered)
+		}
+	}
+}
+
 func TestRate(t *testing.T) {
 	l := newModLand(t)
 	l.grant(1, "events=place blocks=lamp rate=2")
