@@ -48,8 +48,12 @@ func grant(s *State, by author, args []string, _ int64) (func() Effect, error) {
 		return nil, err
 	}
 	_, there := s.ModNamed(g.Name)
-	if _, known := s.findMod(g.Name); !there && (s.grantedMods() >= mod.MaxMods || !known && len(s.mods) >= mod.MaxKnownMods) {
+	_, known := s.findMod(g.Name)
+	switch {
+	case !there && s.grantedMods() >= mod.MaxMods:
 		return nil, notice.New("many_mods", "there are {count} mods: remove some first", s.grantedMods())
+	case !known && len(s.mods) >= mod.MaxKnownMods:
+		return nil, notice.New("many_mod_names", "this world has had {count} mods: give this one the name of one that was removed", len(s.mods))
 	}
 	return func() Effect {
 		s.putMod(Mod{Grant: g, Act: by.act})

@@ -134,3 +134,19 @@ func TestManyMods(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Mods that were removed count for their names only.
+func TestManyModNames(t *testing.T) {
+	s := newScript(t)
+	hash := mod.HashOf(nil).String()
+	for i := range mod.MaxKnownMods {
+		s.say("", "grant m"+strconv.Itoa(i)+" "+hash)
+		s.say("", "revoke m"+strconv.Itoa(i))
+	}
+	if got := s.say("", "grant more "+hash); got != "! this world has had 256 mods: give this one the name of one that was removed" {
+		t.Error(got)
+	}
+	if got := s.say("", "grant m5 "+hash); !strings.HasPrefix(got, "The mod m5") {
+		t.Error(got)
+	}
+}

@@ -283,7 +283,7 @@ func (r *Runner) judge(t Task, answers []mod.Answer) (suspend string) {
 		if a.Err == nil {
 			continue
 		}
-		r.Logger.Debug("a mod has failed", "region", t.Region, "mod", t.Name, "error", a.Err)
+		r.Logger.Warn("a mod has failed", "region", t.Region, "mod", t.Name, "error", a.Err)
 		recent = append(recent, now)
 		if exceeds(a.Err) {
 			suspend = cmp.Or(suspend, a.Err.Error())

@@ -1,6 +1,7 @@
 package mods
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -23,6 +24,7 @@ type world struct {
 	*Runner
 	contents map[mod.Hash][]byte
 	results  chan Result
+	log      bytes.Buffer // of the goroutine of Run, up to the last result
 }
 
 // startRunner returns a runner that runs until the test ends, which must be in a bubble of synctest.
@@ -46,7 +48,7 @@ func startRunner(t *testing.T) *world {
 			}
 			return c, nil
 		},
-		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+		Logger: slog.New(slog.NewTextHandler(&w.log, nil)), Registerer: prometheus.NewRegistry(),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -146,6 +148,9 @@ func TestThreeFailuresInAMinuteSuspend(t *testing.T) {
 		for i := range 6 { // one each 31 s
 			if r := w.submit(1, hash, chunk.Stone); r.Suspend != "" || r.Answers[0].Err == nil {
 				t.Fatalf("failure %d: %+v", i, r)
+			}
+			if lines := strings.Count(w.log.String(), "TypeError"); lines != i+1 { // which its author reads
+				t.Errorf("after failure %d, the log has %d lines of it", i, lines)
 			}
 			time.Sleep(failuresWithin/2 + time.Second)
 		}

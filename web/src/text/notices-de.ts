@@ -355,6 +355,7 @@ export const templates: Templates = {
     numbered: 'Rücksetzungen und Grundstücke haben höhere Nummern.',
     long_grant: 'die Berechtigung ist zu lang: weniger Blöcke nennen, oder all',
     many_mods: 'es gibt {count} Mods: zuerst welche entfernen',
+    many_mod_names: 'diese Welt hatte schon {count} Mods: diesem den Namen eines entfernten geben',
     mod_granted: 'Der Mod {mod} hat die Berechtigung: {grant}',
     mod_removed: 'Der Mod {mod} ist entfernt.',
     no_mod: 'den Mod {mod} gibt es nicht',

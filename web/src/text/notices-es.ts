@@ -351,6 +351,7 @@ export const templates: Templates = {
     numbered: 'Las reversiones y parcelas tienen números más altos.',
     long_grant: 'el permiso es demasiado largo: nombra menos bloques, o all',
     many_mods: 'hay {count} mods: elimina antes alguno',
+    many_mod_names: 'este mundo ya ha tenido {count} mods: dale a este el nombre de uno eliminado',
     mod_granted: 'El mod {mod} tiene el permiso: {grant}',
     mod_removed: 'El mod {mod} está eliminado.',
     no_mod: 'el mod {mod} no existe',
