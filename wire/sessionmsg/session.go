@@ -132,16 +132,16 @@ type Welcome struct {
 	View       int         `json:"view"` // granted, at most MaxView
 	Reach      float64     `json:"reach"`
 	TickMS     int         `json:"tick_ms"`
-	TimeOfDay  float64     `json:"time_of_day"`        // game minutes since midnight, now
-	DayMS      int64       `json:"day_ms"`             // how long 1440 game minutes last
-	Gateway    string      `json:"gateway"`            // peer id of the serving node
-	URL        string      `json:"url,omitempty"`      // which others open to reach this gateway's page
-	ServerName string      `json:"server_version"`     // version of the daemon
-	Map        bool        `json:"map,omitempty"`      // this gateway answers NearbyRequest and MapRequest
-	Signed     bool        `json:"signed,omitempty"`   // players with a key sign their edits
-	People     bool        `json:"people,omitempty"`   // this gateway answers PeopleRequest
-	Stances    bool        `json:"stances,omitempty"`  // this gateway takes Stance
-	Textures   string      `json:"textures,omitempty"` // the world's texture pack is at /textures/ and this
+	TimeOfDay  float64     `json:"time_of_day"`       // game minutes since midnight, now
+	DayMS      int64       `json:"day_ms"`            // how long 1440 game minutes last
+	Gateway    string      `json:"gateway"`           // peer id of the serving node
+	URL        string      `json:"url,omitempty"`     // which others open to reach this gateway's page
+	ServerName string      `json:"server_version"`    // version of the daemon
+	Map        bool        `json:"map,omitempty"`     // this gateway answers NearbyRequest and MapRequest
+	Signed     bool        `json:"signed,omitempty"`  // players with a key sign their edits
+	People     bool        `json:"people,omitempty"`  // this gateway answers PeopleRequest
+	Stances    bool        `json:"stances,omitempty"` // this gateway takes Stance
+	Textures   string      `json:"textures"`          // the world's texture pack is at /textures/ and this; empty for none
 }
 
 // Frame holds the changes of one tick in the chunks in view. Each element of Chunks is an encoded Piece, made once for

@@ -134,10 +134,11 @@ export function startGame(
         screens.joined(welcome, first, moved)
         parts.past.part?.joined()
         showHints()
-        const { textures = '' } = welcome
+        const { textures = settings.worldPack } = welcome
         if (settings.worldTextures && textures !== settings.worldPack)
-          void import('./world-textures').then(({ keepWorldTextures }) =>
-            keepWorldTextures(textures, session.connection.url, store, hud.messages),
+          void import('./world-textures').then(
+            ({ keepWorldTextures }) => keepWorldTextures(textures, session.connection.url, store, hud.messages),
+            partMissing,
           )
       },
       disconnected: (reason) => screens.disconnected(reason),

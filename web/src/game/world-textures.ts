@@ -1,6 +1,8 @@
 // Keeps the texture pack of the world for the next loads of the page. It is loaded after the player has joined, if it has changed.
 
+import { sha256 } from '@noble/hashes/sha2.js'
 import type { Messages } from '../hud/messages'
+import { fromBase64, toHex } from '../net/bytes'
 import { surfaceOf } from '../net/endpoints'
 import { dropPack, keepPack } from '../render/texture-pack'
 import { laterTexts } from '../text/later-texts'
@@ -18,7 +20,10 @@ export async function keepWorldTextures(
     if (hash) {
       const answer = await fetch(new URL(`textures/${hash}`, surfaceOf(socket)))
       if (!answer.ok) return // the gateway does not have it yet
-      await keepPack(new Uint8Array(await answer.arrayBuffer()), 'worldPack')
+      const pack = new Uint8Array(await answer.arrayBuffer())
+      if (toHex(sha256(pack)) !== toHex(fromBase64(hash.replaceAll('-', '+').replaceAll('_', '/'))))
+        throw new Error('they have another hash')
+      await keepPack(pack, 'worldPack')
     } else {
       await dropPack('worldPack')
     }

@@ -58,7 +58,7 @@ export interface Welcome {
   map?: boolean
   /** The gateway takes `stance`. */
   stances?: boolean
-  /** The world's texture pack is at textures/ and this. */
+  /** The world's texture pack is at textures/ and this; '' for none. Older gateways do not send it. */
   textures?: string
   /** The gateway answers `people`. */
   people?: boolean
