@@ -2,6 +2,7 @@ package gameserver
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,8 +54,8 @@ func TestNameWithPassword(t *testing.T) {
 	})
 }
 
-// Who comes when the network does not answer plays until it says that another one keeps the name; that one's record
-// stays as it was.
+// Who comes when the network does not answer plays until it says that another one keeps the name. They are not shown
+// where that one left, whose record stays as it was.
 func TestPasswordThatIsFoundLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newHarness(t)
@@ -69,8 +70,11 @@ func TestPasswordThatIsFoundLater(t *testing.T) {
 		eve.goTo(3.5, 25, 4.5)
 		pass(time.Second)
 		eve.look(func() {
-			if eve.mu.failure.Code != wire.FailNameTaken {
+			if eve.mu.failure.Code != wire.FailNameTaken || !strings.Contains(eve.mu.failure.Message, "come again") {
 				t.Errorf("failure %+v", eve.mu.failure)
+			}
+			if eve.mu.corrections > 0 {
+				t.Error("they were brought to where ann left")
 			}
 		})
 		pass(2 * time.Minute)

@@ -116,7 +116,11 @@ func (s *session) dispatch(msg sessionmsg.FromClient) error {
 // ends the session of a guest whose name another one turns out to keep.
 func (s *session) recall() error {
 	_, home, _ := s.place.saved()
-	record, waits := s.g.players.TakeRecall(s.body.Player, home)
+	record, waits, err := s.g.players.TakeRecall(s.body.Player, home, s.checkPassword)
+	if err != nil {
+		return wire.Stop(wire.FailNameTaken, notice.New("taken_unchecked",
+			"a guest keeps the name {name} with a password, which could not be checked when you came: come again if it is yours", s.body.Name))
+	}
 	s.mayBeRecalled = waits
 	if record == nil {
 		return nil
@@ -126,7 +130,7 @@ func (s *session) recall() error {
 	}
 	s.out.Send(sessionmsg.Notice(notice.New("recalled", "You are back where you left: it was not known when you joined.")))
 	s.teleport(record.Pose)
-	return s.checkPassword(record.Verifier)
+	return nil
 }
 
 // After anything but moves and pings the session reads by itself for actedFor, since more of the same is likely and

@@ -188,11 +188,11 @@ func TestRecalled(t *testing.T) {
 					g.wantPublished("after the answer", name, want)
 				}
 				here := homeAt(3) // chosen since
-				record, waits := g.store.TakeRecall(player.GuestID("stays"), here)
-				if waits || (record != nil) != c.recalled || c.recalled && (record.Pose.X != 8 || record.Home != nil) {
+				record, waits, err := g.store.TakeRecall(player.GuestID("stays"), here, anyPassword)
+				if err != nil || waits || (record != nil) != c.recalled || c.recalled && (record.Pose.X != 8 || record.Home != nil) {
 					t.Errorf("recalled to %+v; may still be: %t", record, waits)
 				}
-				if again, _ := g.store.TakeRecall(player.GuestID("stays"), here); again != nil {
+				if again, _, _ := g.store.TakeRecall(player.GuestID("stays"), here, anyPassword); again != nil {
 					t.Error("recalled twice")
 				}
 				g.place("stays", 2) // they walk on
@@ -224,7 +224,7 @@ func TestRecalledOnlyNewcomers(t *testing.T) {
 		g.place("ann", 1)
 		pass(2 * recallTime)
 		load() // another connection
-		if _, waits := g.store.TakeRecall(id, nil); waits {
+		if _, waits, _ := g.store.TakeRecall(id, nil, anyPassword); waits {
 			t.Error("who was here for a minute may be recalled")
 		}
 		g.leave("ann")
@@ -234,7 +234,7 @@ func TestRecalledOnlyNewcomers(t *testing.T) {
 		load() // found
 		g.place("ann", 8)
 		pass(2 * saveEvery)
-		if record, waits := g.store.TakeRecall(id, nil); record != nil || waits {
+		if record, waits, _ := g.store.TakeRecall(id, nil, anyPassword); record != nil || waits {
 			t.Errorf("who was found when they came is recalled: %+v, %t", record, waits)
 		}
 	})
@@ -336,3 +336,5 @@ func TestBasesAreDeleted(t *testing.T) {
 		t.Errorf("beside junk: %+v, %t, %v", r, known, err)
 	}
 }
+
+func anyPassword(*player.Verifier) error { return nil }

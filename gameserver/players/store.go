@@ -207,25 +207,29 @@ func (ps *Store) readRow(id player.ID) (r row, err error) {
 
 // TakeRecall returns a player's record in the network, once, if they are to be brought to its place: the network did
 // not answer when they came, and has done so since. Its home is nil unless it becomes theirs, which is home now. Waits
-// reports whether that may still happen.
-func (ps *Store) TakeRecall(id player.ID, home *motion.Pose) (record *nodemsg.PlayerRecord, waits bool) {
+// reports whether that may still happen. If check refuses them by the password that the record has, its place stays
+// what is published.
+func (ps *Store) TakeRecall(id player.ID, home *motion.Pose, check func(*player.Verifier) error) (record *nodemsg.PlayerRecord, waits bool, err error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	d := ps.mu.doubts[id]
 	switch {
 	case d == nil, !d.settled && !d.recent():
-		return nil, false
+		return nil, false, nil
 	case !d.settled:
-		return nil, true
+		return nil, true, nil
 	case d.recalled == nil:
-		return nil, false
+		return nil, false, nil
+	}
+	if err := check(d.newer.Verifier); err != nil {
+		return nil, false, err
 	}
 	d.recalled = nil
 	recalled := *d.newer
 	if !sameHome(home, d.began.Home) {
 		recalled.Home = nil
 	}
-	return &recalled, false
+	return &recalled, false, nil
 }
 
 // NoteStored makes a player's next records newer than this node's.

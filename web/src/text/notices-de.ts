@@ -138,6 +138,8 @@ export const templates: Templates = {
     taken_by_player: 'Der Name {name} gehört einem Spieler: Nimm einen anderen.',
     taken_by_guest: 'Ein Gast namens {name} spielt gerade von einer anderen Adresse aus: Nimm einen anderen Namen.',
     taken_with_password: 'Ein Gast hat den Namen {name} mit einem Passwort geschützt: Nimm einen anderen.',
+    taken_unchecked:
+      'Ein Gast hat den Namen {name} mit einem Passwort geschützt, das nicht geprüft werden konnte, als du kamst: Komm noch einmal, wenn er dir gehört.',
     taken_by_original: 'Ein Gast namens {name} spielt gerade mit dem Client von VoxelPopuli: Nimm einen anderen Namen.',
     seen: 'Der Spieler ist wieder da.',
     nothing_to_confirm: 'Es gibt keinen Namen und kein Grundstück, die eine Rückkehr bestätigen würde.',

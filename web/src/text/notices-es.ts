@@ -136,6 +136,8 @@ export const templates: Templates = {
     taken_by_player: 'El nombre {name} es de un jugador: elige otro.',
     taken_by_guest: 'Un invitado llamado {name} juega desde otra dirección: elige otro nombre.',
     taken_with_password: 'Un invitado protege el nombre {name} con una contraseña: elige otro nombre.',
+    taken_unchecked:
+      'Un invitado protege el nombre {name} con una contraseña, que no se pudo comprobar cuando entraste: entra de nuevo si es tuyo.',
     taken_by_original: 'Un invitado llamado {name} juega con el cliente de VoxelPopuli: elige otro nombre.',
     seen: 'El jugador ha vuelto.',
     nothing_to_confirm: 'No tiene ningún nombre ni parcela que su vuelta confirme.',
