@@ -75,11 +75,10 @@ type Options struct {
 	Admission admission.Settings
 	People    moderation.People
 	History   moderation.History
-	Animals   moderation.Animals // nil: there are none
-	Wall      func() time.Time   // the time of the world; nil: that of the machine
-	Settled   func() bool        // reports whether what is too old by it may be deleted; nil: it may
-	Ready     func() error       // why the node should not be sent players now; nil if it may
-	Drained   func(DrainStep)    // receives the steps of the drain, from several goroutines; nil for none
+	Wall      func() time.Time // the time of the world; nil: that of the machine
+	Settled   func() bool      // reports whether what is too old by it may be deleted; nil: it may
+	Ready     func() error     // why the node should not be sent players now; nil if it may
+	Drained   func(DrainStep)  // receives the steps of the drain, from several goroutines; nil for none
 
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer

@@ -18,7 +18,7 @@ func (s *session) handleCommand(m sessionmsg.Command) error {
 		return s.permissions.TooFast()
 	}
 	return s.permissions.Command(m, moderation.Gateway{
-		Here: here{g}, Elsewhere: g.Elsewhere, History: g.History, Terrain: g.Terrain, Animals: g.Animals, Pose: s.place.pose, Spawn: g.spawnPose, Home: s.place.home, TimeOfDay: g.timeOfDay,
+		Here: here{g}, Elsewhere: g.Elsewhere, History: g.History, Terrain: g.Terrain, Pose: s.place.pose, Spawn: g.spawnPose, Home: s.place.home, TimeOfDay: g.timeOfDay,
 		SetHome: s.setHome, Teleport: s.teleport, Say: s.say, SayToWorld: s.sayToWorld,
 		Charge: func(kind policy.Kind, daily int) bool {
 			return s.limits.client.AllowDaily(map[policy.Kind]admission.Action{

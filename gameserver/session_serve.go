@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/creature"
 	"github.com/voxelpopuli/voxeld/gameserver/admission"
 	"github.com/voxelpopuli/voxeld/gameserver/chat"
 	"github.com/voxelpopuli/voxeld/gameserver/codec"
@@ -42,9 +41,6 @@ func (g *Gateway) serveSession(ctx context.Context, c conn, join *sessionmsg.Joi
 		if socket := stream.webSocket(); socket != nil {
 			socket.wake = s.out.Wake
 		}
-	}
-	if _, other := creature.KindOf(s.body.Skin); other { // nobody plays one
-		s.body.Skin = 0
 	}
 	if _, adapted := c.(adaptedConn); adapted {
 		s.out.Pace = int(games.TickEvery / region.TickEvery)

@@ -107,10 +107,6 @@ var commands = []Command{
 		Help: "go to a player, or to a place",
 	},
 	{
-		Name: "animal", Group: groupBuild, Usage: "sheep [COUNT] | remove [RADIUS]", Role: Moderator, Local: true,
-		Help: "have animals born where you stand, one or some; or remove those around you, or in a radius",
-	},
-	{
 		Name: "inspect", Group: groupBuild, Usage: "X,Y,Z [X,Y,Z [UNTIL [SKIP]]]", Role: Builder, Local: true,
 		Help: "show who changed a block; with two corners, the page shows what happened between them",
 	},

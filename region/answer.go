@@ -69,8 +69,6 @@ func (h *Host) answer(ctx context.Context, peer string, q nodemsg.Question) node
 		return h.Ranges.Answer(ctx, peer, *q.Range)
 	case q.History != nil:
 		return h.History.Answer(ctx, peer, *q.History)
-	case q.Creatures != nil:
-		return h.Creatures.Answer(ctx, peer, *q.Creatures)
 	case q.Regions != nil:
 		return h.answerCensus(ctx, *q.Regions)
 	case q.Rejoin != nil:

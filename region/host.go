@@ -21,7 +21,6 @@ import (
 	"github.com/voxelpopuli/voxeld/region/actor"
 	"github.com/voxelpopuli/voxeld/region/backups"
 	"github.com/voxelpopuli/voxeld/region/contents"
-	"github.com/voxelpopuli/voxeld/region/creatures"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/health"
 	"github.com/voxelpopuli/voxeld/region/integrity"
@@ -100,7 +99,6 @@ type Operations struct {
 	AutoSplit *split.AutoSplit     // has regions split that have too much load
 	Ranges    *rollback.Ranges     // asks what is in a rectangle
 	History   *rollback.Keeper     // asks who changed what, and rolls it back
-	Creatures *creatures.Keeper    // has creatures born, and carries them over borders
 }
 
 // Host runs the regions that live on this node. Create it with NewHost; it serves while Run runs.
@@ -307,17 +305,20 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 	}
 	runner := mods.NewRunner(mods.Options{
 		Content: func(hash mod.Hash) ([]byte, error) { return kept.Get(contents.Hash(hash)) },
-		Ground:  bases.Terrain,
-		Logger:  o.Logger, Registerer: o.Registerer,
+		Ground: func(ctx context.Context, pos grid.ChunkPos, hash *[32]byte) (*chunk.Chunk, error) {
+			if c := o.Ground(pos); hash == nil || c.Hash() == *hash {
+				return c, nil
+			}
+			return bases.BaseOf(ctx, pos, *hash)
+		},
+		Logger: o.Logger, Registerer: o.Registerer,
 	})
-	keeper := creatures.New(node, bases)
 	opener := &opener{
 		Node: node, regions: regions, options: openerOptions{world: o.World, proofs: proofs, now: o.Clock.Now, say: saying(tasks, o.Say)},
 		supervisor: supervisor, facts: facts, executor: executor, incarnations: incarnations, bases: bases,
 		disk:      &integrity.Disk{Node: node, Pieces: pieces, DamagedLog: executor.DamagedLog},
 		publisher: publisher, hibernation: hibernation, splitter: splitter, autoSplit: autoSplit, vacater: vacater, policy: policies, runner: runner,
-		creatures: keeper,
-		actors:    actor.NewMetrics(o.Registerer), probes: probes{land: provocation()},
+		actors: actor.NewMetrics(o.Registerer), probes: probes{land: provocation()},
 	}
 	catalog, err := opener.begin(ctx, o.DamagedRegions)
 	if err != nil {
@@ -327,7 +328,7 @@ func NewHost(ctx context.Context, o Options) (*Host, error) {
 		Options: o, Directory: places, Policy: policies, Contents: kept,
 		Operations: Operations{
 			Examiner: examiner, Exporter: exporter, Refounder: refounder, Splitter: splitter, AutoSplit: autoSplit, Ranges: ranges,
-			History: history, Creatures: keeper,
+			History: history,
 		},
 		tasks: tasks, questions: questions, pieces: transport.NewPieceServer(answerPiece(regions, bases, kept, splitter)),
 		foundings: transport.NewPeerLimits(foundRate, foundBurst), detector: detector, regions: regions, incarnations: incarnations,

@@ -10,7 +10,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/internal/background"
 	"github.com/voxelpopuli/voxeld/region/actor"
-	"github.com/voxelpopuli/voxeld/region/creatures"
 	"github.com/voxelpopuli/voxeld/region/directory"
 	"github.com/voxelpopuli/voxeld/region/integrity"
 	"github.com/voxelpopuli/voxeld/region/mods"
@@ -42,7 +41,6 @@ type opener struct {
 	vacater      *split.Vacater
 	policy       *policysync.Copy
 	runner       *mods.Runner
-	creatures    *creatures.Keeper
 	actors       *actor.Metrics
 
 	joining background.Shared[*actor.Land] // joins by invitation
@@ -169,7 +167,7 @@ func (o *opener) landOptions() (actor.Options, actor.LandOptions) {
 	return o.actorOptions(o.publisher.Changed), actor.LandOptions{
 		Hash: o.bases.Hash, Hibernate: o.hibernation.hibernate, StayAwake: o.autoSplit.StayAwake, Reload: o.readLand, ReadParts: o.disk.ReadParts, FetchParts: o.disk.FetchParts,
 		Split: o.splitter.Begin, Merged: o.splitter.DeleteMerged, Resolve: o.resolve, Pinned: o.bases.Pinned, RefuseEdit: o.policy.RefuseEdit,
-		Orders: func() actor.Orders { return o.policy.Orders() }, RunScript: o.runner.Submit, Say: o.options.say, Creatures: o.creatures.Options(), Proofs: o.options.proofs, Now: o.options.now, CPU: o.probes.cpu, Probe: o.probes.land,
+		Orders: func() actor.Orders { return o.policy.Orders() }, RunScript: o.runner.Submit, Say: o.options.say, Proofs: o.options.proofs, Now: o.options.now, CPU: o.probes.cpu, Probe: o.probes.land,
 	}
 }
 

@@ -28,9 +28,6 @@ type Outcome struct {
 	Said     []Said     // to players
 	Barrier  *Barrier   // set if the entry was a barrier; the other fields are empty then
 	Step     Step       // what the entry did to the region's structure; the other fields are empty then
-	// Creatures is set if the entry was of creatures, and Born is how many were born; the other fields are empty then.
-	Creatures bool
-	Born      int
 }
 
 // Change is one block that an edit changed.

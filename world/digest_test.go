@@ -46,9 +46,7 @@ func TestLandDigestIsExact(t *testing.T) {
 		}
 		apply := func() {
 			pos := grid.ChunkPos{X: testCell.Area().MinX, Z: testCell.Area().MinZ}
-			switch rapid.IntRange(0, 6).Draw(t, "entry") {
-			case 4:
-				applyEntry(drawCreatures(t, l))
+			switch rapid.IntRange(0, 5).Draw(t, "entry") {
 			case 0:
 				fillSegment(l, pos, applyEntry)
 			case 3:
@@ -122,10 +120,8 @@ func TestReplaceRepairs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, table := newTestLand(), make(rows)
 		for i := range rapid.IntRange(1, 6).Draw(t, "batches") {
-			for _, entry := range [][]byte{drawBatch(t).Encode(), drawCreatures(t, l)} {
-				if _, err := l.Apply(uint64(i+2), entry); err != nil {
-					t.Fatal(err)
-				}
+			if _, err := l.Apply(uint64(i+2), drawBatch(t).Encode()); err != nil {
+				t.Fatal(err)
 			}
 			table.store(l.Writes())
 		}

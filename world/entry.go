@@ -18,7 +18,6 @@ const (
 	tagBatchBulk       = 13 // some edits are bulk edits
 	tagEffects         = 14 // of mods
 	tagMod             = 15 // what a mod may do
-	tagCreatures       = 17
 )
 
 // entries decode and apply the entries of each tag.
@@ -37,7 +36,6 @@ var entries = [256]func(l *Land, index uint64, entry []byte) (Outcome, error){
 	tagMarks:           (*Land).applyMarks,
 	tagEffects:         (*Land).applyAnswers,
 	tagMod:             (*Land).applyMod,
-	tagCreatures:       (*Land).applyCreatures,
 }
 
 // restructure applies entries that do nothing but change the region's structure.

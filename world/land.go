@@ -21,7 +21,7 @@ const LandTable = "land"
 const rememberedPlayers = 1024
 
 // Land is the replicated state of one region: the edits over its terrain, the pinned base of every edited chunk, and
-// each player's recent edit sequences, and the creatures. It does not hold the terrain itself, which is a pure function of the genesis and
+// each player's recent edit sequences. It does not hold the terrain itself, which is a pure function of the genesis and
 // computed where it is needed (docs/adr/0003). It also has the history of the edits (docs/adr/0050).
 type Land struct {
 	landKeys
@@ -36,7 +36,6 @@ type Land struct {
 	marked    int64
 	tracked   *LandDigest // current; nil if there is none
 	structure Structure
-	creatures creatures
 	dirtyRows dirtyRows
 
 	Proofs Proofs // set before batches are applied
@@ -95,13 +94,12 @@ func (g *pinnedChunk) write(at chunk.Index, text string) {
 // NewLand returns the empty state of a region in a world that is height blocks high.
 func NewLand(id uint64, cell grid.Cell, height int32) *Land {
 	return &Land{
-		landKeys:  landKeys{id},
-		cell:      cell,
-		height:    height,
-		pinned:    make(map[grid.ChunkPos]*pinnedChunk),
-		recents:   make(map[player.ID]*recent),
-		mods:      make(map[string]*modState),
-		creatures: newCreatures(),
+		landKeys: landKeys{id},
+		cell:     cell,
+		height:   height,
+		pinned:   make(map[grid.ChunkPos]*pinnedChunk),
+		recents:  make(map[player.ID]*recent),
+		mods:     make(map[string]*modState),
 		dirtyRows: dirtyRows{
 			pins: make(map[grid.ChunkPos]struct{}), edits: make(map[place]struct{}), players: make(map[player.ID]struct{}),
 			history: make(map[segmentAt]struct{}), mods: make(map[string]struct{}), events: make(map[EventAt]struct{}),
@@ -214,8 +212,7 @@ func (l *Land) CountEdits(visit func(pos grid.ChunkPos, blocks int)) {
 func (l *Land) pinTo(pos grid.ChunkPos, base [32]byte) { l.pinned[pos] = &pinnedChunk{base: base} }
 
 // Part is a piece of a region's land that is compared and repaired separately: one chunk (its base and its edits), or,
-// with Sequences, the recorded edit sequences of the players, the creatures, and the region's structure. Chunk is zero
-// then.
+// with Sequences, the recorded edit sequences of the players, and the region's structure. Chunk is zero then.
 type Part struct {
 	Chunk     grid.ChunkPos
 	Sequences bool

@@ -6,7 +6,6 @@ import (
 	"github.com/voxelpopuli/voxeld/chunk"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/player"
-	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
 
 // landKeys makes the keys of a region's rows in LandTable.
@@ -14,17 +13,12 @@ type landKeys struct{ id uint64 }
 
 // Kinds of rows in LandTable: the byte after the region id.
 const (
-	// keyAcceptance: source → which of its departures have arrived here.
-	keyAcceptance = 'a'
-	// keyCreature: id → creature. keyDeparture: source, number → the chunk that a creature left, its id, and it.
-	keyCreature  = 'c'
-	keyDeparture = 'd'
-	keyBase      = 'b' // X, Z → base hash, 32 bytes
-	keyEdit      = 'e' // X, Z, index → block, 2 bytes big-endian, and the text of a sign
-	keyMod       = 'g' // name → what a mod may do, and whether it is suspended
-	keyHistory   = 'h' // X, Z, number of the segment → a segment of the chunk's history
-	keyEvent     = 'i' // X, Z, id of an event, u64 big-endian → the event, which waits for a mod
-	keyPlayer    = 'p' // player id → recent sequences
+	keyBase    = 'b' // X, Z → base hash, 32 bytes
+	keyEdit    = 'e' // X, Z, index → block, 2 bytes big-endian, and the text of a sign
+	keyMod     = 'g' // name → what a mod may do, and whether it is suspended
+	keyHistory = 'h' // X, Z, number of the segment → a segment of the chunk's history
+	keyEvent   = 'i' // X, Z, id of an event, u64 big-endian → the event, which waits for a mod
+	keyPlayer  = 'p' // player id → recent sequences
 	// keyOrders has no more in its key: → number of the last rollback that is complete, u64 big-endian; and behind it,
 	// if one has arrived, that of the last order that has.
 	keyOrders = 'r'
@@ -70,18 +64,5 @@ func (k landKeys) eventKey(at EventAt) []byte {
 }
 
 func (k landKeys) ordersKey() []byte { return append(k.Prefix(), keyOrders) }
-
-func (k landKeys) creatureKey(id player.ID) []byte {
-	return append(append(k.Prefix(), keyCreature), id[:]...)
-}
-
-func (k landKeys) departureKey(p nodemsg.Passage) []byte {
-	key := binary.BigEndian.AppendUint64(append(k.Prefix(), keyDeparture), p.Source)
-	return binary.BigEndian.AppendUint64(key, p.Number)
-}
-
-func (k landKeys) acceptanceKey(source uint64) []byte {
-	return binary.BigEndian.AppendUint64(append(k.Prefix(), keyAcceptance), source)
-}
 
 func (k landKeys) structureKey() []byte { return append(k.Prefix(), keyStructure) }

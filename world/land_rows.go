@@ -89,7 +89,6 @@ func (l *Land) Load(key, value []byte) error {
 			return fmt.Errorf("%w: structure %x", errRow, value)
 		}
 		l.structure = s
-	case l.loadCreatures(key[8], rest, value):
 	default:
 		return fmt.Errorf("%w: key %x", errRow, key)
 	}
@@ -133,7 +132,6 @@ func (l *Land) Writes() []kv.Write {
 	if u.structure {
 		writes = append(writes, l.structureRow())
 	}
-	writes = append(writes, l.creatures.writes()...)
 	u.structure, u.orders = false, false
 	clear(u.pins)
 	clear(u.edits)
@@ -159,10 +157,7 @@ func (l *Land) Parts() []Part {
 // PartPrefixes returns the key prefixes of a part's rows.
 func (l *Land) PartPrefixes(p Part) [][]byte {
 	if p.Sequences {
-		return [][]byte{
-			append(l.Prefix(), keyAcceptance), append(l.Prefix(), keyCreature), append(l.Prefix(), keyDeparture),
-			append(l.Prefix(), keyMod), append(l.Prefix(), keyPlayer), l.ordersKey(), l.structureKey(),
-		}
+		return [][]byte{append(l.Prefix(), keyMod), append(l.Prefix(), keyPlayer), l.ordersKey(), l.structureKey()}
 	}
 	return [][]byte{l.baseKey(p.Chunk), l.chunkKey(keyEdit, p.Chunk), l.chunkKey(keyHistory, p.Chunk), l.chunkKey(keyEvent, p.Chunk)}
 }
@@ -171,7 +166,6 @@ func (l *Land) PartPrefixes(p Part) [][]byte {
 // the call.
 func (l *Land) Rows(p Part, visit func(key, value []byte)) {
 	if p.Sequences {
-		l.creatures.visit(l.landKeys, visit)
 		for _, name := range slices.Sorted(maps.Keys(l.mods)) {
 			visit(l.modKey(name), l.mods[name].encode())
 		}
@@ -235,7 +229,7 @@ func (l *Land) Replace(p Part, rows []kv.Write, stored [][]byte) ([]kv.Write, er
 	switch {
 	case p.Sequences:
 		l.recents, l.structure, l.rolledBack, l.marked = fresh.recents, fresh.structure, fresh.rolledBack, fresh.marked
-		l.mods, l.creatures = fresh.mods, fresh.creatures
+		l.mods = fresh.mods
 	case fresh.pinned[p.Chunk] == nil:
 		delete(l.pinned, p.Chunk)
 	default:
@@ -253,7 +247,7 @@ func (l *Land) only(p Part) error {
 			return errRow
 		}
 	}
-	if !p.Sequences && (len(l.recents)+len(l.mods) > 0 || !l.creatures.empty() || l.structure != (Structure{}) || l.ordersRow() != nil) || len(l.recents) > rememberedPlayers {
+	if !p.Sequences && (len(l.recents)+len(l.mods) > 0 || l.structure != (Structure{}) || l.ordersRow() != nil) || len(l.recents) > rememberedPlayers {
 		return errRow
 	}
 	return nil

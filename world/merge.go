@@ -150,7 +150,6 @@ func (l *Land) merge(index uint64, packed [2][]byte) error {
 			merged.recents[id] = mergeRecent(merged.recents[id], r)
 			merged.dirtyRows.players[id] = struct{}{}
 		}
-		merged.take(&child.creatures, index)
 		// Who proposes the merge sees to it that they are the same. Otherwise what is complete in one half only would
 		// begin again there, and an order that has arrived in one half only would arrive there again, after what was
 		// built since.

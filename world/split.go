@@ -31,7 +31,7 @@ type Child struct {
 }
 
 // Children returns both halves of the land for a split by the entry at the index: the pins and the edits of each half's
-// chunks, and every player's sequences in both, because a player may have edited in both; each half's creatures.
+// chunks, and every player's sequences in both, because a player may have edited in both.
 func (l *Land) Children(index uint64) [2]Child {
 	var children [2]Child
 	lower, upper := l.cell.Children()
@@ -46,7 +46,6 @@ func (l *Land) Children(index uint64) [2]Child {
 		child.structure = Structure{Parent: l.id, ParentSplit: index, Edited: l.structure.Edited}
 		child.mods = l.mods // only read
 		child.rolledBack, child.marked = l.rolledBack, l.marked
-		child.creatures = l.creatures.of(cell)
 		children[half] = Child{ID: child.id, Cell: cell, Rows: child.rows()}
 	}
 	return children

@@ -29,7 +29,7 @@ func (l *Land) applyVacate(index uint64, entry []byte) (Step, error) {
 // Empty reports whether nothing was ever built in a region, and it was never split: it has no rows. A region that was
 // given up is not Empty.
 func (l *Land) Empty() bool {
-	return len(l.pinned) == 0 && len(l.recents) == 0 && len(l.mods) == 0 && l.creatures.empty() && l.ordersRow() == nil && l.structure == Structure{}
+	return len(l.pinned) == 0 && len(l.recents) == 0 && len(l.mods) == 0 && l.ordersRow() == nil && l.structure == Structure{}
 }
 
 var errRowFound = errors.New("a row was found")

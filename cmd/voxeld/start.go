@@ -462,7 +462,7 @@ func (n *node) makeGateway(context.Context, *stack) error {
 		Regions: n.regions, Ranges: n.regions.Ranges.Query, Nodes: n.peers(), Players: n.dht, Storage: store.NewBounded(n.db),
 		Client: client(), Contents: func(hash [32]byte) ([]byte, error) { return n.regions.Contents.Get(hash) },
 		Admission: admissionSettings(n.cfg.Players),
-		People:    n.regions.Policy, History: n.regions.History, Animals: n.regions.Creatures, Wall: n.clock.Now, Settled: n.clock.Settled,
+		People:    n.regions.Policy, History: n.regions.History, Wall: n.clock.Now, Settled: n.clock.Settled,
 		Overlay: n.cfg.Overlay, Streams: n.peers(),
 		Ready: n.ready, Drained: n.shutdown.report, Logger: n.logger, Registerer: n.metrics,
 	})

@@ -15,7 +15,6 @@ func regions() dashboard {
 				{title: "Late ticks", alert: "VoxeldSlowTicks", description: "Ticks that started more than a tick late. Normal: less than one a second.", unit: rate, queries: one(perSecond("voxeld_region_late_ticks_total", "instance"), "{{instance}}")},
 				{title: "Time spent in ticks, by phase", description: "Seconds of each second: what regions work on.", unit: share, kind: stacked, queries: one(perSecond("voxeld_region_tick_phase_seconds_sum", "phase"), "{{phase}}")},
 				{title: "Edits applied", description: "Edits committed and applied to replicas on the node.", unit: rate, queries: one(perSecond("voxeld_region_edits_total", "instance"), "{{instance}}")},
-				{title: "Creatures", description: "Animals in the regions that the node leads.", unit: count, queries: one("voxeld_region_creatures{SEL}", "{{instance}}")},
 				{title: "Regions loaded and led", description: "Regions in use on the node; those that nobody uses hibernate.", unit: count, queries: []query{
 					{"voxeld_regions_loaded{SEL}", "{{instance}}: loaded"}, {"voxeld_regions_led{SEL}", "{{instance}}: led"},
 				}},

@@ -12,31 +12,27 @@ import (
 const (
 	plainIDs    = 127
 	extendedIDs = 254
-	// playerIDs are kept for players.
-	playerIDs = 60
 )
 
-// avatars are the other players and the creatures in view, and those of them that the client is shown.
+// avatars are the other players in view, and those of them that the client is shown.
 type avatars struct {
 	*games.Others[shown]
-	free   []byte // ids
-	list   bool   // the client has ExtPlayerList
-	models bool   // the client has ChangeModel
-	next   packet // scratch
+	free []byte // ids
+	list bool   // the client has ExtPlayerList
+	next packet // scratch
 }
 
 // shown is another player as the client sees them.
 type shown struct {
 	on bool // they have an id
-	in bool // they are in the list of players
 	id byte
 	at place // in the level
 }
 
-func newAvatars(f features, changed func(*sessionmsg.TickDelta)) avatars {
-	a := avatars{Others: games.NewOthers[shown](changed), list: f[extPlayerList], models: f[extChangeModel]}
+func newAvatars(list bool, changed func(*sessionmsg.TickDelta)) avatars {
+	a := avatars{Others: games.NewOthers[shown](changed), list: list}
 	n := plainIDs
-	if a.list {
+	if list {
 		n = extendedIDs
 	}
 	for id := n - 1; id >= 0; id-- {
@@ -57,11 +53,11 @@ func (a *avatars) hide(s *shown, put func(packet)) {
 		return
 	}
 	put(begin(packetDespawn).u8(s.id))
-	if s.in {
+	if a.list {
 		put(begin(packetRemovePlayerName).u16(uint16(s.id)))
 	}
 	a.free = append(a.free, s.id)
-	s.on, s.in = false, false
+	s.on = false
 }
 
 // move shows the players in view where they are now, in a level with a corner. Whoever comes while there is no id is
@@ -75,12 +71,10 @@ func (a *avatars) move(now time.Time, origin grid.Pos, put func(packet)) {
 			s.at = at
 			a.next = append(a.next[:0], packetTeleport).u8(s.id).place(at)
 			put(a.next)
-		case !s.on && (len(a.free) > playerIDs || v.Kind == 0 && len(a.free) > 0):
-			*s = shown{on: true, id: a.free[len(a.free)-1], at: at, in: a.list && v.Kind == 0}
+		case !s.on && len(a.free) > 0:
+			*s = shown{on: true, id: a.free[len(a.free)-1], at: at}
 			a.free = a.free[:len(a.free)-1]
-			if a.show(v.Name, s, put); a.models && v.Kind != 0 {
-				put(begin(packetChangeModel).u8(s.id).text(v.Kind.String()))
-			}
+			a.show(v.Name, s, put)
 		}
 	}
 }
@@ -90,8 +84,6 @@ func (a *avatars) show(name string, s *shown, put func(packet)) {
 		put(begin(packetSpawn).u8(s.id).text(name).place(s.at))
 		return
 	}
-	if s.in {
-		put(begin(packetAddPlayerName).u16(uint16(s.id)).text(name).text(name).text("Players").u8(0))
-	}
+	put(begin(packetAddPlayerName).u16(uint16(s.id)).text(name).text(name).text("Players").u8(0))
 	put(begin(packetAddEntity2).u8(s.id).text(name).text(name).place(s.at))
 }

@@ -62,7 +62,7 @@ func newClient(a *Adapter, c net.Conn, in *packetReader, f features) *Client {
 	}
 	cl.mu.out = bufio.NewWriterSize(games.Deadlined{Conn: c}, 8<<10)
 	cl.mu.lands = make(lands)
-	cl.mu.avatars = newAvatars(f, cl.showDelta)
+	cl.mu.avatars = newAvatars(f[extPlayerList], cl.showDelta)
 	return cl
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
-	"github.com/voxelpopuli/voxeld/creature"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/gameserver/games/gamestest"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -443,28 +442,5 @@ func TestHeldBlock(t *testing.T) {
 				t.Errorf("with %v the client sends %#v, %v; want %#v", want.features, got, err, m)
 			}
 		}
-	}
-}
-
-// Sheep have the model of sheep, are in no list of players, and leave room for players.
-func TestSheep(t *testing.T) {
-	cl, s := playing(t, nil, extPlayerList, extChangeModel)
-	s.Out.Reset()
-	d := gamestest.Entering(extendedIDs, 3)
-	for i := range d.Enter {
-		d.Enter[i].Skin = creature.Sheep.Skin()
-	}
-	gamestest.ReceiveDelta(t, cl, 1, d)
-	gamestest.Tick(t, cl, time.Now())
-	cl.mu.out.Flush() //nolint:errcheck // into memory
-	sent := s.Out.String()
-	if n := strings.Count(sent, string(packet{packetChangeModel, 0}.text("sheep"))); n != 1 {
-		t.Errorf("%d sheep have id 0 and their model", n)
-	}
-	if strings.Contains(sent, string(packet(nil).text("Players"))) {
-		t.Error("a sheep is in the list of players")
-	}
-	if n := len(idsOf(&cl.mu.avatars)); n != extendedIDs-playerIDs {
-		t.Errorf("%d sheep are shown, want %d", n, extendedIDs-playerIDs)
 	}
 }

@@ -14,7 +14,6 @@ const (
 	extClickDistance  = "ClickDistance"
 	extCustomBlocks   = "CustomBlocks"
 	extPlayerList     = "ExtPlayerList"
-	extChangeModel    = "ChangeModel"
 	extEnvColors      = "EnvColors"
 	extMapAspect      = "EnvMapAspect"
 	extMessageTypes   = "MessageTypes"
@@ -38,7 +37,6 @@ var extensions = []struct {
 	{extClickDistance, 1},
 	{extCustomBlocks, 1},
 	{extPlayerList, 2},
-	{extChangeModel, 1},
 	{extEnvColors, 1},
 	{extMapAspect, 1},
 	{extMessageTypes, 1},

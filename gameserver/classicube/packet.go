@@ -33,7 +33,6 @@ const (
 	packetAddPlayerName    = 0x16
 	packetRemovePlayerName = 0x18
 	packetEnvColor         = 0x19
-	packetChangeModel      = 0x1d
 	packetHackControl      = 0x20
 	packetAddEntity2       = 0x21
 	packetPlayerClick      = 0x22

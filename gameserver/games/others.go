@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/voxelpopuli/voxeld/creature"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -12,8 +11,7 @@ import (
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
-// Others are the other players and the creatures in view of a client. T is what the adapter keeps of each. The client's
-// lock guards them.
+// Others are the other players in view of a client. T is what the adapter keeps of each. The client's lock guards them.
 type Others[T any] struct {
 	self    player.ID
 	tick    time.Duration // of the gateway
@@ -25,11 +23,10 @@ type Others[T any] struct {
 	updates uint64
 }
 
-// Other is another player, or a creature, in view.
+// Other is another player in view.
 type Other[T any] struct {
 	ID     player.ID
 	Name   string
-	Kind   creature.Kind // 0: a player
 	Stance nodemsg.Stance
 	Pose   motion.Pose // as of the last Update
 	As     T
@@ -92,9 +89,6 @@ func (o *Others[T]) enter(n *sessionmsg.TickDelta) {
 			o.all = append(o.all, v)
 		}
 		v.Name, v.Stance = a.Name, a.Stance
-		if kind, is := creature.KindOf(a.Skin); is {
-			v.Kind = kind
-		}
 	}
 }
 

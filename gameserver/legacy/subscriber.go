@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/voxelpopuli/voxeld/chunk"
-	"github.com/voxelpopuli/voxeld/creature"
 	"github.com/voxelpopuli/voxeld/gameserver/mirror"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -72,9 +71,6 @@ func (lc *conn) sendSlab(c *mirror.Chunk) {
 // client's own player, and those who may be, are not shown.
 func (lc *conn) show(body nodemsg.Body) bool {
 	var buffer [4]player.ID
-	if _, other := creature.KindOf(body.Skin); other { // the client knows players only
-		return false
-	}
 	if _, shown := lc.shown[body.Player]; shown || slices.Contains(lc.hiddenPlayers(buffer[:0]), body.Player) {
 		return false
 	}

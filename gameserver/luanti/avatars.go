@@ -18,7 +18,7 @@ const (
 	objectProperties, objectPosition, objectAttachment = 0, 1, 8
 )
 
-// avatars are the other players and the creatures in view, and those of them that the client is shown.
+// avatars are the other players in view, and those of them that the client is shown.
 type avatars struct {
 	*games.Others[shown]
 	used  map[uint16]bool // ids
@@ -67,17 +67,10 @@ func (a *avatars) move(now time.Time, o origin, put func(packet), putLossy func(
 			continue
 		}
 		at := o.place(v.Pose)
-		if v.Kind != 0 {
-			at.y += sheepHeight / 2 * unit // of its middle
-		}
 		switch {
 		case v.As.id == 0 && len(a.used) < maxShown:
 			v.As = shown{id: a.id(), at: at}
-			if v.Kind == 0 {
-				fresh = append(fresh, object(v.As.id, v.Name, at, true))
-			} else {
-				fresh = append(fresh, sheep(v.As.id, at))
-			}
+			fresh = append(fresh, object(v.As.id, v.Name, at, true))
 		case v.As.id != 0 && v.As.at != at:
 			v.As.at, v.As.lossy = at, true
 			if len(moved)+positionBytes > maxLossy {
@@ -130,29 +123,11 @@ const (
 
 // object is a new player, who is the client's own if they are not seen.
 func object(id uint16, name string, at place, seen bool) packet {
-	look := packet(nil).text("upright_sprite").f32(1, 2, 1).u16(2).text(frontImage).text(backImage)
-	return objectOf(id, name, at, seen, look, halfWidth, 0, height)
-}
-
-// Size of a sheep, in blocks.
-const sheepHalfWidth, sheepHeight = .45, 1.2
-
-// sheep is a new sheep: a box, which has its place in its middle.
-func sheep(id uint16, at place) packet {
-	look := packet(nil).text("cube").f32(2*sheepHalfWidth, sheepHeight, 1.3).u16(6)
-	for _, image := range [...]string{woolImage, woolImage, woolImage, woolImage, faceImage, woolImage} { // +Y −Y +X −X +Z −Z
-		look = look.text(image)
-	}
-	return objectOf(id, "", at, true, look, sheepHalfWidth, -sheepHeight/2, sheepHeight/2)
-}
-
-// objectOf is a new object that has a look, and a body from a height to another one around its place.
-func objectOf(id uint16, name string, at place, seen bool, look packet, halfWidth, low, high float64) packet {
 	p := packet(nil).u8(objectProperties, 4).u16(20).flag(false).f32(0)
 	for range 2 { // for collisions, and for pointing
-		p = p.f32(-halfWidth, low, -halfWidth, halfWidth, high, halfWidth)
+		p = p.f32(-halfWidth, 0, -halfWidth, halfWidth, height, halfWidth)
 	}
-	p = append(p.flag(seen), look...)
+	p = p.flag(seen).text("upright_sprite").f32(1, 2, 1).u16(2).text(frontImage).text(backImage)
 	p = p.s16(1).s16(1).s16(0).s16(0).flag(seen, false).f32(0).text("") // sprites, visible, steps, turning, mesh
 	p = p.u16(0).flag(false).f32(.6).flag(false).f32(0).flag(false)     // colours, collisions, step, facing, culling
 	p = p.text(name).u8(white, white, white, white).f32(-1).text("").text("").u8(0).u16(11)

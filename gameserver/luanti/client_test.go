@@ -16,7 +16,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
-	"github.com/voxelpopuli/voxeld/creature"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/gameserver/games/gamestest"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -821,23 +820,5 @@ func TestOthersMove(t *testing.T) {
 	gamestest.ReceiveDelta(t, cl, 1, gamestest.Entering(1, 3))
 	if tick(); len(cl.mu.avatars.All()) != 1 || len(cl.mu.avatars.used) != 1 {
 		t.Errorf("%d players are in sight, want 1", len(cl.mu.avatars.All()))
-	}
-}
-
-// A sheep is a box with a face, whose middle is where it stands, half its height up.
-func TestSheep(t *testing.T) {
-	cl, s := playing(t, moveTo(start))
-	d := gamestest.Entering(1, 3)
-	d.Enter[0].Skin = creature.Sheep.Skin()
-	s.out = nil
-	gamestest.ReceiveDelta(t, cl, 1, d)
-	gamestest.Tick(t, cl, time.Now())
-	shown := s.sent(toActiveObjects)
-	if len(shown) != 1 || !bytes.Contains(shown[0], packet(nil).text("cube")) || !bytes.Contains(shown[0], packet(nil).text(faceImage)) {
-		t.Errorf("a sheep is shown as %q", shown)
-	}
-	at := cl.mu.avatars.All()[0].As.at
-	if want := (10 + sheepHeight/2 - middle) * unit; math.Abs(at.y-want) > .1 {
-		t.Errorf("its middle is at height %g, want %g", at.y, want)
 	}
 }

@@ -40,11 +40,6 @@ func define() (definitions, error) {
 			return d, err
 		}
 	}
-	for name, face := range map[string]bool{woolImage: false, faceImage: true} {
-		if d.media[name], err = drawSheep(face); err != nil {
-			return d, err
-		}
-	}
 	announce := begin(toAnnounceMedia).u16(uint16(len(d.media))) //nolint:gosec // some hundred
 	for name, data := range d.media {
 		sum := sha1.Sum(data) //nolint:gosec // what the protocol names media by

@@ -7,36 +7,11 @@ import (
 	"image/png"
 )
 
-// Images of a player, from the front and from the back, and of a sheep: of its wool, and of its face in that.
+// Images of a player, from the front and from the back.
 const (
 	frontImage = prefix + "player_front.png"
 	backImage  = prefix + "player_back.png"
-	woolImage  = prefix + "sheep_wool.png"
-	faceImage  = prefix + "sheep_face.png"
 )
-
-// drawSheep returns an image of a sheep as PNG: 16×16 pixels.
-func drawSheep(face bool) ([]byte, error) {
-	m := image.NewNRGBA(image.Rect(0, 0, 16, 16))
-	for y := range 16 {
-		for x := range 16 {
-			c := color.NRGBA{232, 228, 216, 255}
-			if (x*5+y*11)%4 == 0 {
-				c = color.NRGBA{214, 208, 194, 255}
-			}
-			if inFace := x >= 4 && x < 12 && y >= 4 && y < 13; face && inFace {
-				c = color.NRGBA{198, 164, 138, 255}
-				if y == 6 && (x == 5 || x == 10) {
-					c = color.NRGBA{40, 36, 34, 255}
-				}
-			}
-			m.SetNRGBA(x, y, c)
-		}
-	}
-	var out bytes.Buffer
-	err := png.Encode(&out, m)
-	return out.Bytes(), err
-}
 
 // drawPlayer returns the image of a player as PNG: 16×32 pixels.
 func drawPlayer(front bool) ([]byte, error) {

@@ -15,7 +15,7 @@ import (
 // selfEntity is the number of the client's own player.
 const selfEntity = 1
 
-// avatars are the other players and the creatures in view, as the client is shown them.
+// avatars are the other players in view, as the client is shown them.
 type avatars struct {
 	*games.Others[shown]
 	self     player.ID           // as the client knows it
@@ -75,9 +75,7 @@ func (a *avatars) move(now time.Time, put func(packet)) {
 	a.Update(now, func(v *games.Other[shown]) {
 		if v.As.entity != 0 {
 			put(begin(packetRemoveEntities).varint(1).varint(int(v.As.entity)))
-			if v.Kind == 0 {
-				a.unlist(v.ID, put)
-			}
+			a.unlist(v.ID, put)
 			delete(a.entities, v.As.entity)
 		}
 	})
@@ -98,13 +96,9 @@ func (a *avatars) show(v *games.Other[shown], at place, put func(packet)) {
 	a.last++
 	v.As = shown{entity: a.last, at: at}
 	a.entities[a.last] = v.ID
-	kind := entitySheep
-	if v.Kind == 0 {
-		kind = entityPlayer
-		a.list(v.ID, v.Name, put)
-	}
+	a.list(v.ID, v.Name, put)
 	x, y, z := at.position()
-	put(append(begin(packetSpawnEntity).varint(int(a.last)), v.ID[:]...).varint(kind).f64(x, y, z).
+	put(append(begin(packetSpawnEntity).varint(int(a.last)), v.ID[:]...).varint(entityPlayer).f64(x, y, z).
 		u8(at.pitch, at.yaw, at.yaw).varint(0).i16(0).i16(0).i16(0))
 }
 

@@ -18,7 +18,6 @@ import (
 
 	"github.com/voxelpopuli/voxeld/blocktable"
 	"github.com/voxelpopuli/voxeld/chunk"
-	"github.com/voxelpopuli/voxeld/creature"
 	"github.com/voxelpopuli/voxeld/gameserver/games"
 	"github.com/voxelpopuli/voxeld/gameserver/games/gamestest"
 	"github.com/voxelpopuli/voxeld/grid"
@@ -916,25 +915,5 @@ func TestBucket(t *testing.T) {
 				t.Error("the use of the bucket is not acknowledged")
 			}
 		})
-	}
-}
-
-// A sheep is one there, and no player in the list.
-func TestSheep(t *testing.T) {
-	cl, s := playing(t, nil)
-	d := gamestest.Entering(1, 3)
-	d.Enter[0].Skin = creature.Sheep.Skin()
-	id := d.Enter[0].Player
-	gamestest.ReceiveDelta(t, cl, 1, d)
-	gamestest.Tick(t, cl, time.Now())
-	got := received(t, s, true)
-	listed := func(p []byte) bool { return p[0] == packetPlayers || p[0] == packetRemovePlayers }
-	if slices.ContainsFunc(got, listed) || !strings.HasPrefix(string(got[0]), string(append(begin(packetSpawnEntity).varint(2), id[:]...).varint(entitySheep))) {
-		t.Errorf("a sheep is shown as %x", got)
-	}
-	gamestest.ReceiveDelta(t, cl, 2, sessionmsg.TickDelta{Leave: []uint32{0}})
-	gamestest.Tick(t, cl, time.Now())
-	if got := received(t, s, true); slices.ContainsFunc(got, listed) || !has(got, begin(packetRemoveEntities).varint(1).varint(2)) {
-		t.Errorf("a sheep that has gone is shown as %x", got)
 	}
 }

@@ -94,7 +94,6 @@ const (
 	packetSystemChat     = 0x67
 	packetTeleportEntity = 0x6b
 	entityPlayer         = 122
-	entitySheep          = 82
 	gameModeCreative     = 1
 	playerAddAndList     = 0x01 | 0x04 | 0x08 // actions of packetPlayers: add, with the game mode, in the list
 	abilityCreative      = 0x01 | 0x04 | 0x08 // invulnerable, may fly, breaks at once

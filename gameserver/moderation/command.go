@@ -76,8 +76,6 @@ func (s *Permissions) answer(c policy.Command, rest string, g Gateway) (err erro
 	switch c.Name {
 	case "spawn", "home", "warp", "visit", "tp":
 		why = s.travel(c.Name, strings.Fields(rest), g)
-	case "animal":
-		why = s.animals(strings.Fields(rest), g)
 	case "sethome":
 		why = s.setHome(g)
 	case "world", "me":

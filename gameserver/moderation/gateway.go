@@ -25,7 +25,6 @@ type Gateway struct {
 	Elsewhere *elsewhere.Players
 	History   History
 	Terrain   Terrain
-	Animals   Animals
 
 	Pose      func() motion.Pose // of the player
 	Spawn     func() motion.Pose // where new players start

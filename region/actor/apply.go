@@ -52,17 +52,12 @@ func (l *land) apply(c replica.Committed) {
 	if outcome.Marks {
 		l.marks.proposed = time.Time{} // if more are missing, they come next
 	}
-	if outcome.Creatures {
-		l.creatures.applied(c.Entry, outcome)
-		return
-	}
 	l.Pinned(BasesOf(outcome.Pins))
 	for _, p := range outcome.Pins {
 		l.contents.crowd.Pinned(p)
 	}
 	for _, change := range outcome.Changes {
 		l.contents.crowd.Changed(change)
-		l.creatures.changed(change)
 		l.changed[change.Chunk]++
 	}
 	l.edits.committed(outcome, own)
@@ -80,8 +75,6 @@ func (l *land) restore(index uint64) error {
 	land.Proofs = l.Proofs
 	l.contents.land, l.inspection.current = land, nil
 	l.splitter.takeOver()
-	l.creatures.reset()
-	l.creatures.sync()
 	l.Pinned(BasesOf(land.Pins()))
 	clear(l.edits.bases)
 	l.Logger.Debug("region restored", "region", l.info.ID, "index", index, "edits", land.Edits())

@@ -59,8 +59,6 @@ type LandOptions struct {
 	RunScript func(mods.Task)
 	// Say shows a player, on the gateway of a node, what a mod tells them. If nil, nobody is shown that.
 	Say func(gateway string, line nodemsg.PrivateLine)
-	// Creatures are what those need of others.
-	Creatures CreatureOptions
 	// Proofs decide whose edits are accepted. Its functions may be called in any goroutine.
 	Proofs world.Proofs
 	// Now returns the time of edits. If nil, it is that of the machine.
@@ -96,7 +94,6 @@ type land struct {
 	splitter   splitter
 	marks      marker
 	mods       scripts
-	creatures  creatures
 	changed    map[grid.ChunkPos]int // edits applied since SampleLoad
 
 	idle           int    // ticks without a subscriber
@@ -145,7 +142,7 @@ func NewLand(base Options, o LandOptions, info nodemsg.Region, g Group, stored *
 			l.Logger.Error("part not retained for other members", "region", l.info.ID, "part", p.String(), "error", err)
 		},
 	}
-	l.splitter.land, l.mods.land, l.creatures = l, l, newCreatures(l)
+	l.splitter.land, l.mods.land = l, l
 	l.splitter.takeOver()
 	if l.raft != nil {
 		l.applied, l.reported = l.raft.AppliedIndex(), l.raft.AppliedIndex()
@@ -173,12 +170,11 @@ func (l *land) requestHash(pos grid.ChunkPos) {
 
 // unloadable reports whether the region could be closed now without losing anything or leaving a request unanswered.
 func (l *land) unloadable() bool {
-	return l.edits.empty() && l.creatures.idle() && !l.inspection.busy() && !l.paused && !l.edits.frozen
+	return l.edits.empty() && !l.inspection.busy() && !l.paused && !l.edits.frozen
 }
 
 // end dismisses all gateways, including those that were just coming in.
 func (l *land) end(why string) {
-	l.creatures.end()
 	if l.fault != nil {
 		if l.hub.elsewhere = ""; l.ledElsewhere() {
 			l.hub.elsewhere = l.leader

@@ -22,10 +22,6 @@ func (l *land) lead(d replica.Leadership, was bool) {
 	if !d.Self {
 		l.splitter.lostLeadership()
 	}
-	if d.Term != l.edits.term {
-		l.creatures.fail(errUncertain)
-	}
-	l.creatures.sync()
 	switch {
 	case d.Self:
 		if d.Term != l.edits.term {

@@ -12,16 +12,15 @@ import (
 type phase int
 
 const (
-	phaseInput     phase = iota // what gateways and other nodes have sent
-	phaseApply                  // what the group has committed
-	phaseStore                  // changed rows are passed to the store
-	phasePropose                // edits become log entries
-	phaseCreatures              // creatures move
-	phasePublish                // changes and moves are sent to gateways
+	phaseInput   phase = iota // what gateways and other nodes have sent
+	phaseApply                // what the group has committed
+	phaseStore                // changed rows are passed to the store
+	phasePropose              // edits become log entries
+	phasePublish              // changes and moves are sent to gateways
 	phases
 )
 
-var phaseNames = [phases]string{"input", "apply", "store", "propose", "creatures", "publish"}
+var phaseNames = [phases]string{"input", "apply", "store", "propose", "publish"}
 
 // TickBuckets bound the histograms of a tick, in seconds. The budget is one of them.
 var TickBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .0075, .01, .015, .02, .025, .03, .035, .04, .045, .05, .06, .075, .1, .25, .5, 1}
@@ -37,7 +36,6 @@ type Metrics struct {
 	repaired    prometheus.Counter
 	founded     prometheus.Counter
 	vacated     prometheus.Counter
-	creatures   prometheus.Gauge
 	catalog     prometheus.Gauge
 }
 
@@ -63,10 +61,6 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		repaired:    counter("voxeld_scrub_repaired_total", "Damaged parts on this node that scrubs repaired."),
 		founded:     counter("voxeld_regions_founded_total", "Regions founded while this node was a member of the catalog."),
 		vacated:     counter("voxeld_regions_vacated_total", "Regions given up while this node was a member of the catalog, because nothing was ever built there."),
-		creatures: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "voxeld_region_creatures",
-			Help: "Creatures in the regions that this node leads.",
-		}),
 		catalog: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "voxeld_catalog_members",
 			Help: "Voting members of the catalog; 0 on a node that is none.",
@@ -74,7 +68,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	inPhase := metric.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "voxeld_region_tick_phase_seconds",
-		Help:    "Duration of the parts of a tick: input (of gateways), apply (committed entries), store, propose (edits to the log), creatures (which move), publish (to gateways).",
+		Help:    "Duration of the parts of a tick: input (of gateways), apply (committed entries), store, propose (edits to the log), publish (to gateways).",
 		Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5},
 	}, metric.Values("phase", phaseNames[:]...))
 	for i, name := range phaseNames {
@@ -85,7 +79,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Help: "Length of a tick, 0.05.",
 	})
 	budget.Set(TickEvery.Seconds())
-	r.MustRegister(inPhase, budget, m.lateness, m.tickSeconds, m.lateTicks, m.leaderships, m.edits, m.repaired, m.founded, m.vacated, m.creatures, m.catalog)
+	r.MustRegister(inPhase, budget, m.lateness, m.tickSeconds, m.lateTicks, m.leaderships, m.edits, m.repaired, m.founded, m.vacated, m.catalog)
 	return m
 }
 

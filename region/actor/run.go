@@ -180,8 +180,6 @@ func (l *land) step() {
 	l.edits.bulkDue = true
 	l.edits.propose()
 	clock.end(phasePropose)
-	l.creatures.tick()
-	clock.end(phaseCreatures)
 	l.hub.publish()
 	clock.end(phasePublish)
 	l.awaitLeader()

@@ -134,7 +134,6 @@ func (s *splitter) changed() {
 	l.inspection.current = nil
 	l.contents.land.StopDigest()
 	s.takeOver()
-	l.creatures.sync()
 	l.Changed(l.info)
 	structure := l.contents.land.Structure()
 	s.awaited = slices.DeleteFunc(s.awaited, func(a awaitedStep) bool {
@@ -192,10 +191,10 @@ const placeholderTicks = 60
 // placeholder is the link of avatars that wait for their gateways: none that a gateway has.
 const placeholder = 0
 
-// bodies lists the players' avatars in a region. Creatures are in its land.
+// bodies lists the avatars in a region.
 func (l *land) bodies() (all []nodemsg.Body) {
 	l.contents.crowd.Count(func(at grid.ChunkPos, _ int) { all = append(all, l.contents.crowd.Inside(at)...) })
-	return slices.DeleteFunc(all, func(b nodemsg.Body) bool { return l.creatures.walkers[b.Player] != nil })
+	return all
 }
 
 // ShowAvatars has a region show avatars of the one that it came from until their gateways enter them themselves.

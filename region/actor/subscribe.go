@@ -1,7 +1,6 @@
 package actor
 
 import (
-	"github.com/voxelpopuli/voxeld/creature"
 	"github.com/voxelpopuli/voxeld/wire"
 	"github.com/voxelpopuli/voxeld/wire/nodemsg"
 )
@@ -36,9 +35,6 @@ func (l *land) handleMessage(s *subscriber, msg nodemsg.ToRegion, proven []bool)
 	}
 	owner := s.owner()
 	for _, body := range msg.Enter {
-		if _, other := creature.KindOf(body.Skin); other { // gateways have players only
-			body.Skin = 0
-		}
 		l.contents.crowd.Enter(owner, body)
 	}
 	for _, move := range msg.Moves {

@@ -95,26 +95,6 @@ func (b *Bases) Hash(pos grid.ChunkPos, found func(base [32]byte, failed *actor.
 	})
 }
 
-// Terrain returns the terrain of a chunk: the one with the hash if it is pinned. It may take milliseconds, or a fetch.
-func (b *Bases) Terrain(ctx context.Context, pos grid.ChunkPos, pinned *[32]byte) (*chunk.Chunk, error) {
-	if b.Ground != nil {
-		select {
-		case b.hashing <- struct{}{}:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		ground := b.Ground(pos)
-		<-b.hashing
-		if pinned == nil || ground.Hash() == *pinned {
-			return ground, nil
-		}
-	}
-	if pinned == nil {
-		return nil, ErrNoBase
-	}
-	return b.BaseOf(ctx, pos, *pinned)
-}
-
 // BaseOf returns the terrain with that hash for a chunk of which this node generates other terrain. It reads the stored
 // copy, or fetches one from another node and stores it. The error is ErrNoBase if no reachable node has it, or an error
 // of the storage.

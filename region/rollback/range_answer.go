@@ -177,7 +177,7 @@ func (r *Ranges) askLand(ctx context.Context, l *actor.Land, q nodemsg.RangeRequ
 
 // playersIn lists the players of a region who are in the area, at most MaxRangePlayers.
 func playersIn(tx actor.Tx, area grid.Area) (inside []nodemsg.RangePlayer, clipped bool) {
-	tx.Crowd().Players(func(b *nodemsg.Body) {
+	tx.Crowd().Bodies(func(b *nodemsg.Body) {
 		pos := grid.Pos{X: floor(b.Pose.X), Y: floor(b.Pose.Y), Z: floor(b.Pose.Z)}
 		if !area.Contains(pos.Chunk()) {
 			return

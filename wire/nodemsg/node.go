@@ -130,8 +130,6 @@ type Question struct {
 	// the catalog lists may send it, and most of them must say so (docs/adr/0097). The answer is the region as it was;
 	// none if it is not listed any more.
 	Vacated *Vacated `cbor:"29,keyasint,omitempty"`
-	// Creatures asks a region's leader about the region's creatures. The answer is Creatures.
-	Creatures *CreaturesRequest `cbor:"32,keyasint,omitempty"`
 }
 
 // Vacated names a region that was given up.
@@ -250,8 +248,6 @@ type Answer struct {
 	OtherActs bool `cbor:"27,keyasint,omitempty"`
 	// History answers History.
 	History *HistoryAnswer `cbor:"28,keyasint,omitempty"`
-	// Creatures answers Creatures.
-	Creatures *CreaturesAnswer `cbor:"37,keyasint,omitempty"`
 	// Number answers Act: how many acts there are, with this one.
 	Number uint64 `cbor:"26,keyasint,omitempty"`
 }

@@ -68,7 +68,6 @@ func (q Question) Valid() error {
 		alternativeOf(q.Status), alternativeOf(q.Regions), alternativeOf(q.Leaving), alternativeOf(q.Rejoin),
 		alternativeOf(q.Split), alternativeOf(q.Merge), alternativeOf(q.Structure), alternativeOf(q.Resolve), alternativeOf(q.Range),
 		alternativeOf(q.Act), alternativeOf(q.Acts), alternativeOf(q.History), alternativeOf(q.Forget), alternativeOf(q.Vacated),
-		alternativeOf(q.Creatures),
 	)
 }
 
@@ -138,7 +137,6 @@ func (a Answer) Valid() error {
 		checkKnownPeer(a.CatalogLeader),
 		alternativeOf(a.Range).err,
 		alternativeOf(a.History).err,
-		alternativeOf(a.Creatures).err,
 		checkList(a.Acts, ActsPage, Act.Valid),
 		wire.CheckText(a.Error),
 		checkWhy(a.Why),

@@ -1,10 +1,9 @@
-// Package crowd holds the players and creatures in a region, as they are seen, and what changes about them between two frames.
+// Package crowd holds the players in a region, and what changes about them between two frames.
 package crowd
 
 import (
 	"slices"
 
-	"github.com/voxelpopuli/voxeld/creature"
 	"github.com/voxelpopuli/voxeld/grid"
 	"github.com/voxelpopuli/voxeld/motion"
 	"github.com/voxelpopuli/voxeld/player"
@@ -36,7 +35,6 @@ type Crowd struct {
 	lines   int                             // chat lines in changes
 	chats   map[string]int                  // those of each peer
 	owned   map[string]int                  // bodies, by peer; no zeros
-	others  int                             // bodies that are creatures
 	tick    uint64
 	orders  uint64 // how often a list was put in order
 	inserts int    // maxInserts but in tests
@@ -94,21 +92,14 @@ func New(cell grid.Cell) *Crowd {
 // Tick starts a tick. There are 20 per second while the region has avatars.
 func (c *Crowd) Tick() { c.tick++ }
 
-// Len returns the number of players in the region.
-func (c *Crowd) Len() int { return len(c.bodies) - c.others }
+// Len returns the number of avatars in the region.
+func (c *Crowd) Len() int { return len(c.bodies) }
 
-// Players calls visit with each player's body, at its last known pose, in no particular order.
-func (c *Crowd) Players(visit func(*nodemsg.Body)) {
+// Bodies calls visit with each body, at its last known pose, in no particular order.
+func (c *Crowd) Bodies(visit func(*nodemsg.Body)) {
 	for _, p := range c.bodies {
-		if !isCreature(&p.body) {
-			visit(&p.body)
-		}
+		visit(&p.body)
 	}
-}
-
-func isCreature(b *nodemsg.Body) bool {
-	_, is := creature.KindOf(b.Skin)
-	return is
 }
 
 // Has reports whether a player's body is in the region.
@@ -134,7 +125,6 @@ func (c *Crowd) Enter(owner Owner, body nodemsg.Body) {
 		return
 	case p != nil:
 		c.own(p.owner.Peer, -1)
-		c.count(p, -1)
 		c.removeFromChunk(p)
 	case len(c.bodies) == maxCrowd:
 		return
@@ -144,15 +134,7 @@ func (c *Crowd) Enter(owner Owner, body nodemsg.Body) {
 	}
 	c.own(owner.Peer, 1)
 	p.body, p.chunk, p.owner, p.posedAt = body, at, owner, c.tick
-	c.count(p, 1)
 	c.addToChunk(p)
-}
-
-// count counts creatures.
-func (c *Crowd) count(p *avatar, n int) {
-	if isCreature(&p.body) {
-		c.others += n
-	}
 }
 
 // own counts bodies of a node's gateway.
@@ -187,7 +169,6 @@ func (c *Crowd) Move(link uint64, move nodemsg.BodyMove) {
 func (c *Crowd) Leave(link uint64, id player.ID) {
 	if p := c.bodies[id]; p != nil && p.owner.Link == link {
 		c.own(p.owner.Peer, -1)
-		c.count(p, -1)
 		c.removeFromChunk(p)
 		delete(c.bodies, id)
 	}
@@ -252,16 +233,10 @@ func (c *Crowd) Inside(at grid.ChunkPos) []nodemsg.Body {
 	return bodies
 }
 
-// Count visits the chunks with players, and their number, in no particular order.
-func (c *Crowd) Count(visit func(at grid.ChunkPos, players int)) {
+// Count visits the chunks with bodies, and their number, in no particular order.
+func (c *Crowd) Count(visit func(at grid.ChunkPos, bodies int)) {
 	for at := range c.inside {
-		n := 0
-		for _, p := range c.ordered(at) {
-			if !isCreature(&p.body) {
-				n++
-			}
-		}
-		if n > 0 {
+		if n := len(c.ordered(at)); n > 0 {
 			visit(at, n)
 		}
 	}

@@ -73,7 +73,6 @@ export interface TestState {
     y: number
     z: number
   }[]
-  creatures: { x: number; y: number; z: number }[]
   /** The number of others whose block is drawn. */
   heldBlocks: number
   fps: number
@@ -156,7 +155,6 @@ export function testHookOf(shown: Shown): TestHook {
       nearby: (session.surroundings.nearby?.players ?? []).map(({ name }) => name),
       mapTiles: panels.map?.panel.map.land.progress.there ?? parts.rollback.part?.tiles ?? 0,
       others: avatars.list(),
-      creatures: avatars.herd(),
       heldBlocks: parts.stances.part?.held.meshes.length ?? 0,
       fps: counter.rate,
       ping: session.connection.traffic.ping,

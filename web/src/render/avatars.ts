@@ -1,4 +1,4 @@
-// The other players and the creatures in view: their names, interpolated positions, and figures.
+// The other players in view: their names, interpolated positions, and figures.
 
 import type { Mesh } from '../gl/mesh'
 import type { Avatar, AvatarMove, ChunkAddress } from '../net/protocol'
@@ -10,9 +10,8 @@ import { AIR, kindOf } from '../world/blocks'
 import { Lamps } from '../world/lamps'
 import type { World } from '../world/world'
 import type { Camera } from './camera'
-import { CREATURE, Figure, setSkin, skins } from './figure'
+import { Figure, setSkin, skins } from './figure'
 import { FigureMesh } from './figure-mesh'
-import { PARTS } from './figure-parts'
 import type { HeldBlocks } from './held-blocks'
 import { NameTags, type NameTag } from './name-tags'
 
@@ -21,13 +20,11 @@ const ROOF_REACH = 24 // blocks above an avatar that are searched for a roof
 const INSIDE = 0.6 // blocks from a figure
 const LAMP_REACH = 15
 const LIGHT_MS = 500 // between two searches
-const STRIDE = 2.5 // of creatures
 
 interface RemoteAvatar {
   name: string
   held: number // a block
   guest: boolean
-  creature: boolean
   chunk: ChunkAddress // the one that they entered last
   buffer: InterpolationBuffer
   figure: Figure
@@ -54,15 +51,13 @@ export class Avatars {
   /** Shows the blocks that others hold, once it is loaded. */
   held: Pick<HeldBlocks, 'show'> | null = null
   private others = new Map<string, RemoteAvatar>()
-  private readonly figures = new FigureMesh(PARTS)
-  private readonly creatures = new FigureMesh([])
-  private creatureParts: Promise<void> | null = null
+  private readonly figures = new FigureMesh()
   private readonly tags = new NameTags()
   private readonly lamps: Lamps
 
   constructor(private readonly world: World) {
     this.lamps = new Lamps(world)
-    this.meshes = [this.figures.mesh, this.creatures.mesh]
+    this.meshes = [this.figures.mesh]
     this.names = this.tags.mesh
   }
 
@@ -79,16 +74,13 @@ export class Avatars {
     }
     this.others.delete(avatar.player)
     setSkin(avatar.player, skin)
-    const creature = skin >>> 24 === CREATURE
-    if (creature) this.loadCreatures()
-    const figure = new Figure(avatar.player, creature ? STRIDE : 1)
+    const figure = new Figure(avatar.player)
     figure.sneaks = sneaks
     const guest = avatar.guest ?? false
     this.others.set(avatar.player, {
       name: avatar.name,
       held,
       guest,
-      creature,
       chunk,
       buffer: new InterpolationBuffer(avatar, now),
       figure,
@@ -107,17 +99,6 @@ export class Avatars {
       speed: 0,
       litAt: 0,
     })
-  }
-
-  private loadCreatures(): void {
-    this.creatureParts ??= import('./creature-parts').then(
-      ({ SHEEP }) => {
-        this.creatures.parts = SHEEP
-      },
-      () => {
-        this.creatureParts = null // when the next one comes
-      },
-    )
   }
 
   move(move: AvatarMove, now: number): void {
@@ -149,21 +130,14 @@ export class Avatars {
     y: number
     z: number
   }[] {
-    return [...this.others]
-      .filter(([, { creature }]) => !creature)
-      .map(([player, { name, guest, held, figure, shown }]) => ({
-        player,
-        name,
-        guest,
-        held,
-        sneaks: figure.sneaks,
-        ...shown,
-      }))
-  }
-
-  /** Returns where the creatures in view are shown. */
-  herd(): { x: number; y: number; z: number }[] {
-    return [...this.others.values()].filter(({ creature }) => creature).map(({ shown }) => shown)
+    return [...this.others].map(([player, { name, guest, held, figure, shown }]) => ({
+      player,
+      name,
+      guest,
+      held,
+      sneaks: figure.sneaks,
+      ...shown,
+    }))
   }
 
   /** Reports whether touches is true for any player's feet. */
@@ -174,8 +148,7 @@ export class Avatars {
   /** Returns the nearest player whose body, as shown, a ray hits within reach. */
   castRay(origin: Vector, dir: Vector, reach: number): TargetPlayer | null {
     let nearest: TargetPlayer | null = null
-    for (const [player, { name, shown, creature }] of this.others) {
-      if (creature) continue
+    for (const [player, { name, shown }] of this.others) {
       const distance = castBody(origin, dir, shown)
       if (distance !== null && distance <= (nearest?.distance ?? reach)) nearest = { player, name, distance }
     }
@@ -217,10 +190,9 @@ export class Avatars {
       this.pose(other, pose, other.speed, now, dt, originX, originZ)
     }
     const others = [...this.others.values()]
-    const seen = this.visible ? others.filter(({ shown }) => !isAround(shown, camera)) : []
-    const figures = seen.filter(({ creature }) => !creature).map(({ figure }) => figure)
-    this.creatures.show(seen.filter(({ creature }) => creature).map(({ figure }) => figure))
-    this.held?.show(seen, originX, originZ)
+    const seen = others.filter(({ shown }) => !isAround(shown, camera))
+    const figures = seen.map(({ figure }) => figure)
+    this.held?.show(this.visible ? seen : [], originX, originZ)
     const { self } = this
     if (self) {
       self.figure.sneaks = self.body.sneaks
@@ -229,8 +201,7 @@ export class Avatars {
     }
     this.figures.show(this.visible ? figures : [])
     const eye = { ...camera, x: camera.x - originX, z: camera.z - originZ }
-    const named = others.filter(({ creature }) => !creature).map(({ tag }) => tag)
-    this.tags.show(this.visible ? named : [], eye, dt)
+    this.tags.show(this.visible ? others.map(({ tag }) => tag) : [], eye, dt)
   }
 
   /** Poses a figure, and now and then lights it. */

@@ -1,4 +1,4 @@
-// All figures of players, or all creatures, drawn with one call: boxes with a joint and a paint at each vertex, and an instance for each player.
+// All players' figures, drawn with one call: boxes with a joint and a paint at each vertex, and an instance for each player.
 // A figure is 1.8 blocks high and faces +Z at yaw 0.
 
 import { Attribute, Geometry } from '../gl/geometry'
@@ -6,7 +6,7 @@ import { Mesh } from '../gl/mesh'
 import { Program } from '../gl/program'
 import { boxTriangles } from '../gl/shapes'
 import { HIPS, LEAN, LOWER, PATTERNS, PIXEL, type Figure } from './figure'
-import { PAINTS, type Part, type Vector } from './figure-parts'
+import { PAINTS, PARTS, type Vector } from './figure-parts'
 import { FOG_GLSL, SKY_GLSL, air } from './glsl'
 
 const VERTEX = /* glsl */ `
@@ -98,14 +98,14 @@ function inBlocks([x, y, z]: Vector): Vector {
 }
 
 /** Returns the vertices of a figure. */
-function boxAttributes(parts: Part[]): Record<string, Attribute> {
+function boxAttributes(): Record<string, Attribute> {
   const all: Record<'position' | 'normal' | 'joint' | 'paint', number[]> = {
     position: [],
     normal: [],
     joint: [],
     paint: [],
   }
-  parts.forEach(({ joint, boxes }, part) => {
+  PARTS.forEach(({ joint, boxes }, part) => {
     for (const { size, at, paint, brightness } of boxes) {
       const { positions, normals } = boxTriangles(inBlocks(size), inBlocks(at))
       all.position.push(...positions)
@@ -130,15 +130,14 @@ export class FigureMesh {
   private capacity = 0
   private figures: Figure[] = [] // whose colours are in the attributes
 
-  /** Without parts, nothing is drawn. */
-  constructor(public parts: Part[]) {
+  constructor() {
     this.mesh.visible = false
   }
 
   /** Shows these figures. */
   show(figures: Figure[]): void {
     const { mesh } = this
-    mesh.visible = figures.length > 0 && this.parts.length > 0
+    mesh.visible = figures.length > 0
     if (!mesh.visible) return
     if (figures.length > this.capacity) this.grow(figures.length)
     const { attributes } = mesh.geometry
@@ -159,7 +158,7 @@ export class FigureMesh {
   private grow(count: number): void {
     this.capacity = 2 ** Math.ceil(Math.log2(Math.max(8, count)))
     this.figures = []
-    const attributes = boxAttributes(this.parts)
+    const attributes = boxAttributes()
     for (const [name, size] of Object.entries(MOTION)) {
       attributes[name] = new Attribute(new Float32Array(this.capacity * size), size, { instanced: true })
     }

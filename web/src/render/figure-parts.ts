@@ -20,13 +20,8 @@ const ARM: Box[] = [
   { size: [4.1, 5, 4.1], at: [0, -1.4, 0], paint: 'shirt', brightness: 0.92 },
   { size: [4.3, 1.6, 4.3], at: [0, -3, 0], paint: 'cuffs', brightness: 0.92 },
 ]
-export interface Part {
-  joint: Vector
-  boxes: Box[]
-}
-
 /** The body, and the parts that bend: head, left leg, right leg, left arm, right arm. */
-export const PARTS: Part[] = [
+export const PARTS: { joint: Vector; boxes: Box[] }[] = [
   {
     joint: [0, 24, 0],
     boxes: [

@@ -74,9 +74,6 @@ export function setOwnSkin(id: string, skin: number): void {
   setSkin(id, skin)
 }
 
-/** The pattern of those that are no players, but creatures. */
-export const CREATURE = 0xff
-
 /** Returns a colour of a skin, red, green and blue in 4 bits each. */
 function colourOf(bits: number): Colour {
   return [17 * ((bits >> 8) & 15), 17 * ((bits >> 4) & 15), 17 * (bits & 15)]
@@ -127,16 +124,12 @@ export class Figure {
   private armSwing = 0 // 1 at the start of a swing, then falling
   private waving = 0 // 1 at the start, then falling
 
-  constructor(
-    id: string,
-    private readonly stride = 1, // how much faster its legs swing than a player's
-  ) {
+  constructor(id: string) {
     this.appearance = appearanceOf(id)
   }
 
   /** Poses the figure: angles, and limbs that swing at a speed in blocks/s; dt is the time since the last call in seconds. */
   pose(yaw: number, pitch: number, speed: number, dt: number): void {
-    speed *= this.stride
     this.gait += (Math.min(1, speed / 5) - this.gait) * (1 - Math.exp(-8 * dt))
     this.swing += dt * (3 + 1.5 * Math.min(speed, 7))
     const angle = Math.sin(this.swing) * 0.85 * this.gait

@@ -80,11 +80,6 @@ export const templates: Templates = {
 
     // places
     no_home: 'Du hast noch kein Zuhause: /sethome macht den Ort, an dem du stehst, dazu.',
-    animals_born: '{count} {count:Tier ist|Tiere sind} jetzt hier.',
-    animals_full: 'Nur {count} {count:Tier kam|Tiere kamen} zur Welt: Mehr dürfen in diesem Land nicht leben.',
-    animals_removed: '{count} {count:Tier ist|Tiere sind} fort.',
-    animals_not_now:
-      'Dieses Land antwortet gerade nicht, oder eben kamen zu viele Tiere zur Welt. Versuch es noch einmal.',
     home_set: 'Hier ist jetzt dein Zuhause: /home bringt dich zurück.',
     on_the_way: 'Du wirst gerade auf einen anderen Knoten gebracht: Setz dein Zuhause dort.',
     no_warp: 'Den Warp {warp} gibt es nicht: /warps zeigt alle.',
@@ -381,7 +376,6 @@ export const templates: Templates = {
     r: 'antwortet dem, mit dem du zuletzt solche Zeilen gewechselt hast',
     spawn: 'bringt dich dorthin, wo neue Spieler anfangen',
     home: 'bringt dich an den Ort, den du mit /sethome gesetzt hast',
-    animal: 'lässt Tiere zur Welt kommen, wo du stehst, eines oder einige; oder entfernt die um dich herum',
     sethome: 'macht den Ort, an dem du stehst, zu deinem Zuhause',
     warp: 'bringt dich an einen Ort, den /warps zeigt',
     warps: 'zeigt die Orte, zu denen /warp führt',

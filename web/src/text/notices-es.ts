@@ -79,10 +79,6 @@ export const templates: Templates = {
 
     // places
     no_home: 'Aún no tienes casa: /sethome pone tu casa donde estás.',
-    animals_born: 'Ahora hay {count} {count:animal|animales} aquí.',
-    animals_full: 'Solo {count:ha|han} nacido {count} {count:animal|animales}: en esta tierra no caben más.',
-    animals_removed: 'Se {count:ha|han} ido {count} {count:animal|animales}.',
-    animals_not_now: 'Esta tierra no responde ahora mismo, o acaban de nacer demasiados animales. Inténtalo otra vez.',
     home_set: 'Aquí está ahora tu casa: /home te trae de vuelta.',
     on_the_way: 'Te están llevando a otro nodo: pon allí tu casa.',
     no_warp: 'El destino {warp} no existe: /warps los muestra.',
@@ -376,7 +372,6 @@ export const templates: Templates = {
     r: 'contesta a quien intercambió contigo la última línea así',
     spawn: 'te lleva a donde empiezan los nuevos jugadores',
     home: 'te lleva al lugar que pusiste con /sethome',
-    animal: 'hace nacer animales donde estás, uno o varios; o quita los que te rodean',
     sethome: 'pone tu casa donde estás',
     warp: 'te lleva a un lugar que muestra /warps',
     warps: 'muestra los lugares a los que lleva /warp',
