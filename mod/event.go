@@ -56,9 +56,9 @@ const (
 )
 
 const (
-	// MaxMods is the most mods that are granted something, and MaxKnownMods the most of which something is known: those
-	// that were removed, too.
-	MaxMods      = 32
+	// MaxMods is the most mods that are granted something.
+	MaxMods = 32
+	// MaxKnownMods is the most mods of which something is known: those that were removed, too.
 	MaxKnownMods = 256
 )
 
