@@ -19,6 +19,7 @@ func TestNodesFail(t *testing.T) {
 	all := newWorld(t, 3, "--tls-cert", cert, "--tls-key", key, "--backup-every", "1h", "--backup-dir", filepath.Join(dir, "backups"))
 	p := newPrometheus(t, fast, all...)
 	a, b, c := all[0], all[1], all[2]
+	a.addMod()
 	a.play("--players", "6", "--edits", "1")
 	b.play("--players", "2", "--mode", "wander", "--protocol", "original", "--edits", "1")
 	b.meddle()

@@ -193,6 +193,20 @@ func (n *node) findings(kind string) (subjects []string) {
 	return subjects
 }
 
+// addMod adds a mod that is called when players place or break blocks, and does nothing.
+func (n *node) addMod() {
+	dir := n.t.TempDir()
+	for name, text := range map[string]string{
+		"mod.toml": "name = \"watcher\"\nversion = \"1\"\napi = 1\n[permissions]\nevents = [\"place\", \"break\"]\nblocks = [\"all\"]\n",
+		"main.js":  "on(\"place\", () => {})\non(\"break\", () => {})\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			n.t.Fatal(err)
+		}
+	}
+	n.voxeld("mod", "add", dir)
+}
+
 // healthy waits until the node sees the whole world healthy, as an operator does between two steps.
 func (n *node) healthy() {
 	n.t.Helper()
