@@ -190,7 +190,7 @@ var serverMessages = []struct {
 		Claims{Claims: []Claim{{Owner: "ada", Name: "harbour", Min: grid.Pos{X: 10, Z: -20}, Max: grid.Pos{X: 30, Y: 1023, Z: 40}, Enter: true}}},
 	},
 	{
-		`{"type":"welcome","version":1,"world":"4b","world_name":"voxels","sections":4,"player":"6b","name":"ada","guest":true,"next_seq":1,"pose":{"x":0.5,"y":70,"z":0.5,"yaw":0,"pitch":0},"view":6,"reach":8,"tick_ms":50,"time_of_day":480.25,"day_ms":1200000,"gateway":"12D3","server_version":"0.1.0"}`,
+		`{"type":"welcome","version":1,"world":"4b","world_name":"voxels","sections":4,"player":"6b","name":"ada","guest":true,"next_seq":1,"pose":{"x":0.5,"y":70,"z":0.5,"yaw":0,"pitch":0},"view":6,"reach":8,"tick_ms":50,"time_of_day":480.25,"day_ms":1200000,"gateway":"12D3","server_version":"0.1.0","textures":""}`,
 		Welcome{Version: 1, World: "4b", WorldName: "voxels", Sections: 4, Player: "6b", Name: "ada", Guest: true, NextSeq: 1, Pose: motion.Pose{X: 0.5, Y: 70, Z: 0.5}, View: 6, Reach: 8, TickMS: 50, TimeOfDay: 480.25, DayMS: 1200000, Gateway: "12D3", ServerName: "0.1.0"},
 	},
 	{`{"type":"chunk","chunk":[0,-1],"data":"AQI="}`, ChunkData{Chunk: grid.ChunkPos{X: 0, Z: -1}, Data: []byte{1, 2}}},
