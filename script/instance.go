@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
+	"unicode"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -46,10 +48,21 @@ func (p *Program) instantiate(start ...string) (*Instance, error) {
 }
 
 func (i *Instance) open(start ...string) (err error) {
-	ctx := experimental.WithMemoryAllocator(i.context(), experimental.MemoryAllocatorFunc(i.allocate))
+	memory, err := unix.Mmap(-1, 0, MaxMemory, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return fmt.Errorf("allocate memory for a script: %w", err)
+	}
+	taken := false
+	ctx := experimental.WithMemoryAllocator(i.context(), experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory {
+		taken = true // it is freed with the module
+		return &linear{memory, i}
+	}))
 	i.left = LoadSteps // for the start functions
 	i.module, err = i.program.engine.runtime.InstantiateModule(ctx, i.program.engine.module,
 		wazero.NewModuleConfig().WithName("").WithStartFunctions(start...))
+	if err != nil && !taken {
+		err = errors.Join(err, unix.Munmap(memory))
+	}
 	if err != nil {
 		return fmt.Errorf("instantiate script: %w", err)
 	}
@@ -227,7 +240,12 @@ func (i *Instance) thrown(value uint64) error {
 	if err != nil {
 		return err
 	}
-	text = text[:min(len(text), maxErrorText)]
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) { // operators read it in a terminal
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text[:min(len(text), maxErrorText)], ""))
 	if where := i.place(exception); where != "" {
 		text += " (" + where + ")"
 	}
@@ -259,14 +277,6 @@ const wasmPage = 64 << 10
 type linear struct {
 	bytes    []byte
 	instance *Instance
-}
-
-func (i *Instance) allocate(_, _ uint64) experimental.LinearMemory {
-	b, err := unix.Mmap(-1, 0, MaxMemory, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	if err != nil {
-		panic(fmt.Errorf("allocate memory for a script: %w", err)) // wazero has no other way
-	}
-	return &linear{b, i}
 }
 
 // Reallocate implements experimental.LinearMemory.

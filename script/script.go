@@ -37,7 +37,7 @@ var (
 	ErrSteps  = errors.New("the script has used up its steps")
 	ErrMemory = errors.New("the script needs more than 8 MB of memory")
 	ErrOutput = errors.New("the script returns no text, or more than 64 KiB of it")
-	// ErrNoEngine says that voxeld was built without `make`.
+	// ErrNoEngine is returned if voxeld was built without `make`.
 	ErrNoEngine = errors.New("this voxeld was built without the engine for scripts: build it with make")
 )
 

@@ -139,6 +139,20 @@ func TestHostileScripts(t *testing.T) {
 	}
 }
 
+// What a script throws is printed in operators' terminals.
+func TestExceptionsArePlainText(t *testing.T) {
+	i := load(t, `s => { throw s }`)
+	for in, want := range map[string]string{
+		"\x1b[2Jall is well\nrule":     " [2Jall is well rule",
+		strings.Repeat("ä", 200):       strings.Repeat("ä", 150),
+		"x" + strings.Repeat("ä", 200): "x" + strings.Repeat("ä", 149),
+	} {
+		if _, _, err := i.Call(in, steps); err == nil || err.Error() != want {
+			t.Errorf("%q is thrown as %q, want %q", in, err, want)
+		}
+	}
+}
+
 func BenchmarkCall(b *testing.B) {
 	i := load(b, `s => JSON.stringify(JSON.parse(s))`)
 	for b.Loop() {

@@ -20,7 +20,6 @@ import (
 
 	sdk "github.com/voxelpopuli/voxeld/sdk/go"
 	"github.com/voxelpopuli/voxeld/test/testkit/process"
-	"github.com/voxelpopuli/voxeld/test/testkit/sessionclient"
 	"github.com/voxelpopuli/voxeld/wire/sessionmsg"
 )
 
@@ -122,17 +121,7 @@ func TestJavaScriptClient(t *testing.T) {
 	}
 	eventually(t, "the bridge listens to the world", patience, func() bool { return d.metric("voxeld_service_events_total", "event", "players") == 1 })
 
-	ann, err := sessionclient.Dial(t.Context(), sessionclient.Page(d.HTTP), sessionmsg.Join{Name: "ann", View: 1, Encoding: sessionmsg.EncodingCBOR})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ann.Close()
-	if _, err := ann.Enter(func(sessionclient.Message) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	page := &listener{conn: ann}
-	page.mu.shown = make(map[string][]time.Time)
-	go page.read()
+	ann, page := openPage(t, d, "ann")
 	eventually(t, "the webhook is told who has come", patience, func() bool { return isPosted(`"ann has come."`) })
 	if _, err := ann.Send(sessionmsg.Command{Text: "world good morning"}); err != nil {
 		t.Fatal(err)

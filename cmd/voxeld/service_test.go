@@ -353,17 +353,7 @@ func TestService(t *testing.T) {
 
 	onA := v.listen(a, "", "")
 	eventually(t, "a stream begins", patience, func() bool { return onA.has("players", "") })
-	ann, err := sessionclient.Dial(t.Context(), sessionclient.Page(a.HTTP), sessionmsg.Join{Name: "ann", View: 1, Encoding: sessionmsg.EncodingCBOR})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ann.Close()
-	if _, err := ann.Enter(func(sessionclient.Message) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	page := &listener{conn: ann}
-	page.mu.shown = make(map[string][]time.Time)
-	go page.read()
+	_, page := openPage(t, a, "ann")
 	eventually(t, "it is told who has come", patience, func() bool { return onA.has("join", `"ann"`) })
 
 	// Edits through one node are confirmed by the other when they are sent again, and applied once.
@@ -602,4 +592,21 @@ func TestServiceEventsCost(t *testing.T) {
 			t.Errorf("the edit %s was sent %d times", id, times)
 		}
 	}
+}
+
+// openPage joins as a page does, until the test ends, and reads what the page is sent.
+func openPage(t *testing.T, d *daemon, name string) (*sessionclient.Conn, *listener) {
+	t.Helper()
+	conn, err := sessionclient.Dial(t.Context(), sessionclient.Page(d.HTTP), sessionmsg.Join{Name: name, View: 1, Encoding: sessionmsg.EncodingCBOR})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if _, err := conn.Enter(func(sessionclient.Message) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	page := &listener{conn: conn}
+	page.mu.shown = make(map[string][]time.Time)
+	go page.read()
+	return conn, page
 }

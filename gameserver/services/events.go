@@ -460,7 +460,7 @@ func (st *stream) cursor() int64 {
 	return at
 }
 
-// end tells the service why the stream ends.
+// end sends the last event of a stream: why it ends.
 func (st *stream) end(code, message string) error {
 	return errors.Join(st.write("end", Error{Code: code, Message: message}), errEnd)
 }

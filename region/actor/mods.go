@@ -128,7 +128,7 @@ func same(a, b []nodemsg.Act) bool { return len(a) == len(b) && len(a) > 0 && &a
 // reset has everything begun again from the land.
 func (s *scripts) reset() { s.term, s.arrived, s.proposed = 0, nil, nil }
 
-// tick gives events that are due to scripts, and proposes answers.
+// tick passes events that are due to scripts, and proposes the answers.
 func (s *scripts) tick() {
 	l := s.land
 	if l.RunScript == nil || !l.leading || l.paused || l.contents.land.Structure().RefusesEdits() {
@@ -183,7 +183,7 @@ func (s *scripts) queue(name string) *scriptQueue {
 	return q
 }
 
-// run gives the events of a mod to its script.
+// run passes the events of a mod to its script.
 func (s *scripts) run(name string, q *scriptQueue) {
 	l := s.land
 	status, _ := l.contents.land.Mod(name)

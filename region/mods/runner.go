@@ -60,7 +60,7 @@ type Task struct {
 
 // Result is what became of a task.
 type Result struct {
-	// Err says why nothing was run; the task can be submitted again later.
+	// Err is why nothing was run; the task can be submitted again later.
 	Err error
 	// Answers are to the events, in order.
 	Answers []mod.Answer

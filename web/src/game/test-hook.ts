@@ -10,6 +10,7 @@
 import type { MeshScheduler } from '../mesh/scheduler'
 import { EYE } from '../player/body'
 import { anglesOf, type Hit } from '../player/ray'
+import type { OtherPlayer } from '../render/avatars'
 import type { Camera } from '../render/camera'
 import type { BuildState } from './build-control'
 import type { Effects, HeardSound } from './effects'
@@ -63,16 +64,7 @@ export interface TestState {
   /** Names in the latest list of players nearby; number of tiles of the map, or of the picture of a rollback. */
   nearby: string[]
   mapTiles: number
-  others: {
-    player: string
-    name: string
-    guest: boolean
-    held: number
-    sneaks: boolean
-    x: number
-    y: number
-    z: number
-  }[]
+  others: OtherPlayer[]
   /** The number of others whose block is drawn. */
   heldBlocks: number
   fps: number

@@ -42,6 +42,18 @@ export interface OwnFigure {
   litAt: number
 }
 
+/** Another player in view, and where they are shown. */
+export interface OtherPlayer {
+  player: string
+  name: string
+  guest: boolean
+  held: number
+  sneaks: boolean
+  x: number
+  y: number
+  z: number
+}
+
 export class Avatars {
   /** Null unless it is shown. */
   self: OwnFigure | null = null
@@ -120,16 +132,7 @@ export class Avatars {
   }
 
   /** Returns all players in view, and where they are shown. */
-  list(): {
-    player: string
-    name: string
-    guest: boolean
-    held: number
-    sneaks: boolean
-    x: number
-    y: number
-    z: number
-  }[] {
+  list(): OtherPlayer[] {
     return [...this.others].map(([player, { name, guest, held, figure, shown }]) => ({
       player,
       name,
